@@ -1,0 +1,201 @@
+# cohort: `make help` lists what can be made.
+#
+# Every variant has its own directory: build (release), build/debug, build/double, build/sanitize.
+# Libraries are found by tests/setup.sh (pkg-config, or HDF5_CFLAGS= HDF5_LIBS= and the like); the targets
+# that do all the set-up themselves call it and then make again, since only then can they be found.
+VARIANT ?= $(if $(filter double,$(REAL)),double,release)
+BUILD ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+PREFIX ?= /usr/local
+WERROR ?= -Werror
+CC = mpicc
+
+OPTIMIZE_release = -O3
+OPTIMIZE_debug = -O1
+OPTIMIZE_double = -O3
+OPTIMIZE_sanitize = -O1
+ifndef OPTIMIZE_$(VARIANT)
+$(error There is no variant '$(VARIANT)', only release, debug, double and sanitize)
+endif
+CFLAGS ?= $(OPTIMIZE_$(VARIANT)) -g
+HOUSE_release = -DNDEBUG
+HOUSE_double = -DCOHORT_REAL_DOUBLE
+HOUSE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# Never -ffast-math or contraction: the same bits on every machine.
+HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wno-format-truncation $(WERROR) \
+	-ffp-contract=off -fno-math-errno -fno-trapping-math -Iinclude -MMD -MP $(HOUSE_$(VARIANT))
+COMPILE = $(CC) $(CPPFLAGS) $(file <$(BUILD)/build.cflags) $(HOUSE) $(CFLAGS)
+LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
+LIBS = $(file <$(BUILD)/build.libs) $(LDLIBS) -lm
+
+# Kernels are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi: wide
+# vectors are passed only to functions inlined in the same file.)
+KERNELS = $(wildcard src/kernels/*.c)
+SOURCES = $(wildcard src/*.c src/models/*.c src/commands/*.c data_tools/*.c)
+ISAS = plain $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
+FLAGS_avx2 = -mavx2 -mbmi2
+FLAGS_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2 -mprefer-vector-width=512
+OBJECTS = $(SOURCES:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/%.$(isa).o))
+PARTS = $(filter-out $(BUILD)/src/main.o,$(OBJECTS))
+LIBRARY = $(BUILD)/libcohort.a
+TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/test_*.c 2>/dev/null)
+TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] data_tools/*.[ch] tests/*.[ch] tests/bench/*.[ch])
+AGAIN = $(MAKE) --no-print-directory
+SETUP = CC='$(CC)' tests/setup.sh
+
+# As many jobs as there are cores, unless the user says -j.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+ifndef V
+QUIET = @
+SAY = @echo
+else
+SAY = @:
+endif
+
+.DEFAULT_GOAL = all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all help setup tests benches test run-tests check format layers scripts debug double sanitize bench \
+	soak demo install uninstall clean FORCE
+
+##
+## all             the program build/cohort (never installs packages; says what it needs)
+all: $(BUILD)/cohort
+
+##                 For a fresh Debian, as root or with sudo, these do all the set-up themselves:
+## demo            simulate a class, train and evaluate a model, draw its learning curve: a minute
+demo:
+	@$(SETUP) install build demo
+	+@$(AGAIN) all
+	@COHORT=$(BUILD)/cohort tests/demo.sh
+
+## test            build and run all tests; PATTERN=rbm runs those with rbm in their name
+test:
+	@$(SETUP) install build test
+	+@$(AGAIN) run-tests
+
+## check           format, layers, scripts; debug, double-precision and sanitizer builds and their tests
+check:
+	@$(SETUP) install build test check
+	+@$(AGAIN) format layers scripts
+	+@$(AGAIN) debug
+	+@$(AGAIN) double
+	+@$(AGAIN) sanitize
+	@echo 'make check: all is well'
+
+## bench           build and run the benchmarks of tests/bench (keep the machine free for it)
+bench:
+	@$(SETUP) install build
+	+@$(AGAIN) all benches
+	@BUILD=$(BUILD) tests/bench/run.sh $(PATTERN)
+
+## soak            long tests: kills, resumptions and bad input at random, for as long as LIMIT= seconds each
+soak:
+	@$(SETUP) install build test
+	+@$(AGAIN) all
+	@BUILD=$(BUILD) LIMIT=$(or $(LIMIT),7200) tests/run.sh --soak $(PATTERN)
+
+## setup           only install what is missing
+setup:
+	@$(SETUP) install build test demo
+
+##                 Parts of the above, which install nothing:
+## format          whether clang-format agrees with the source; FIX=1 lets it rewrite
+format:
+ifdef FIX
+	clang-format -i $(TEXTS)
+else
+	@command -v clang-format >/dev/null || { echo 'format: skipped, there is no clang-format'; exit 0; }; \
+	for file in $(TEXTS); do clang-format $$file | cmp -s - $$file || { echo "format: $$file"; bad=1; }; done; \
+	test -z "$$bad" || { echo 'format: `make format FIX=1` puts these in order'; exit 1; }; \
+	echo 'format: $(words $(TEXTS)) files as clang-format has them'
+endif
+
+## layers          whether includes point downwards and names begin with their file's
+layers: all
+	@BUILD=$(BUILD) tests/check_layers.sh
+
+scripts:
+	@if command -v shellcheck >/dev/null; then shellcheck -S warning .ci/run $(wildcard tests/*.sh tests/*/*.sh) && \
+		echo 'scripts: shellcheck found nothing'; else echo 'scripts: skipped, there is no shellcheck'; fi
+
+## debug           build/debug, with NaN in fresh memory, and its tests; likewise:
+## double          build/double, all models in double precision, and its unit tests
+## sanitize        build/sanitize, address and undefined-behaviour sanitizers, and its tests
+debug sanitize:
+	+@$(AGAIN) VARIANT=$@ BUILD=$(BUILD)/$@ all tests
+	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(PATTERN)
+double:
+	+@$(AGAIN) VARIANT=$@ BUILD=$(BUILD)/$@ all tests
+	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),test_)
+
+## install         PREFIX= (/usr/local) DESTDIR=: the program, its man page, the job templates
+install: $(BUILD)/cohort $(BUILD)/cohort.1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cohort/jobs
+	install -m 755 $(BUILD)/cohort $(DESTDIR)$(PREFIX)/bin/cohort
+	install -m 644 $(BUILD)/cohort.1 $(DESTDIR)$(PREFIX)/share/man/man1/cohort.1
+	install -m 644 $(wildcard jobs/*) $(DESTDIR)$(PREFIX)/share/cohort/jobs
+## uninstall       what install put there
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cohort $(DESTDIR)$(PREFIX)/share/man/man1/cohort.1
+	rm -rf $(DESTDIR)$(PREFIX)/share/cohort
+## clean           remove what was built
+clean:
+	rm -rf $(BUILD)
+## help            this list
+##
+##                 VARIANT= release, debug, double or sanitize; BUILD= directory; CC= CFLAGS= CPPFLAGS= LDFLAGS=
+##                 as usual; WERROR= lets warnings pass; V=1 shows the commands; -j as many jobs as cores
+help:
+	@sed -n 's/^## \{0,1\}//p' Makefile
+
+tests: $(TESTS)
+benches: $(BENCHES)
+run-tests: all tests
+	$(if $(DOUBLE_TESTS),+@$(AGAIN) VARIANT=double BUILD=$(BUILD)/double tests \
+		TESTS='$(DOUBLE_TESTS:tests/%.c=$(BUILD)/double/tests/%)')
+	@BUILD=$(BUILD) tests/run.sh $(PATTERN)
+
+$(BUILD)/cohort: $(BUILD)/src/main.o $(LIBRARY)
+	$(SAY) "link $@"
+	$(QUIET)$(LINK) -o $@ $^ $(LIBS)
+$(LIBRARY): $(PARTS) $(BUILD)/parts
+	$(SAY) "pack $@"
+	$(QUIET)rm -f $@ && ar rcs $@ $(PARTS)
+$(BUILD)/%.o: %.c $(BUILD)/build.cflags
+	@mkdir -p $(@D)
+	$(SAY) "compile $<"
+	$(QUIET)$(COMPILE) -c -o $@ $<
+define kernel_rule
+$(BUILD)/%.$(1).o: %.c $(BUILD)/build.cflags
+	@mkdir -p $$(@D)
+	$(SAY) "compile $$< for $(1)"
+	$(QUIET)$$(COMPILE) -DISA=$(1) -DISA_$(1) -Wno-psabi $(FLAGS_$(1)) -c -o $$@ $$<
+endef
+$(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
+$(BUILD)/tests/%: tests/%.c $(LIBRARY) $(BUILD)/test.cflags
+	@mkdir -p $(@D)
+	$(SAY) "compile $<"
+	$(QUIET)$(COMPILE) $(file <$(BUILD)/test.cflags) $(LDFLAGS) -o $@ $< $(LIBRARY) \
+		$(LIBS) $(file <$(BUILD)/test.libs)
+$(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(SAY) "compile $<"
+	$(QUIET)$(COMPILE) $(LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
+$(BUILD)/cohort.1: $(BUILD)/cohort
+	$(QUIET)$(BUILD)/cohort help --man >$@.new && mv $@.new $@
+
+# Flags of the libraries, looked for again when what decides them has changed; so are all objects then.
+$(BUILD)/%.cflags: $(BUILD)/settings tests/setup.sh
+	@$(SETUP) libs $* >$(BUILD)/$*.libs && $(SETUP) cflags $* >$@.new && mv $@.new $@
+SETTINGS = $(CC) $(CPPFLAGS) $(HOUSE) $(CFLAGS) $(LDFLAGS) $(PKG_CONFIG_PATH) $(CPATH) $(foreach name,\
+	HDF5 BLAS SLEEF XXHASH JANSSON ZLIB RANDOM123 CMOCKA,$($(name)_CFLAGS) $($(name)_LIBS))
+$(BUILD)/settings $(BUILD)/parts: FORCE
+	@mkdir -p $(@D)
+	@echo '$(if $(filter %parts,$@),$(PARTS),$(subst ','\'',$(SETTINGS)))' | cmp -s - $@ || \
+		echo '$(if $(filter %parts,$@),$(PARTS),$(subst ','\'',$(SETTINGS)))' >$@
+
+-include $(OBJECTS:.o=.d) $(TESTS:=.d) $(BENCHES:=.d)

@@ -1,0 +1,202 @@
+/* RFC 4180: records end with LF or CR LF; a cell may be quoted, and then hold delimiters, line
+ * ends and doubled quotes. A record is first scanned, without touching it, by jumping from one
+ * stop byte (delimiter or LF) to the next; only when it is known to be whole are quotes taken
+ * off, in place. The buffer always ends in LF, so the inner loop needs no bounds check. Where
+ * the record runs out of the buffer, more is read and the scan starts over. */
+#include "csv.h"
+#include "config.h"
+#include "fail.h"
+#include "memory.h"
+#include <string.h>
+
+enum { LONGEST_QUOTE = 1 << 26 };
+
+static char detect_delimiter(const struct text *text)
+{
+    static const char candidates[] = "\t,;|";
+    size_t n_found[sizeof candidates] = {0};
+    bool in_quotes = false;
+    for (size_t i = text->begin; i < text->end && (in_quotes || text->buffer[i] != '\n'); i++) {
+        const char *found = strchr(candidates, text->buffer[i]);
+        in_quotes ^= text->buffer[i] == '"';
+        if (found != NULL && !in_quotes)
+            n_found[found - candidates]++;
+    }
+    size_t best = 1;
+    for (size_t c = 0; c < sizeof candidates - 1; c++)
+        if (n_found[c] > n_found[best])
+            best = c;
+    return candidates[best];
+}
+
+enum status csv_open(struct csv *csv, const char *path, char delimiter, bool no_quotes)
+{
+    *csv = (struct csv){.no_quotes = no_quotes};
+    TRY(text_open(&csv->text, path));
+    csv->delimiter = delimiter ? delimiter : detect_delimiter(&csv->text);
+    csv->stops[(unsigned char)csv->delimiter] = csv->stops['\n'] = true;
+    return OK;
+}
+
+void csv_close(struct csv *csv)
+{
+    text_close(&csv->text);
+    memory_free(csv->cells);
+    for (size_t c = 0; c < csv->n_columns; c++)
+        memory_free(csv->columns[c]);
+    memory_free(csv->columns);
+    *csv = (struct csv){0};
+}
+
+/* Where a quoted cell that begins at `quote` ends: behind its closing quote; NULL if not in the
+ * buffer. */
+static char *end_of_quoted(char *quote, const char *end)
+{
+    for (char *at = quote + 1;; at += 2) {
+        at = memchr(at, '"', (size_t)(end - at));
+        if (at == NULL)
+            return NULL;
+        if (at[1] != '"' || at + 1 >= end)
+            return at + 1;
+        if (at + 2 >= end)
+            return NULL;
+    }
+}
+
+static struct span unquoted(struct span cell)
+{
+    char *to = cell.start;
+    for (const char *from = cell.start + 1; from < cell.start + cell.n - 1; from++) {
+        *to++ = *from;
+        from += *from == '"'; /* the second of a pair */
+    }
+    return (struct span){cell.start, (size_t)(to - cell.start)};
+}
+
+/* Finds the cells of the record at the start of the unread bytes. Returns its end, NULL if it
+ * runs out of the buffer. */
+static char *scan(struct csv *csv, bool *has_quotes)
+{
+    char *at = csv->text.buffer + csv->text.begin;
+    char *const end = csv->text.buffer + csv->text.end;
+    csv->n_cells = 0;
+    *has_quotes = false;
+    for (;;) {
+        char *const start = at;
+        if (*at == '"' && !csv->no_quotes) {
+            *has_quotes = true;
+            at = end_of_quoted(at, end);
+            if (at == NULL)
+                return NULL;
+        }
+        while (!csv->stops[(unsigned char)*at])
+            at++;
+        GROW(csv->cells, csv->n_cells, csv->capacity);
+        csv->cells[csv->n_cells++] = (struct span){start, (size_t)(at - start)};
+        if (*at == '\n')
+            return at < end || csv->text.at_end ? at : NULL;
+        at++;
+    }
+}
+
+static void unquote_cells(struct csv *csv)
+{
+    for (size_t c = 0; c < csv->n_cells; c++) {
+        struct span *cell = &csv->cells[c];
+        if (cell->n == 0 || cell->start[0] != '"')
+            continue;
+        const struct span quoted = span_trim(*cell);
+        const char *end = quoted.start + quoted.n;
+        if (quoted.n >= 2 && end_of_quoted(quoted.start, end) == end)
+            *cell = unquoted(quoted);
+        else
+            csv->malformed = true;
+    }
+}
+
+static enum status next_record(struct csv *csv, bool *got)
+{
+    struct text *text = &csv->text;
+    bool has_quotes = false;
+    char *end = NULL;
+    csv->line = text->line + 1;
+    while (text->begin < text->end || !text->at_end) {
+        end = scan(csv, &has_quotes);
+        if (end != NULL)
+            break;
+        if (text->at_end || text->end - text->begin > LONGEST_QUOTE)
+            return fail(BAD_DATA, "%s:%llu: a quote in this record is never closed: %.*s",
+                        text->path, (unsigned long long)csv->line,
+                        (int)size_min(80, strcspn(text->buffer + text->begin, "\r\n")),
+                        text->buffer + text->begin);
+        TRY(text_more(text));
+    }
+    *got = end != NULL;
+    if (!*got)
+        return OK;
+    csv->record =
+        (struct span){text->buffer + text->begin, (size_t)(end - text->buffer) - text->begin};
+    text->begin = size_min((size_t)(end + 1 - text->buffer), text->end);
+    text->line++;
+    if (has_quotes)
+        for (const char *c = csv->record.start; c < csv->record.start + csv->record.n; c++)
+            text->line += *c == '\n';
+    struct span *last = &csv->cells[csv->n_cells - 1];
+    if (last->n > 0 && last->start[last->n - 1] == '\r')
+        last->n--;
+    csv->malformed = false;
+    if (has_quotes)
+        unquote_cells(csv);
+    return OK;
+}
+
+enum status csv_next(struct csv *csv, bool *got)
+{
+    do {
+        TRY(next_record(csv, got));
+    } while (*got && csv->n_cells == 1 && span_trim(csv->cells[0]).n == 0);
+    return OK;
+}
+
+enum status csv_read_header(struct csv *csv)
+{
+    bool got = false;
+    TRY(csv_next(csv, &got));
+    if (!got)
+        return fail(BAD_DATA, "%s: the file holds nothing but blank lines", csv->text.path);
+    csv->columns = NEW(char *, csv->n_cells);
+    csv->n_columns = csv->n_cells;
+    for (size_t c = 0; c < csv->n_cells; c++) {
+        const struct span name = span_trim(csv->cells[c]);
+        csv->columns[c] = memory_text("%.*s", (int)size_min(name.n, 1000), name.start);
+    }
+    return OK;
+}
+
+size_t csv_column(const struct csv *csv, const char *name)
+{
+    const size_t n = strlen(name);
+    for (size_t c = 0; c < csv->n_columns; c++)
+        if (strcmp(csv->columns[c], name) == 0)
+            return c;
+    for (size_t c = 0; c < csv->n_columns; c++)
+        if (span_is((struct span){csv->columns[c], strlen(csv->columns[c])}, name) ||
+            (n > 1 && name[n - 1] == '*' && strncmp(csv->columns[c], name, n - 1) == 0))
+            return c;
+    return SIZE_MAX;
+}
+
+enum status csv_no_column(const struct csv *csv, const char *name, const char *flag)
+{
+    char list[512];
+    size_t n = 0;
+    list[0] = '\0';
+    for (size_t c = 0; c < csv->n_columns && n < sizeof list; c++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", c > 0 ? ", " : "",
+                              csv->columns[c]);
+    const char *nearest =
+        config_nearest(name, (const char *const *)csv->columns, csv->n_columns);
+    return fail(BAD_USER, "%s: there is no column '%s' for --%s%s%s%s; its columns are: %s",
+                csv->text.path, name, flag, nearest ? "; did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?" : "", list);
+}

@@ -1,0 +1,414 @@
+/* The table of formats, and what importing is whatever the format: collect the files, read them
+ * into a builder, finish it, split, write, report. Nothing is written before all was read, and
+ * then by rename: a failure leaves no half a data set. */
+#include "import.h"
+#include "config.h"
+#include "csv.h"
+#include "fail.h"
+#include "log.h"
+#include "memory.h"
+#include "summary.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct import_preset csv_preset = {
+    .student = "student|student_id|user|user_id",
+    .item = "item|item_id|question|question_id|problem_id",
+    .outcome = "correct|is_correct|outcome",
+    .meta_skills = "skills|skill|skill_id|subject_id|tags",
+};
+
+/* One outcome column serves both kinds of files: `outcome` is 1 correct, 2 incorrect, 3
+ * skipped, 4 timed out, where there is none `correct` is 1 or 0; test files have neither. */
+static const struct import_preset grockit_preset = {
+    .student = "user_id",
+    .item = "question_id",
+    .outcome = "outcome|correct",
+    .time = "round_started_at",
+    .skills = "tag_string",
+    .group = "track_name",
+    .skill_separator = "space",
+    .incorrect = "2",
+    .unknown = "34",
+    .outcome_may_lack = true,
+    .split = "by-last",
+    .withheld = true,
+};
+
+/* A problem with several skills is as many rows with the same order_id: one attempt. */
+static const struct import_preset assistments_preset = {
+    .student = "user_id",
+    .item = "problem_id",
+    .outcome = "correct",
+    .order = "order_id",
+    .skills = "skill_name|skill_id|skill",
+    .skill_separator = "none",
+    .merge_repeats = true,
+};
+
+static const struct import_preset kddcup_preset = {
+    .student = "Anon Student Id",
+    .item = "Problem Name+Step Name",
+    .outcome = "Correct First Attempt",
+    .time = "First Transaction Time|Step Start Time",
+    .skills = "KC(*",
+    .skill_separator = "~~",
+    .outcome_may_lack = true,
+    .no_quotes = true,
+};
+
+static const struct import_preset eedi_preset = {
+    .student = "UserId|user_id",
+    .item = "QuestionId|question_id",
+    .outcome = "IsCorrect|is_correct",
+    .time = "DateAnswered",
+    .key = "AnswerId",
+    .key_time = "DateAnswered",
+    .meta_skills = "SubjectId|subject_id",
+};
+
+#define COLUMN_FLAGS                                                                           \
+    " student item outcome time order skills group split-column delimiter skill-separator"     \
+    " time-unit item-meta time-meta item-names skill-names step session-gap merge-repeats "
+
+static const struct import_format formats[] = {
+    {{"csv",
+      "any CSV or TSV with named columns, one row an attempt. Needs --student, --item and "
+      "--outcome (or columns with the usual names); --time, --skills, --group, --split-column "
+      "as "
+      "there are. Cells may be quoted. Outcomes: 1/0, true/false, correct/incorrect, yes/no; "
+      "empty "
+      "or NULL is unknown",
+      COLUMN_FLAGS},
+     &csv_preset,
+     import_columns},
+    {{"three-line",
+      "three lines a student: the number of attempts; their items; their outcomes, separated "
+      "by "
+      "commas. Students are called train-1, train-2, ... after their file",
+      " q-matrix item-names skill-names "},
+     NULL,
+     import_three_line},
+    {{"matrix",
+      "a row for each student, a column for each item, cells 1, 0 or empty; with or without a "
+      "header. --q-matrix may be items by skills or skills by items; --student names a column "
+      "of "
+      "the header that holds the students' names",
+      " q-matrix item-names skill-names student delimiter "},
+     NULL,
+     import_matrix},
+    {{"sequences",
+      "for each sequence its length T and then T lines of the keys that sound (0, 1, ...; may "
+      "be "
+      "empty). Every key of every line is an attempt, correct if it sounds; a line is a step. "
+      "Needs "
+      "--items, the number of keys",
+      " items item-names "},
+     NULL,
+     import_sequences},
+    {{"grockit",
+      "What Do You Know? (Grockit, 2011): training.csv, or --train valid_training.csv --test "
+      "valid_test.csv. Skipped and timed out answers are unknown; skills are tags, groups are "
+      "tracks",
+      COLUMN_FLAGS},
+     &grockit_preset,
+     import_columns},
+    {{"assistments",
+      "ASSISTments 2009 skill builder data. Rows with one order_id are one attempt with "
+      "several "
+      "skills; order_id is the order in time",
+      COLUMN_FLAGS},
+     &assistments_preset,
+     import_columns},
+    {{"kddcup",
+      "KDD Cup 2010 (Algebra, Bridge to Algebra). An item is a problem and a step of it; "
+      "skills "
+      "are "
+      "the first KC(...) column, or the one that --skills names",
+      COLUMN_FLAGS},
+     &kddcup_preset,
+     import_columns},
+    {{"ednet",
+      "EdNet KT1: a folder of u1.csv, u2.csv, ... and questions.csv, which is looked for in "
+      "the "
+      "folder, beside it and in ../contents, or named by --questions. Skills are tags, groups "
+      "are "
+      "parts",
+      " questions step session-gap item-names skill-names "},
+     NULL,
+     import_ednet},
+    {{"eedi",
+      "Eedi (NeurIPS 2020 challenge, tasks 1 and 2). --time-meta answer_metadata_task_1_2.csv "
+      "adds "
+      "times, --item-meta question_metadata_task_1_2.csv subjects as skills, --skill-names "
+      "subject_metadata.csv their names",
+      COLUMN_FLAGS},
+     &eedi_preset,
+     import_columns},
+};
+const struct menu import_menu = {
+    .command = "import",
+    .noun = "format",
+    .takes = " train valid test output split seed withheld skip-bad shuffle-outcomes ",
+    .rows = formats,
+    .n = COUNT(formats),
+    .stride = sizeof formats[0],
+};
+
+enum status import_begin(struct import *import)
+{
+    if (import->builder != NULL)
+        return OK;
+    const enum builder_step step = import->plan.step;
+    if ((step == STEP_TIME || step == STEP_SESSION) && !import->plan.has_time)
+        return fail(BAD_USER,
+                    "--step %s needs times, and %s has none; name their column with "
+                    "--time",
+                    step == STEP_TIME ? "time" : "session", import->files[0].path);
+    import->builder = builder_create(&import->plan);
+    return OK;
+}
+
+enum status import_bad_row(struct import *import, const char *path, uint64_t line,
+                           struct span text, const char *format, ...)
+{
+    char reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    const int n = (int)size_min(text.n, 120);
+    if (!import->flags->skip_bad)
+        return fail(BAD_DATA,
+                    "%s:%llu: %s: '%.*s'%s; mend it, or leave such rows out with "
+                    "--skip-bad",
+                    path, (unsigned long long)line, reason, n, text.start,
+                    text.n > (size_t)n ? "..." : "");
+    if (import->n_bad++ == 0)
+        import->first_bad = memory_text("%s:%llu: %s", path, (unsigned long long)line, reason);
+    return OK;
+}
+
+uint32_t import_number_student(struct import *import, enum split split, uint64_t n)
+{
+    char name[64];
+    const int length =
+        import->has_split
+            ? snprintf(name, sizeof name, "%s-%llu", split_names[split], (unsigned long long)n)
+            : snprintf(name, sizeof name, "%llu", (unsigned long long)n);
+    return builder_student(import->builder, name, (size_t)length);
+}
+
+void import_show_progress(const struct import *import, const struct text *text)
+{
+    log_live("%s: %.1f million rows, %.0f MB", text->path, (double)import->n_rows / 1e6,
+             (double)(import->n_bytes + text->n_bytes) / 1e6);
+}
+
+static enum status choose_delimiter(struct import *import)
+{
+    static const struct {
+        const char *word;
+        char delimiter;
+    } words[] = {{"auto", 0},    {"tab", '\t'},      {"\\t", '\t'},
+                 {"comma", ','}, {"semicolon", ';'}, {"space", ' '}};
+    const char *text = import->flags->delimiter;
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (strcmp(words[w].word, text) == 0) {
+            import->delimiter = words[w].delimiter;
+            return OK;
+        }
+    import->delimiter = text[0];
+    if (strlen(text) != 1 || strchr("\"\n\r", text[0]) != NULL)
+        return fail(BAD_USER,
+                    "--delimiter %s: expected one letter, or auto, tab, comma, semicolon "
+                    "or space",
+                    text);
+    return OK;
+}
+
+static void add_file(struct import *import, const char *path, enum split split)
+{
+    if (path[0] != '\0')
+        import->files[import->n_files++] = (struct import_file){path, split};
+}
+
+static enum status choose_split(struct import *import, struct split_plan *plan)
+{
+    const struct import_flags *flags = import->flags;
+    const struct import_preset *preset = import->format->preset;
+    *plan = (struct split_plan){.way = SPLIT_GIVEN, .seed = (uint64_t)flags->seed};
+    if (import->has_split && flags->split[0] != '\0')
+        return fail(BAD_USAGE,
+                    "import: --split %s contradicts --valid, --test or --split-column, "
+                    "which already say what each attempt is for; leave one of them out",
+                    flags->split);
+    import->split = "as given";
+    if (import->has_split)
+        return OK;
+    import->split = flags->split[0] != '\0'           ? flags->split
+                    : preset != NULL && preset->split ? preset->split
+                                                      : "by-student=80/10/10";
+    return split_parse(import->split, plan);
+}
+
+/* Other names for items or skills: a file of two columns, name and title. */
+static enum status read_titles(struct import *import, const char *path,
+                               bool (*title)(struct builder *, const char *, size_t,
+                                             const char *, size_t))
+{
+    struct csv csv;
+    uint64_t n_used = 0;
+    bool got = true;
+    enum status status = csv_open(&csv, path, 0, false);
+    while (status == OK) {
+        status = csv_next(&csv, &got);
+        if (status != OK || !got)
+            break;
+        if (csv.n_cells < 2) {
+            status = import_bad_row(import, path, csv.line, csv.record,
+                                    "expected a name and, behind a comma or a tab, its title");
+            continue;
+        }
+        const struct span from = span_trim(csv.cells[0]), to = span_trim(csv.cells[1]);
+        if (to.n > 0)
+            n_used += title(import->builder, from.start, from.n, to.start, to.n);
+    }
+    csv_close(&csv);
+    if (status == OK && n_used == 0)
+        status = fail(BAD_USER,
+                      "%s: none of its names is in the data; expected lines of a name and "
+                      "its title",
+                      path);
+    return status;
+}
+
+static enum status read_all(struct import *import)
+{
+    const struct import_flags *flags = import->flags;
+    TRY(import->format->read(import));
+    if (flags->item_names[0] != '\0')
+        TRY(read_titles(import, flags->item_names, builder_title_item));
+    if (flags->skill_names[0] != '\0')
+        TRY(read_titles(import, flags->skill_names, builder_title_skill));
+    return OK;
+}
+
+/* The files by name, without their folders: where they lay is nobody's business later. */
+static char *describe(const struct import *import)
+{
+    char *text = memory_text("%s:", import->format->entry.name);
+    for (size_t f = 0; f < import->n_files; f++) {
+        const char *slash = strrchr(import->files[f].path, '/');
+        const char *name =
+            slash != NULL && slash[1] != '\0' ? slash + 1 : import->files[f].path;
+        char *longer = memory_text("%s%s %s", text, f > 0 ? "," : "", name);
+        memory_free(text);
+        text = longer;
+        if (f == 9 && import->n_files > 10)
+            break;
+    }
+    char *whole = memory_text("%s%s; split %s%s", text, import->n_files > 10 ? ", ..." : "",
+                              import->split,
+                              import->flags->shuffle_outcomes ? "; outcomes shuffled" : "");
+    memory_free(text);
+    return whole;
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void report(const struct import *import, const struct builder_result *result)
+{
+    log_say("read %" PRIu64 " row%s, %.1f MB of text, from %zu file%s", import->n_rows,
+            plural(import->n_rows), (double)import->n_bytes / 1e6, import->n_files,
+            plural(import->n_files));
+    summary_say(&result->content);
+    if (import->n_bad > 0)
+        log_say("left out: %" PRIu64 " bad row%s, the first %s", import->n_bad,
+                plural(import->n_bad), import->first_bad);
+    if (result->n_merged > 0)
+        log_say("left out: %" PRIu64
+                " row%s that repeat%s an attempt (same student, item and time)",
+                result->n_merged, plural(result->n_merged), result->n_merged == 1 ? "s" : "");
+    if (result->n_idle_students > 0)
+        log_say("left out: %" PRIu64 " student%s without attempts", result->n_idle_students,
+                plural(result->n_idle_students));
+    if (result->n_regrouped > 0)
+        log_say("note: in %" PRIu64
+                " row%s the item is in another group than before; the first stays",
+                result->n_regrouped, plural(result->n_regrouped));
+    if (import->n_undescribed > 0)
+        log_say("note: %" PRIu64 " item%s not in %s", import->n_undescribed,
+                import->n_undescribed == 1 ? " is" : "s are", import->flags->item_meta);
+    log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
+}
+
+static enum status finish(struct import *import, const struct split_plan *plan)
+{
+    const struct import_flags *flags = import->flags;
+    struct builder_result result = {0};
+    builder_finish(import->builder, &result);
+    struct dataset *head = &result.content.head;
+    enum status status = OK;
+    if (head->n_attempts == 0)
+        status = fail(BAD_DATA, "%s: there are no attempts in it%s%s", import->files[0].path,
+                      import->first_bad ? "; the first of the rows left out was " : "",
+                      import->first_bad ? import->first_bad : "");
+    const bool preset_withholds =
+        plan->way == SPLIT_GIVEN && import->format->preset && import->format->preset->withheld;
+    head->withheld = flags->withheld || split_withholds(plan) || preset_withholds;
+    head->source = describe(import);
+    if (status == OK && flags->shuffle_outcomes)
+        builder_shuffle_outcomes(&result, (uint64_t)flags->seed);
+    if (status == OK)
+        status = split_apply(plan, &result.content, result.mark);
+    if (status == OK)
+        status = dataset_write(&result.content, flags->output);
+    if (status == OK)
+        report(import, &result);
+    memory_free(head->source);
+    builder_result_free(&result);
+    return status;
+}
+
+enum status import_run(const struct import_format *format, const struct import_flags *flags,
+                       const char *const *paths, size_t n_paths)
+{
+    struct import import = {
+        .format = format,
+        .flags = flags,
+        .files = NEW(struct import_file, n_paths + N_SPLITS),
+        .has_split = flags->valid[0] || flags->test[0] || flags->split_column[0],
+        .plan = {.seed = (uint64_t)flags->seed,
+                 .step = (enum builder_step)flags->step,
+                 .pause = flags->session_gap,
+                 .merge_repeats =
+                     flags->merge_repeats || (format->preset && format->preset->merge_repeats)},
+    };
+    for (size_t p = 0; p < n_paths; p++)
+        add_file(&import, paths[p], TRAIN);
+    add_file(&import, flags->train, TRAIN);
+    add_file(&import, flags->valid, VALID);
+    add_file(&import, flags->test, TEST);
+    struct split_plan split;
+    enum status status = choose_split(&import, &split);
+    if (status == OK && import.n_files == 0)
+        status =
+            fail(BAD_USAGE, "import: no file was named; expected FILES, or --train FILE and "
+                            "perhaps --valid FILE and --test FILE");
+    if (status == OK)
+        status = choose_delimiter(&import);
+    if (status == OK)
+        status = read_all(&import);
+    if (status == OK)
+        status = finish(&import, &split);
+    builder_destroy(import.builder);
+    memory_free(import.files);
+    memory_free(import.first_bad);
+    return status;
+}

@@ -1,0 +1,388 @@
+/* Tables of attempts: any CSV with named columns, and the public formats that are such tables
+ * but for their names and codes (struct import_preset). One row is one attempt.
+ *
+ * Cost: a look-up of the student's and of the item's name a row. The skills and the group of an
+ * item are read again only where its cells differ from the last ones, which is seldom. */
+#include "cell.h"
+#include "csv.h"
+#include "fail.h"
+#include "import.h"
+#include "index.h"
+#include "memory.h"
+#include <string.h>
+#include <xxhash.h>
+
+enum { MOST_JOINED = 4, PROGRESS = 1 << 20 };
+
+/* Columns whose cells make one name, mostly one; n = 0: the file has none. */
+struct field {
+    size_t columns[MOST_JOINED];
+    size_t n;
+};
+
+/* When an answer was given, by the key it has in two files. */
+struct moments {
+    struct index keys;
+    int64_t *milliseconds;
+    size_t capacity;
+};
+
+struct columns {
+    struct import *import;
+    const struct import_preset *preset;
+    struct csv csv;
+    struct field student, item, outcome, time, skills, group, split, key;
+    const char *skill_separator;
+    int64_t units_per_second;
+    struct moments moments;
+    uint64_t *cells_of_item; /* a hash of the skills and group it had last, 0 at first */
+    size_t n_cells_of_item, cells_capacity;
+    char *joined; /* room for a joined name */
+    size_t joined_capacity;
+};
+
+/* "Problem Name", or "Problem Name+Step Name". */
+static bool find_column(const struct csv *csv, const char *name, size_t length,
+                        struct field *field)
+{
+    *field = (struct field){0};
+    char *whole = memory_text("%.*s", (int)length, name);
+    bool found = csv_column(csv, whole) != SIZE_MAX;
+    if (found)
+        *field = (struct field){{csv_column(csv, whole)}, 1};
+    struct span rest = {whole, length}, part;
+    while (!found && field->n < MOST_JOINED && span_next(&rest, '+', &part)) {
+        part.start[part.n] = '\0';
+        const size_t column = csv_column(csv, part.start);
+        if (column == SIZE_MAX)
+            break;
+        field->columns[field->n++] = column;
+        found = rest.n == 0;
+    }
+    if (!found)
+        field->n = 0;
+    memory_free(whole);
+    return found;
+}
+
+/* Finds the column the user named by `flag`, or else one of those the format usually has. */
+static enum status find_field(const struct csv *csv, const char *flag, const char *named,
+                              const char *usual, bool needed, struct field *field)
+{
+    *field = (struct field){0};
+    if (named[0] != '\0')
+        return find_column(csv, named, strlen(named), field) ? OK
+                                                             : csv_no_column(csv, named, flag);
+    for (const char *at = usual; at != NULL && *at != '\0';) {
+        const size_t n = strcspn(at, "|");
+        if (find_column(csv, at, n, field))
+            return OK;
+        at += n + (at[n] == '|');
+    }
+    if (!needed)
+        return OK;
+    char *first = memory_text("%.*s", usual ? (int)strcspn(usual, "|") : 0, usual ? usual : "");
+    const enum status status = csv_no_column(csv, first, flag);
+    memory_free(first);
+    return status;
+}
+
+static enum status find_fields(struct columns *c)
+{
+    const struct import_flags *flags = c->import->flags;
+    const struct import_preset *preset = c->preset;
+    const struct csv *csv = &c->csv;
+    TRY(find_field(csv, "student", flags->student, preset->student, true, &c->student));
+    TRY(find_field(csv, "item", flags->item, preset->item, true, &c->item));
+    TRY(find_field(csv, "outcome", flags->outcome, preset->outcome, !preset->outcome_may_lack,
+                   &c->outcome));
+    TRY(find_field(csv, "split-column", flags->split_column, NULL, false, &c->split));
+    c->import->plan.drop_time = flags->order[0] != '\0' || (!flags->time[0] && preset->order);
+    c->key.n = c->time.n = 0;
+    if (flags->time_meta[0] != '\0')
+        TRY(find_field(csv, "time-meta", "", preset->key, true, &c->key));
+    else if (c->import->plan.drop_time)
+        TRY(find_field(csv, "order", flags->order, preset->order, true, &c->time));
+    else
+        TRY(find_field(csv, "time", flags->time, preset->time, false, &c->time));
+    if (flags->item_meta[0] == '\0') { /* else these are columns of that file */
+        TRY(find_field(csv, "skills", flags->skills, preset->skills, false, &c->skills));
+        TRY(find_field(csv, "group", flags->group, preset->group, false, &c->group));
+    }
+    return OK;
+}
+
+static struct span field_cell(struct columns *c, const struct field *field)
+{
+    if (field->n == 1)
+        return span_trim(c->csv.cells[field->columns[0]]);
+    static const char between[] = " / ";
+    size_t n = 0;
+    for (size_t f = 0; f < field->n; f++) {
+        const struct span part = span_trim(c->csv.cells[field->columns[f]]);
+        if (n + part.n + sizeof between > c->joined_capacity) {
+            c->joined_capacity = 2 * (n + part.n + sizeof between);
+            c->joined = memory_resize(c->joined, c->joined_capacity, 1);
+        }
+        if (f > 0) {
+            memcpy(c->joined + n, between, strlen(between));
+            n += strlen(between);
+        }
+        memcpy(c->joined + n, part.start, part.n);
+        n += part.n;
+    }
+    return (struct span){c->joined, n};
+}
+
+#define BAD_ROW(...)                                                                           \
+    import_bad_row(c->import, c->csv.text.path, c->csv.line, c->csv.record, __VA_ARGS__)
+
+/* Each of the following reads one cell of a row. Where it makes no sense, *is_bad is set, and
+ * the status is OK if bad rows are to be skipped. */
+
+static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *is_bad)
+{
+    const struct import_preset *preset = c->preset;
+    const struct span cell = field_cell(c, &c->outcome);
+    if (cell.n == 1 && preset->incorrect && strchr(preset->incorrect, cell.start[0]) != NULL)
+        *outcome = INCORRECT;
+    else if (cell.n == 1 && preset->unknown && strchr(preset->unknown, cell.start[0]) != NULL)
+        *outcome = UNKNOWN;
+    else if (!cell_outcome(cell, outcome)) {
+        *is_bad = true;
+        return BAD_ROW("the outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no",
+                       (int)size_min(cell.n, 40), cell.start);
+    }
+    return OK;
+}
+
+static enum status read_split(struct columns *c, enum split *split, bool *is_bad)
+{
+    const struct span cell = field_cell(c, &c->split);
+    *is_bad = !split_find(cell.start, cell.n, split);
+    return *is_bad ? BAD_ROW("the split '%.*s' is not train, valid or test",
+                             (int)size_min(cell.n, 40), cell.start)
+                   : OK;
+}
+
+static enum status read_time(struct columns *c, const struct field *field,
+                             int64_t *milliseconds, bool *is_bad)
+{
+    const struct span cell = field_cell(c, field);
+    *is_bad = !cell_time(cell, c->units_per_second, milliseconds);
+    return *is_bad ? BAD_ROW("the time '%.*s' is no number and no YYYY-MM-DD HH:MM:SS",
+                             (int)size_min(cell.n, 40), cell.start)
+                   : OK;
+}
+
+static enum status find_moment(struct columns *c, int64_t *milliseconds, bool *is_bad)
+{
+    const struct span key = field_cell(c, &c->key);
+    const uint32_t number = index_find(&c->moments.keys, key.start, key.n);
+    *is_bad = number == INDEX_NONE;
+    if (*is_bad)
+        return BAD_ROW("%s '%.*s' is not in %s", c->csv.columns[c->key.columns[0]],
+                       (int)size_min(key.n, 40), key.start, c->import->flags->time_meta);
+    *milliseconds = c->moments.milliseconds[number];
+    return OK;
+}
+
+static enum status check_shape(struct columns *c, bool *is_bad)
+{
+    const struct csv *csv = &c->csv;
+    *is_bad = csv->malformed || csv->n_cells != csv->n_columns;
+    if (csv->malformed)
+        return BAD_ROW("text behind a closing quote; a quote within quotes must be doubled");
+    return *is_bad ? BAD_ROW("%zu cells where the header has %zu", csv->n_cells, csv->n_columns)
+                   : OK;
+}
+
+/* The skills and the group of an item, which most rows only repeat. */
+static void read_item(struct columns *c, uint32_t item)
+{
+    struct builder *builder = c->import->builder;
+    const struct span skills = c->skills.n > 0 ? field_cell(c, &c->skills) : (struct span){0};
+    const struct span group = c->group.n > 0 ? field_cell(c, &c->group) : (struct span){0};
+    const uint64_t hash =
+        1 | XXH3_64bits_withSeed(group.start, group.n, XXH3_64bits(skills.start, skills.n));
+    while (item >= c->n_cells_of_item) {
+        GROW(c->cells_of_item, c->n_cells_of_item, c->cells_capacity);
+        c->cells_of_item[c->n_cells_of_item++] = 0;
+    }
+    if (c->cells_of_item[item] == hash)
+        return;
+    c->cells_of_item[item] = hash;
+    if (!cell_is_missing(group))
+        builder_item_group(builder, item, builder_group(builder, group.start, group.n));
+    struct cell_list list = cell_list(skills, c->skill_separator);
+    struct span skill;
+    while (cell_list_next(&list, &skill))
+        builder_item_skill(builder, item, builder_skill(builder, skill.start, skill.n));
+}
+
+static enum status read_row(struct columns *c, enum split split)
+{
+    bool is_bad = false;
+    TRY(check_shape(c, &is_bad));
+    enum outcome outcome = UNKNOWN;
+    if (!is_bad && c->outcome.n > 0)
+        TRY(read_outcome(c, &outcome, &is_bad));
+    if (!is_bad && c->split.n > 0)
+        TRY(read_split(c, &split, &is_bad));
+    int64_t time = 0;
+    if (!is_bad && c->key.n > 0)
+        TRY(find_moment(c, &time, &is_bad));
+    if (!is_bad && c->time.n > 0)
+        TRY(read_time(c, &c->time, &time, &is_bad));
+    if (is_bad)
+        return OK;
+    struct builder *builder = c->import->builder;
+    const struct span item = field_cell(c, &c->item);
+    if (cell_is_missing(item))
+        return BAD_ROW("there is no item");
+    const uint32_t i = builder_item(builder, item.start, item.n);
+    if (c->skills.n > 0 || c->group.n > 0)
+        read_item(c, i);
+    const struct span student = field_cell(c, &c->student);
+    if (cell_is_missing(student))
+        return BAD_ROW("there is no student");
+    builder_add_named(builder, student.start, student.n, i,
+                      mark_make(outcome, split, false, true), time);
+    return OK;
+}
+
+static enum status read_file(struct columns *c, const struct import_file *file)
+{
+    struct import *import = c->import;
+    TRY(csv_open(&c->csv, file->path, import->delimiter, c->preset->no_quotes));
+    TRY(csv_read_header(&c->csv));
+    TRY(find_fields(c));
+    const bool has_time = c->time.n > 0 || c->key.n > 0;
+    if (import->builder != NULL && has_time != import->plan.has_time)
+        return fail(BAD_DATA,
+                    "%s: it has %s times, unlike %s; name their column with --time, or "
+                    "import the files apart",
+                    file->path, has_time ? "" : "no", import->files[0].path);
+    import->plan.has_time = has_time;
+    TRY(import_begin(import));
+    for (bool got = true;;) {
+        TRY(csv_next(&c->csv, &got));
+        if (!got)
+            break;
+        TRY(read_row(c, file->split));
+        if (++import->n_rows % PROGRESS == 0)
+            import_show_progress(import, &c->csv.text);
+    }
+    import->n_bytes += c->csv.text.n_bytes;
+    return OK;
+}
+
+/* The times of --time-meta, by key. */
+static enum status read_moments(struct columns *c)
+{
+    const struct import_flags *flags = c->import->flags;
+    struct moments *moments = &c->moments;
+    if (c->preset->key == NULL)
+        return fail(BAD_USAGE, "import %s does not take --time-meta",
+                    c->import->format->entry.name);
+    TRY(csv_open(&c->csv, flags->time_meta, 0, false));
+    TRY(csv_read_header(&c->csv));
+    struct field key, time;
+    TRY(find_field(&c->csv, "time-meta", "", c->preset->key, true, &key));
+    TRY(find_field(&c->csv, "time", flags->time, c->preset->key_time, true, &time));
+    for (bool got = true;;) {
+        TRY(csv_next(&c->csv, &got));
+        if (!got)
+            break;
+        bool is_bad = false;
+        int64_t milliseconds = 0;
+        TRY(check_shape(c, &is_bad));
+        if (!is_bad)
+            TRY(read_time(c, &time, &milliseconds, &is_bad));
+        if (is_bad)
+            continue;
+        const struct span name = field_cell(c, &key);
+        const size_t n_known = moments->keys.names.n;
+        const uint32_t number = index_add(&moments->keys, name.start, name.n);
+        if (number == n_known)
+            GROW(moments->milliseconds, n_known, moments->capacity);
+        moments->milliseconds[number] = milliseconds;
+    }
+    c->import->n_bytes += c->csv.text.n_bytes;
+    return OK;
+}
+
+/* Skills and groups of the items that are known by now, from --item-meta. */
+static enum status read_item_meta(struct columns *c)
+{
+    struct import *import = c->import;
+    const struct import_flags *flags = import->flags;
+    TRY(csv_open(&c->csv, flags->item_meta, 0, false));
+    TRY(csv_read_header(&c->csv));
+    TRY(find_field(&c->csv, "item", flags->item, c->preset->item, true, &c->item));
+    TRY(find_field(&c->csv, "skills", flags->skills, c->preset->meta_skills,
+                   flags->group[0] == '\0', &c->skills));
+    TRY(find_field(&c->csv, "group", flags->group, NULL, false, &c->group));
+    const size_t n_items = builder_items(import->builder)->n;
+    bool *described = NEW(bool, n_items);
+    enum status status = OK;
+    for (bool got = true;;) {
+        bool is_bad = false;
+        status = csv_next(&c->csv, &got);
+        if (status == OK && got)
+            status = check_shape(c, &is_bad);
+        if (status != OK || !got)
+            break;
+        if (is_bad)
+            continue;
+        const struct span name = field_cell(c, &c->item);
+        const uint32_t item = builder_find_item(import->builder, name.start, name.n);
+        if (item == INDEX_NONE)
+            continue;
+        described[item] = true;
+        read_item(c, item);
+    }
+    import->n_undescribed = n_items;
+    for (size_t i = 0; i < n_items; i++)
+        import->n_undescribed -= described[i];
+    memory_free(described);
+    return status;
+}
+
+static enum status read_all(struct columns *c)
+{
+    struct import *import = c->import;
+    if (import->flags->time_meta[0] != '\0')
+        TRY(read_moments(c));
+    csv_close(&c->csv);
+    for (size_t f = 0; f < import->n_files; f++) {
+        TRY(read_file(c, &import->files[f]));
+        csv_close(&c->csv);
+    }
+    if (import->flags->item_meta[0] != '\0')
+        TRY(read_item_meta(c));
+    return OK;
+}
+
+enum status import_columns(struct import *import)
+{
+    static const int64_t units_per_second[] = {1, 1000, 1000000, 1000000000};
+    const struct import_flags *flags = import->flags;
+    const struct import_preset *preset = import->format->preset;
+    struct columns columns = {
+        .import = import,
+        .preset = preset,
+        .units_per_second = units_per_second[flags->time_unit],
+        .skill_separator = flags->skill_separator[0] != '\0' ? flags->skill_separator
+                           : preset->skill_separator         ? preset->skill_separator
+                                                             : "auto",
+    };
+    import->plan.time_divisor = 1000;
+    enum status status = read_all(&columns);
+    csv_close(&columns.csv);
+    index_free(&columns.moments.keys);
+    memory_free(columns.moments.milliseconds);
+    memory_free(columns.cells_of_item);
+    memory_free(columns.joined);
+    return status;
+}

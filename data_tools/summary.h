@@ -1,0 +1,10 @@
+/* layer 5 (tools): what a data set holds, in words. */
+#ifndef COHORT_SUMMARY_H
+#define COHORT_SUMMARY_H
+
+#include "dataset.h"
+
+/* Students, attempts, items, skills, share correct, span of time, splits: on stderr. */
+void summary_say(const struct dataset_content *content);
+
+#endif

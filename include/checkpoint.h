@@ -1,0 +1,73 @@
+/* layer 4 (runs): a model and all it takes to go on training it, in one file. */
+#ifndef COHORT_CHECKPOINT_H
+#define COHORT_CHECKPOINT_H
+
+#include "base.h"
+#include "comm.h"
+#include "dataset.h"
+#include "model.h"
+#include "optimizer.h"
+
+/* How far a run is. */
+struct progress {
+    int64_t epoch;          /* completed */
+    int64_t step;           /* completed in the epoch under way */
+    int64_t all_steps;      /* completed since the start */
+    int64_t best_epoch;     /* 0: none yet */
+    int64_t stale;          /* epochs since the best */
+    int64_t n_scored, loss; /* of the epoch under way, see struct tally */
+    int64_t finished;
+    double best; /* score of the best epoch */
+};
+
+/* What is written. Only rank 0's counts; optimizer slots must have been collected there. */
+struct checkpoint_content {
+    const struct model *model;
+    const char *config; /* resolved, without paths */
+    const char *data_digest;
+    const struct names *items;
+    const struct progress *progress;
+    const struct optimizer *optimizer;
+    const void *state; /* of students */
+    size_t n_state;
+};
+
+/* The file's bytes: equal content gives equal bytes. Caller frees. Not collective. */
+CHECKED enum status checkpoint_bytes(const struct checkpoint_content *content, char **bytes,
+                                     size_t *n_bytes);
+
+/* A checkpoint that was read: everything but the tensors is known on every rank. */
+struct checkpoint {
+    char *path;
+    char *model, *config;
+    char data_digest[33], digest[33];
+    int64_t n_skills;
+    struct progress progress;
+    struct names items;
+    char *bytes;  /* rank 0 */
+    int64_t file; /* rank 0: HDF5's handle of the image */
+};
+
+/* Collective. Verifies the digest before HDF5 sees a byte; BAD_DATA if anything is wrong with
+ * it. */
+CHECKED enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
+                                    const struct comm *comm);
+void checkpoint_close(struct checkpoint *checkpoint);
+
+/* Collective: parameters into a declared model; optimizer state; students' state (n_bytes of it
+ * here). */
+CHECKED enum status checkpoint_params(const struct checkpoint *checkpoint,
+                                      const struct comm *comm, struct model *model);
+CHECKED enum status checkpoint_slots(const struct checkpoint *checkpoint,
+                                     const struct comm *comm, struct optimizer *optimizer);
+CHECKED enum status checkpoint_state(const struct checkpoint *checkpoint,
+                                     const struct comm *comm, void *state, size_t n_bytes);
+
+/* Collective: the model of a checkpoint, ready to predict for `dataset`, whose items are
+ * renumbered to follow the model's (NULL: only to look at). `config` receives the checkpoint's
+ * configuration and must outlive the model. */
+CHECKED enum status checkpoint_model(const struct checkpoint *checkpoint,
+                                     const struct comm *comm, struct config *config,
+                                     struct dataset *dataset, struct model **model);
+
+#endif

@@ -1,0 +1,38 @@
+/* layer 2 (the problem): virtual workers, so that P ranks compute what one rank would. */
+#ifndef COHORT_LANES_H
+#define COHORT_LANES_H
+
+#include "base.h"
+#include "dataset.h"
+
+/* students --(cut by attempts)--> lanes --(cut)--> ranks. Lane l holds students first[l] ..
+ * first[l+1] of the data set; this rank owns lanes first_lane .. first_lane + n_own. In each
+ * step every lane offers one block of its training students; the blocks of all lanes are the
+ * mini-batch. */
+struct lanes {
+    size_t n_lanes, n_steps; /* steps of an epoch */
+    size_t first_lane, n_own;
+    size_t most_students; /* in any mini-batch */
+    uint64_t *first;      /* n_lanes + 1 students of the data set */
+    uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
+    uint32_t **order;    /* n_own: this epoch's order of them */
+    size_t *n_students;  /* n_own */
+};
+
+/* Lanes of `batch` students a step in blocks of about `block`; also says which students this
+ * rank must read (first_student, n_students). More ranks than lanes is the user's mistake. */
+CHECKED enum status lanes_create(struct lanes *lanes, const struct dataset *dataset,
+                                 size_t batch, size_t block, size_t *first_student,
+                                 size_t *n_students);
+
+/* Collective: finds the students that have something to train on (has_training[s] of the
+ * shard), and with them the number of steps. An error if there are none. */
+CHECKED enum status lanes_fill(struct lanes *lanes, const struct shard *shard,
+                               const bool *has_training, size_t batch);
+void lanes_destroy(struct lanes *lanes);
+
+/* The order of an epoch; then the block of own lane l in a step, as students of the shard. */
+void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch);
+const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n);
+
+#endif

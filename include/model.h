@@ -1,0 +1,108 @@
+/* layer 3 (learning): what every model is to the engine. */
+#ifndef COHORT_MODEL_H
+#define COHORT_MODEL_H
+
+#include "base.h"
+#include "comm.h"
+#include "config.h"
+#include "dataset.h"
+#include "exact.h"
+#include "params.h"
+
+/* Every block of students adds its share to some statistics, the shares are summed exactly, and
+ * the sum moves the parameters. A model is that share, and a way to predict. */
+
+/* Counts of training outcomes by item, over the whole data set: where biases start, and a
+ * baseline. */
+struct item_counts {
+    size_t n_items;
+    int64_t *right, *wrong;
+};
+
+struct model {
+    const struct model_kind *kind;
+    void *options; /* the kind's own struct, filled from its table */
+    struct params params;
+    size_t n_items, n_skills;
+    const struct dataset
+        *dataset; /* items with their skills; NULL after loading without data */
+};
+
+/* Which pass over the students this is: random numbers are named by it and by the student. */
+struct draw {
+    uint64_t seed;
+    uint32_t epoch;
+};
+
+/* A named set of settings, as lines of a configuration file. */
+struct preset {
+    const char *name, *help, *text;
+};
+
+struct model_kind {
+    const char *name;   /* model.kind */
+    const char *title;  /* a line for people */
+    const char *source; /* whose model it is */
+    const char *loss;   /* what `tally.loss` is, for people */
+    const struct option *options;
+    size_t n_options, options_size;
+    const struct preset *presets;
+    size_t n_presets;
+
+    /* Names and shapes of the tensors, from options, n_items, n_skills; refuses contradictions.
+     */
+    enum status (*declare)(struct model *model);
+    /* First values; deterministic in (seed, counts). */
+    void (*init)(struct model *model, uint64_t seed, const struct item_counts *counts);
+
+    /* The model's own view of a shard, and scratch memory. `attach` keeps what it needs of the
+     * shard's training attempts; has_training (n_students) says who has any. */
+    void *(*attach)(const struct model *model, const struct shard *shard);
+    void (*detach)(void *work);
+    void (*training)(const void *work, bool *has_training, int64_t *n_attempts);
+
+    /* Collective: how wide a tally must be so that no sum over `most_students` students
+     * overflows. */
+    void (*measure)(const struct model *model, const void *work, const struct comm *comm,
+                    size_t most_students, bool *wide, int *bits);
+
+    /* Adds loss and statistics of a block of students (of the shard). The model is not changed.
+     */
+    void (*accumulate)(const struct model *model, void *work, const uint32_t *students,
+                       size_t n, const struct draw *draw, struct tally *tally);
+
+    /* State that belongs to students and moves with them (NULL: none): bytes in student order.
+     */
+    void *(*state)(void *work, size_t *n_bytes);
+
+    /* p[t] = P(correct at t | what was shown before t), for attempts t of student s whose split
+     * is in the set of bits `splits`; other p[t] are left alone. */
+    void (*predict)(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+
+    /* Hidden activations of a student after all shown attempts, n_hidden numbers (NULL: none).
+     */
+    size_t (*n_hidden)(const struct model *model);
+    void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
+};
+
+extern const struct model_kind *const model_kinds[];
+extern const size_t n_model_kinds;
+const struct model_kind *model_find(const char *name);
+
+/* The kind from model.kind of `config`; its preset, if model.preset names one, is suggested
+ * there. */
+CHECKED enum status model_choose(struct config *config, const struct model_kind **kind);
+
+/* The [model] table of a kind for config_resolve: `kind` and `preset` come before the kind's
+ * own. */
+struct model_names {
+    const char *kind, *preset;
+};
+extern const struct option model_name_options[2];
+
+struct model *model_create(const struct model_kind *kind);
+CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,
+                                  size_t n_items, size_t n_skills);
+void model_destroy(struct model *model);
+
+#endif

@@ -1,0 +1,45 @@
+/* layer 4 (runs): the directory of a run. */
+#ifndef COHORT_RUN_H
+#define COHORT_RUN_H
+
+#include "base.h"
+#include "checkpoint.h"
+#include "comm.h"
+
+/* config.ini (complete, as resolved), log.jsonl (a record for each epoch), last.h5,
+ * previous.h5, best.h5, result.json (written at the end), lock. */
+struct run {
+    const struct comm *comm;
+    char *directory;
+    int lock; /* rank 0: open file, -1: none */
+};
+
+/* Collective: makes the directory and takes its lock, or says who has it. */
+CHECKED enum status run_open(struct run *run, const char *directory, const struct comm *comm);
+void run_close(struct run *run);
+char *run_path(const struct run *run, const char *name); /* caller frees */
+
+/* Collective: the newest whole checkpoint; *found = false if there is none. A damaged last.h5
+ * is reported and previous.h5 used. */
+CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpoint,
+                               bool *found);
+
+/* Rank 0 writes: last.h5, the one before becoming previous.h5; with `best` best.h5 first, so
+ * that a kill in between leaves nothing inconsistent. Not collective. */
+CHECKED enum status run_save(const struct run *run, const char *bytes, size_t n_bytes,
+                             bool best);
+
+/* Rank 0: cuts log.jsonl back to its first n records; adds one; writes a text file by rename.
+ */
+CHECKED enum status run_log_cut(const struct run *run, int64_t n_records);
+CHECKED enum status run_log_add(const struct run *run, const char *record);
+CHECKED enum status run_write(const struct run *run, const char *name, const char *text);
+
+/* Where a command finds the checkpoint that `path` (a run or a file) means: best.h5 of a run
+ * where there is one, else last.h5, else previous.h5. Caller frees. */
+CHECKED enum status run_find(const char *path, char **checkpoint);
+
+/* The data file a run was trained on, from its config.ini; NULL if unknown. Caller frees. */
+char *run_data(const char *path);
+
+#endif

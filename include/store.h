@@ -1,0 +1,25 @@
+/* layer 1 (instruments): files that are whole or not there: temporary, fsync, rename, fsync. */
+#ifndef COHORT_STORE_H
+#define COHORT_STORE_H
+
+#include "base.h"
+
+/* Writes `bytes` to `path` so that a kill or a full disk at any moment leaves either the old
+ * file or the new one. */
+CHECKED enum status store_write(const char *path, const void *bytes, size_t n_bytes);
+
+/* For writers that need a path of their own (HDF5): the temporary name beside `path` (caller
+ * frees); then store_commit makes it durable and renames it, or store_abandon removes it. Both
+ * free it. */
+char *store_temporary(const char *path);
+CHECKED enum status store_commit(char *temporary, const char *path);
+void store_abandon(char *temporary);
+
+/* The whole file, with a NUL byte after it (caller frees). */
+CHECKED enum status store_read(const char *path, char **bytes, size_t *n_bytes);
+
+/* Makes a directory and those above it; it may exist. */
+CHECKED enum status store_directory(const char *path);
+bool store_exists(const char *path);
+
+#endif

@@ -1,0 +1,65 @@
+/* layer 4 (runs): trains a model in a run directory. */
+#ifndef COHORT_TRAINER_H
+#define COHORT_TRAINER_H
+
+#include "base.h"
+#include "comm.h"
+#include "config.h"
+#include "dataset.h"
+#include "metrics.h"
+#include "model.h"
+#include "optimizer.h"
+
+struct data_options {
+    const char *file;
+};
+struct train_options {
+    int64_t epochs, batch, block, seed, patience, valid_every, folds, fold;
+    int monitor;
+};
+struct run_options {
+    const char *directory;
+    int64_t save_every;
+    double save_minutes;
+};
+
+/* Everything that is set for a run, and the groups of options that set it. */
+enum { N_TRAINER_GROUPS = 6 };
+struct settings {
+    struct config *config; /* owns the texts */
+    struct model *model;   /* not declared yet */
+    struct model_names names;
+    struct data_options data;
+    struct train_options train;
+    struct optimizer_options optimizer;
+    struct run_options run;
+    struct option_group groups[N_TRAINER_GROUPS];
+};
+
+/* Takes over `config`; chooses the model kind and fills all structs. */
+CHECKED enum status settings_create(struct settings *settings, struct config *config);
+void settings_destroy(struct settings *settings);
+
+/* The name of the score that train.monitor chose. */
+const char *settings_monitor(const struct settings *settings);
+
+/* The tables of all sections but [model], for help. */
+void settings_help_groups(struct option_group groups[4]);
+
+/* What a finished run reports. */
+struct result {
+    int64_t epochs, best_epoch;
+    double best, seconds;
+    bool stopped_early, was_finished;
+    struct score scores[N_SPLITS]; /* of the best epoch's parameters; n = 0: none */
+};
+
+/* Collective: starts, continues, or finds finished the run that `settings` describe. STOPPED
+ * after a signal, everything saved. */
+CHECKED enum status trainer_run(const struct comm *comm, struct settings *settings,
+                                struct result *result);
+
+/* Installs the handlers of USR1 and TERM: finish the step, save, end with STOPPED. */
+void trainer_signals(void);
+
+#endif

@@ -1,0 +1,352 @@
+/* The checkpoint file: 512 bytes of text with the XXH3 digest (128 bits) of all that follows,
+ * then HDF5, which skips such a block in front by itself (h5ls, h5py and others open the file
+ * as it is):
+ *
+ *     /                     attributes: format, version, model, config, data_digest, skills,
+ * epoch, ... /parameters/NAME      each tensor in its shape /optimizer/SLOT/NAME  momentum, or
+ * Adam's mean and square, of each tensor /state                uint8, what belongs to students
+ * (persistent chains), in student order /items/names          the items, to find them again in
+ * other data sets
+ *
+ * Nothing in it depends on the number of ranks, on the clock or on the machine, so sha256sum of
+ * two checkpoints tests the whole distributed machinery. Rank 0 builds the file in memory and
+ * store.c writes it: HDF5 on a full disk may hang or claim success. */
+#include "checkpoint.h"
+#include "fail.h"
+#include "h5.h"
+#include "memory.h"
+#include "store.h"
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { BLOCK = 512, FORMAT_VERSION = 1 };
+static const char format_name[] = "cohort checkpoint";
+
+static const struct {
+    const char *name;
+    size_t offset;
+} progress_fields[] = {
+    {"epoch", offsetof(struct progress, epoch)},
+    {"step", offsetof(struct progress, step)},
+    {"all_steps", offsetof(struct progress, all_steps)},
+    {"best_epoch", offsetof(struct progress, best_epoch)},
+    {"stale", offsetof(struct progress, stale)},
+    {"n_scored", offsetof(struct progress, n_scored)},
+    {"loss", offsetof(struct progress, loss)},
+    {"finished", offsetof(struct progress, finished)},
+};
+
+static hid_t memory_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+static hid_t stored_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+}
+
+static enum status write_flat(hid_t file, const char *group, const struct params *params,
+                              const real *flat)
+{
+    TRY(h5_group(file, group));
+    for (size_t t = 0; t < params->n_tensors; t++) {
+        const struct tensor *tensor = &params->tensors[t];
+        real *dense = NEW_SCRATCH(real, params_size(params, tensor));
+        params_take(params, tensor, flat, dense);
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", group, tensor->name);
+        enum status status = h5_write(file, name, stored_type(), memory_type(), tensor->rank,
+                                      tensor->shape, dense);
+        memory_free(dense);
+        TRY(status);
+    }
+    return OK;
+}
+
+static enum status read_flat(hid_t file, const char *group, const struct params *params,
+                             real *flat)
+{
+    for (size_t t = 0; t < params->n_tensors; t++) {
+        const struct tensor *tensor = &params->tensors[t];
+        const size_t n = params_size(params, tensor);
+        real *dense = NEW_SCRATCH(real, n);
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", group, tensor->name);
+        enum status status = h5_read(file, name, memory_type(), n, dense);
+        for (size_t i = 0; status == OK && i < n; i++)
+            if (!isfinite(dense[i]))
+                status = fail(BAD_DATA,
+                              "number %zu of %s is not finite: the run diverged or the "
+                              "file was changed",
+                              i, name);
+        if (status == OK)
+            params_put(params, tensor, dense, flat);
+        memory_free(dense);
+        TRY(status);
+    }
+    return OK;
+}
+
+static enum status write_items(hid_t file, const struct names *items)
+{
+    const uint64_t n_first = items->n + 1, n_bytes = items->n > 0 ? items->first[items->n] : 0;
+    static const uint64_t nothing[1] = {0};
+    TRY(h5_group(file, "/items"));
+    TRY(h5_write(file, "/items/names", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes,
+                 items->bytes));
+    return h5_write(file, "/items/names_first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
+                    items->n > 0 ? items->first : nothing);
+}
+
+static enum status write_content(hid_t file, const struct checkpoint_content *content)
+{
+    const struct model *model = content->model;
+    TRY(h5_write_text(file, "format", format_name));
+    TRY(h5_write_integer(file, "version", FORMAT_VERSION));
+    TRY(h5_write_text(file, "model", model->kind->name));
+    TRY(h5_write_text(file, "config", content->config));
+    TRY(h5_write_text(file, "data_digest", content->data_digest));
+    TRY(h5_write_integer(file, "skills", (int64_t)model->n_skills));
+    for (size_t i = 0; i < COUNT(progress_fields); i++)
+        TRY(h5_write_integer(
+            file, progress_fields[i].name,
+            *(const int64_t *)((const char *)content->progress + progress_fields[i].offset)));
+    TRY(h5_write_number(file, "best", content->progress->best));
+    TRY(write_flat(file, "/parameters", &model->params, model->params.value));
+    TRY(h5_group(file, "/optimizer"));
+    for (int k = 0; content->optimizer != NULL && k < content->optimizer->n_slots; k++) {
+        char group[64];
+        snprintf(group, sizeof group, "/optimizer/%s",
+                 optimizer_slot_names[content->optimizer->options.method][k]);
+        TRY(write_flat(file, group, &model->params, content->optimizer->slot[k]));
+    }
+    const uint64_t n_state = content->n_state;
+    if (n_state > 0)
+        TRY(h5_write(file, "/state", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_state,
+                     content->state));
+    return write_items(file, content->items);
+}
+
+static void digest_text(const char *bytes, size_t n_bytes, char digest[33])
+{
+    const XXH128_hash_t hash = XXH3_128bits(bytes + BLOCK, n_bytes - BLOCK);
+    snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+/* The text block in front, filled up with line ends. */
+static void front_text(const char *bytes, size_t n_bytes, char block[BLOCK])
+{
+    char digest[33], text[BLOCK];
+    digest_text(bytes, n_bytes, digest);
+    const int n = snprintf(text, sizeof text, "%s\nxxh3-128 %s of the %zu bytes that follow\n",
+                           format_name, digest, n_bytes - BLOCK);
+    memset(block, '\n', BLOCK);
+    memcpy(block, text, (size_t)n);
+}
+
+enum status checkpoint_bytes(const struct checkpoint_content *content, char **bytes,
+                             size_t *n_bytes)
+{
+    hid_t file = h5_create_image(BLOCK);
+    if (file < 0)
+        return fail(BAD_IO, "HDF5 could not begin a checkpoint in memory");
+    enum status status = write_content(file, content);
+    if (status == OK && (*bytes = h5_image(file, n_bytes)) == NULL)
+        status = fail(BAD_IO, "HDF5 could not finish a checkpoint in memory");
+    H5Fclose(file);
+    if (status == OK)
+        front_text(*bytes, *n_bytes, *bytes);
+    return status;
+}
+
+static enum status damaged(const char *path, const char *what)
+{
+    return fail(BAD_DATA, "%s: %s", path, what);
+}
+
+static enum status check_digest(struct checkpoint *checkpoint, size_t n_bytes)
+{
+    char block[BLOCK];
+    if (n_bytes <= BLOCK || memcmp(checkpoint->bytes, format_name, strlen(format_name)) != 0)
+        return damaged(checkpoint->path,
+                       "this is not a cohort checkpoint, or it was cut short");
+    front_text(checkpoint->bytes, n_bytes, block);
+    if (memcmp(block, checkpoint->bytes, BLOCK) != 0)
+        return damaged(
+            checkpoint->path,
+            "the checkpoint is damaged: its content does not have the digest it states");
+    digest_text(checkpoint->bytes, n_bytes, checkpoint->digest);
+    return OK;
+}
+
+static enum status read_items(hid_t file, struct names *items)
+{
+    int rank = 0;
+    uint64_t n_first[4] = {0}, n_bytes[4] = {0};
+    TRY(h5_shape(file, "/items/names_first", &rank, n_first));
+    TRY(h5_shape(file, "/items/names", &rank, n_bytes));
+    items->n = n_first[0] - 1;
+    items->first = NEW(uint64_t, n_first[0]);
+    items->bytes = NEW(char, n_bytes[0] + 1);
+    TRY(h5_read(file, "/items/names_first", H5T_NATIVE_UINT64, n_first[0], items->first));
+    return h5_read(file, "/items/names", H5T_NATIVE_UINT8, n_bytes[0], items->bytes);
+}
+
+static enum status read_head(struct checkpoint *checkpoint)
+{
+    size_t n_bytes = 0;
+    TRY(store_read(checkpoint->path, &checkpoint->bytes, &n_bytes));
+    TRY(check_digest(checkpoint, n_bytes));
+    checkpoint->file = h5_open_image(checkpoint->bytes, n_bytes);
+    if (checkpoint->file < 0)
+        return damaged(checkpoint->path, "HDF5 cannot read the checkpoint");
+    hid_t file = checkpoint->file;
+    int64_t version = 0;
+    TRY(h5_integer(file, "version", &version));
+    if (version != FORMAT_VERSION)
+        return fail(BAD_DATA, "%s: format version %lld, this program reads version %d",
+                    checkpoint->path, (long long)version, FORMAT_VERSION);
+    checkpoint->model = h5_text(file, "model");
+    checkpoint->config = h5_text(file, "config");
+    char *digest = h5_text(file, "data_digest");
+    if (checkpoint->model == NULL || checkpoint->config == NULL || digest == NULL)
+        return damaged(checkpoint->path, "attributes are missing from the checkpoint");
+    snprintf(checkpoint->data_digest, sizeof checkpoint->data_digest, "%s", digest);
+    memory_free(digest);
+    TRY(h5_integer(file, "skills", &checkpoint->n_skills));
+    for (size_t i = 0; i < COUNT(progress_fields); i++)
+        TRY(h5_integer(file, progress_fields[i].name,
+                       (int64_t *)((char *)&checkpoint->progress + progress_fields[i].offset)));
+    TRY(h5_number(file, "best", &checkpoint->progress.best));
+    return read_items(file, &checkpoint->items);
+}
+
+static void broadcast_block(const struct comm *comm, void **block, size_t n_bytes)
+{
+    uint64_t n = n_bytes;
+    comm_broadcast(comm, &n, sizeof n, 0);
+    if (comm->rank != 0)
+        *block = memory_scratch(n, 1);
+    comm_broadcast(comm, *block, n, 0);
+}
+
+enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
+                            const struct comm *comm)
+{
+    *checkpoint = (struct checkpoint){.path = memory_text("%s", path), .file = -1};
+    enum status status = comm_agree(comm, comm->rank == 0 ? read_head(checkpoint) : OK);
+    if (status != OK) {
+        checkpoint_close(checkpoint);
+        return status;
+    }
+    const bool first = comm->rank == 0;
+    struct names *items = &checkpoint->items;
+    comm_broadcast(comm, &checkpoint->progress, sizeof checkpoint->progress, 0);
+    comm_broadcast(comm, &checkpoint->n_skills, sizeof checkpoint->n_skills, 0);
+    comm_broadcast(comm, checkpoint->data_digest, sizeof checkpoint->data_digest, 0);
+    comm_broadcast(comm, checkpoint->digest, sizeof checkpoint->digest, 0);
+    broadcast_block(comm, (void **)&checkpoint->model,
+                    first ? strlen(checkpoint->model) + 1 : 0);
+    broadcast_block(comm, (void **)&checkpoint->config,
+                    first ? strlen(checkpoint->config) + 1 : 0);
+    comm_broadcast(comm, &items->n, sizeof items->n, 0);
+    broadcast_block(comm, (void **)&items->first, (items->n + 1) * sizeof *items->first);
+    broadcast_block(comm, (void **)&items->bytes, items->first[items->n]);
+    return OK;
+}
+
+void checkpoint_close(struct checkpoint *checkpoint)
+{
+    if (checkpoint->file >= 0)
+        H5Fclose(checkpoint->file);
+    memory_free(checkpoint->path);
+    memory_free(checkpoint->model);
+    memory_free(checkpoint->config);
+    memory_free(checkpoint->bytes);
+    names_free(&checkpoint->items);
+    *checkpoint = (struct checkpoint){.file = -1};
+}
+
+enum status checkpoint_params(const struct checkpoint *checkpoint, const struct comm *comm,
+                              struct model *model)
+{
+    enum status status = OK;
+    if (comm->rank == 0)
+        status =
+            read_flat(checkpoint->file, "/parameters", &model->params, model->params.value);
+    if (status != OK)
+        status = fail_context(status, "%s", checkpoint->path);
+    TRY(comm_agree(comm, status));
+    comm_broadcast(comm, model->params.value, model->params.n * sizeof(real), 0);
+    return OK;
+}
+
+enum status checkpoint_slots(const struct checkpoint *checkpoint, const struct comm *comm,
+                             struct optimizer *optimizer)
+{
+    for (int k = 0; k < optimizer->n_slots; k++) {
+        char group[64];
+        snprintf(group, sizeof group, "/optimizer/%s",
+                 optimizer_slot_names[optimizer->options.method][k]);
+        enum status status = OK;
+        if (comm->rank == 0)
+            status = read_flat(checkpoint->file, group, optimizer->params, optimizer->slot[k]);
+        if (status != OK)
+            status = fail_context(status, "%s", checkpoint->path);
+        TRY(comm_agree(comm, status));
+        exact_hand_out(optimizer->slices, optimizer->slot[k]);
+    }
+    return OK;
+}
+
+enum status checkpoint_state(const struct checkpoint *checkpoint, const struct comm *comm,
+                             void *state, size_t n_bytes)
+{
+    int64_t n_all = (int64_t)n_bytes;
+    comm_sum_i64(comm, &n_all, 1);
+    if (n_all == 0)
+        return OK;
+    uint8_t *all = NULL;
+    enum status status = OK;
+    if (comm->rank == 0) {
+        all = NEW_SCRATCH(uint8_t, (size_t)n_all);
+        status = h5_read(checkpoint->file, "/state", H5T_NATIVE_UINT8, (uint64_t)n_all, all);
+    }
+    status = comm_agree(comm, status);
+    if (status == OK)
+        comm_scatter(comm, all, state, n_bytes);
+    memory_free(all);
+    return status;
+}
+
+enum status checkpoint_model(const struct checkpoint *checkpoint, const struct comm *comm,
+                             struct config *config, struct dataset *dataset,
+                             struct model **model)
+{
+    const struct model_kind *kind = NULL;
+    *model = NULL;
+    TRY(config_read_text(config, checkpoint->config, checkpoint->path));
+    TRY(model_choose(config, &kind));
+    if (dataset != NULL)
+        TRY(dataset_follow(dataset, &checkpoint->items));
+    *model = model_create(kind);
+    struct model_names names;
+    const struct option_group groups[] = {
+        {"model", model_name_options, COUNT(model_name_options), &names},
+        {"model", kind->options, kind->n_options, (*model)->options},
+    };
+    enum status status = config_resolve_some(config, groups, COUNT(groups));
+    if (status == OK)
+        status =
+            model_declare(*model, dataset, checkpoint->items.n, (size_t)checkpoint->n_skills);
+    if (status == OK)
+        status = checkpoint_params(checkpoint, comm, *model);
+    if (status != OK) {
+        model_destroy(*model);
+        *model = NULL;
+    }
+    return status;
+}

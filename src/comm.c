@@ -1,0 +1,185 @@
+/* A thin cover over MPI. Sums are of integers only, since MPI's sums of floating-point numbers
+ * have other bits at every number of ranks. Messages larger than an int can count go in pieces.
+ */
+#include "comm.h"
+#include "fail.h"
+#include "log.h"
+#include "memory.h"
+#include <string.h>
+
+enum { PIECE = 1 << 30, TAG_GATHER = 1, TAG_SCATTER, TAG_EXCHANGE };
+
+void comm_start(struct comm *world, int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    world->mpi = MPI_COMM_WORLD;
+    MPI_Comm_rank(world->mpi, &world->rank);
+    MPI_Comm_size(world->mpi, &world->size);
+    log_mute(world->rank != 0);
+}
+
+void comm_finish(struct comm *world)
+{
+    (void)world;
+    MPI_Finalize();
+}
+
+void comm_split(const struct comm *comm, int colour, struct comm *team)
+{
+    MPI_Comm_split(comm->mpi, colour, comm->rank, &team->mpi);
+    MPI_Comm_rank(team->mpi, &team->rank);
+    MPI_Comm_size(team->mpi, &team->size);
+}
+
+void comm_leave(struct comm *team)
+{
+    MPI_Comm_free(&team->mpi);
+}
+
+enum status comm_agree(const struct comm *comm, enum status status)
+{
+    int failed = status == OK ? comm->size : comm->rank, lowest = failed;
+    MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, comm->mpi);
+    if (lowest == comm->size)
+        return OK;
+    struct {
+        enum status status;
+        char sentence[2048];
+    } verdict = {.status = status};
+    if (comm->rank == lowest)
+        strncpy(verdict.sentence, fail_sentence(), sizeof verdict.sentence - 1);
+    comm_broadcast(comm, &verdict, sizeof verdict, lowest);
+    fail_clear();
+    return fail(verdict.status, "%s", verdict.sentence);
+}
+
+void comm_barrier(const struct comm *comm)
+{
+    MPI_Barrier(comm->mpi);
+}
+
+void comm_broadcast(const struct comm *comm, void *bytes, size_t n_bytes, int root)
+{
+    for (size_t done = 0; done < n_bytes; done += PIECE)
+        MPI_Bcast((char *)bytes + done, (int)size_min(PIECE, n_bytes - done), MPI_BYTE, root,
+                  comm->mpi);
+}
+
+static void reduce(const struct comm *comm, void *values, size_t n, MPI_Datatype type,
+                   size_t size, MPI_Op operation)
+{
+    const size_t most = PIECE / 8;
+    for (size_t done = 0; done < n; done += most)
+        MPI_Allreduce(MPI_IN_PLACE, (char *)values + done * size, (int)size_min(most, n - done),
+                      type, operation, comm->mpi);
+}
+
+void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n)
+{
+    reduce(comm, values, n, MPI_INT64_T, sizeof *values, MPI_SUM);
+}
+
+void comm_max_i64(const struct comm *comm, int64_t *values, size_t n)
+{
+    reduce(comm, values, n, MPI_INT64_T, sizeof *values, MPI_MAX);
+}
+
+void comm_max_double(const struct comm *comm, double *values, size_t n)
+{
+    reduce(comm, values, n, MPI_DOUBLE, sizeof *values, MPI_MAX);
+}
+
+int64_t comm_before(const struct comm *comm, int64_t value)
+{
+    int64_t before = 0;
+    MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, comm->mpi);
+    return comm->rank == 0 ? 0 : before;
+}
+
+static void send(const struct comm *comm, const void *bytes, size_t n_bytes, int to, int tag)
+{
+    for (size_t done = 0; done < n_bytes; done += PIECE)
+        MPI_Send((const char *)bytes + done, (int)size_min(PIECE, n_bytes - done), MPI_BYTE, to,
+                 tag, comm->mpi);
+}
+
+static void receive(const struct comm *comm, void *bytes, size_t n_bytes, int from, int tag)
+{
+    for (size_t done = 0; done < n_bytes; done += PIECE)
+        MPI_Recv((char *)bytes + done, (int)size_min(PIECE, n_bytes - done), MPI_BYTE, from,
+                 tag, comm->mpi, MPI_STATUS_IGNORE);
+}
+
+/* Every rank's n_bytes, on rank 0 only. */
+static size_t *gather_sizes(const struct comm *comm, size_t n_bytes)
+{
+    size_t *sizes = comm->rank == 0 ? NEW(size_t, (size_t)comm->size) : NULL;
+    uint64_t own = n_bytes;
+    MPI_Gather(&own, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, 0, comm->mpi);
+    return sizes;
+}
+
+void *comm_gather(const struct comm *comm, const void *bytes, size_t n_bytes, size_t *n_all)
+{
+    size_t *sizes = gather_sizes(comm, n_bytes);
+    *n_all = 0;
+    if (comm->rank != 0) {
+        send(comm, bytes, n_bytes, 0, TAG_GATHER);
+        return NULL;
+    }
+    for (int r = 0; r < comm->size; r++)
+        *n_all += sizes[r];
+    char *all = memory_scratch(*n_all, 1), *next = all;
+    memcpy(next, bytes, n_bytes);
+    for (int r = 1; r < comm->size; r++) {
+        next += sizes[r - 1];
+        receive(comm, next, sizes[r], r, TAG_GATHER);
+    }
+    memory_free(sizes);
+    return all;
+}
+
+void comm_scatter(const struct comm *comm, const void *all, void *bytes, size_t n_bytes)
+{
+    size_t *sizes = gather_sizes(comm, n_bytes);
+    if (comm->rank != 0) {
+        receive(comm, bytes, n_bytes, 0, TAG_SCATTER);
+        return;
+    }
+    const char *next = all;
+    memcpy(bytes, next, n_bytes);
+    for (int r = 1; r < comm->size; r++) {
+        next += sizes[r - 1];
+        send(comm, next, sizes[r], r, TAG_SCATTER);
+    }
+    memory_free(sizes);
+}
+
+void *comm_exchange(const struct comm *comm, const void *bytes, const size_t *n_to,
+                    size_t *n_got)
+{
+    const int size = comm->size;
+    size_t *n_from = NEW(size_t, (size_t)size);
+    MPI_Alltoall(n_to, sizeof *n_to, MPI_BYTE, n_from, sizeof *n_from, MPI_BYTE, comm->mpi);
+    *n_got = 0;
+    for (int r = 0; r < size; r++)
+        *n_got += n_from[r];
+    char *got = memory_scratch(*n_got, 1);
+    size_t n_requests = 0;
+    for (int r = 0; r < size; r++)
+        n_requests += n_from[r] / PIECE + 1;
+    MPI_Request *requests = NEW(MPI_Request, n_requests);
+    n_requests = 0;
+    char *in = got;
+    for (int r = 0; r < size; in += n_from[r], r++)
+        for (size_t done = 0; done < n_from[r]; done += PIECE)
+            MPI_Irecv(in + done, (int)size_min(PIECE, n_from[r] - done), MPI_BYTE, r,
+                      TAG_EXCHANGE, comm->mpi, &requests[n_requests++]);
+    const char *out = bytes;
+    for (int r = 0; r < size; out += n_to[r], r++)
+        send(comm, out, n_to[r], r, TAG_EXCHANGE);
+    MPI_Waitall((int)n_requests, requests, MPI_STATUSES_IGNORE);
+    memory_free(requests);
+    memory_free(n_from);
+    return got;
+}

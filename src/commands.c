@@ -1,0 +1,115 @@
+/* The list of commands, and what they share: sorting a command line into flags and words, and
+ * help. */
+#include "commands.h"
+#include "fail.h"
+#include "log.h"
+#include <string.h>
+
+const struct command *const commands[] = {
+    &command_import,
+    &command_simulate,
+    &command_train,
+};
+const size_t n_commands = COUNT(commands);
+
+static const struct flag *find_flag(const struct command *command, const char *word)
+{
+    for (size_t f = 0; f < command->n_flags; f++) {
+        const struct flag *flag = &command->flags[f];
+        const bool is_long = strncmp(word, "--", 2) == 0 &&
+                             strcspn(word + 2, "=") == strlen(flag->option.key) &&
+                             strncmp(word + 2, flag->option.key, strlen(flag->option.key)) == 0;
+        const bool is_short = flag->short_key != 0 && word[0] == '-' &&
+                              word[1] == flag->short_key && word[2] == '\0';
+        if (is_long || is_short)
+            return flag;
+    }
+    return NULL;
+}
+
+static enum status unknown_flag(const struct command *command, const char *word)
+{
+    const char *names[64];
+    for (size_t f = 0; f < command->n_flags; f++)
+        names[f] = command->flags[f].option.key;
+    char bare[64];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    const char *nearest = config_nearest(bare, names, command->n_flags);
+    return fail(BAD_USAGE, "%s: there is no flag %s%s%s%s; `cohort %s --help` lists them",
+                command->name, word, nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                nearest ? "?" : "", command->name);
+}
+
+enum status command_parse(const struct command *command, int argc, char **argv, void *target,
+                          const char **words, int *n_words)
+{
+    *n_words = 0;
+    for (size_t f = 0; f < command->n_flags; f++)
+        if (command->flags[f].option.standard != NULL)
+            TRY(config_parse(&command->flags[f].option, command->flags[f].option.standard,
+                             command->name, target));
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (word[0] != '-' || word[1] == '\0') {
+            words[(*n_words)++] = word;
+            continue;
+        }
+        const struct flag *flag = find_flag(command, word);
+        if (flag == NULL)
+            return unknown_flag(command, word);
+        const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+        const char *value = equals ? equals + 1 : "yes";
+        if (equals == NULL && flag->option.type != OPTION_SWITCH) {
+            if (i + 1 >= argc)
+                return fail(BAD_USAGE, "%s: %s wants a value: %s", command->name, word,
+                            flag->option.help);
+            value = argv[++i];
+        }
+        TRY(config_parse(&flag->option, value, word, target));
+    }
+    return OK;
+}
+
+enum status command_usage(const struct command *command)
+{
+    return fail(BAD_USAGE, "usage: cohort %s  (`cohort %s --help` says more)", command->usage,
+                command->name);
+}
+
+void command_help(FILE *out, const struct command *command, bool markdown)
+{
+    if (markdown)
+        fprintf(out, "\n### cohort %s\n\n%s\n\n    cohort %s\n\n%s\n", command->name,
+                command->summary, command->usage, command->details);
+    else
+        fprintf(out, "cohort %s\n\n  %s.\n\n%s\n", command->usage, command->summary,
+                command->details);
+    if (command->n_flags > 0)
+        fprintf(out,
+                markdown ? "\n| flag | standard | meaning |\n|---|---|---|\n" : "\nFlags:\n");
+    for (size_t f = 0; f < command->n_flags; f++) {
+        const struct option *option = &command->flags[f].option;
+        const char short_key = command->flags[f].short_key;
+        const char *standard =
+            option->standard && option->standard[0] ? option->standard : NULL;
+        char name[64];
+        snprintf(name, sizeof name, "%s%c%s--%s", short_key ? "-" : "",
+                 short_key ? short_key : ' ', short_key ? ", " : "   ", option->key);
+        if (markdown)
+            fprintf(out, "| `%s` | %s | %s |\n", name + strspn(name, " "),
+                    standard ? standard : "", option->help);
+        else
+            fprintf(out, "  %-22s %s%s%s%s\n", name, option->help,
+                    standard ? " (standard: " : "", standard ? standard : "",
+                    standard ? ")" : "");
+        if (option->type == OPTION_CHOICE && !markdown) {
+            fprintf(out, "  %-22s one of", "");
+            for (const char *const *choice = option->choices; *choice != NULL; choice++)
+                fprintf(out, " %s", *choice);
+            fputc('\n', out);
+        }
+    }
+    if (command->more_help != NULL)
+        command->more_help(out, markdown);
+}

@@ -1,0 +1,111 @@
+/* cohort train: starts a run, continues it, or finds it finished. */
+#include "commands.h"
+#include "crossval.h"
+#include "fail.h"
+#include "log.h"
+#include "trainer.h"
+#include <math.h>
+#include <string.h>
+
+/* Files are read first and in order, assignments after them, so that the command line wins. */
+static enum status read_words(struct config *config, char **words, int n_words)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int w = 0; w < n_words; w++) {
+            const bool assignment = strchr(words[w], '=') != NULL;
+            if (assignment != (pass == 1))
+                continue;
+            TRY(assignment ? config_set(config, words[w], "command line")
+                           : config_read(config, words[w]));
+        }
+    return OK;
+}
+
+static void report(const struct settings *settings, const struct result *result)
+{
+    if (result->was_finished)
+        log_say(
+            "%s is finished already after %lld epochs; nothing to do (more train.epochs would "
+            "continue it)",
+            settings->run.directory, (long long)result->epochs);
+    else
+        log_say("done: %lld epochs in %.1f s%s", (long long)result->epochs, result->seconds,
+                result->stopped_early ? ", stopped early" : "");
+    if (log_muted())
+        return;
+    if (result->best_epoch > 0)
+        printf("best epoch %lld by validation %s\n", (long long)result->best_epoch,
+               settings_monitor(settings));
+    static const char *const names[] = {"train", "valid", "test"};
+    for (int split = VALID; split < N_SPLITS; split++) {
+        const struct score *score = &result->scores[split];
+        if (score->n > 0)
+            printf(
+                "%-5s  n %lld  cbd %.5f  log-loss %.5f  auc %.4f  accuracy %.4f  rmse %.4f\n",
+                names[split], (long long)score->n, score->cbd, score->log_loss, score->auc,
+                score->accuracy, score->rmse);
+    }
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    if (argc < 2)
+        return command_usage(&command_train);
+    struct config *config = config_create();
+    struct settings settings = {0};
+    enum status status = read_words(config, argv + 1, argc - 1);
+    if (status == OK) {
+        status = settings_create(&settings, config);
+    } else {
+        config_destroy(config);
+    }
+    if (status == OK) {
+        trainer_signals();
+        if (settings.train.folds > 0 && settings.train.fold == 0) {
+            status = crossval_run(comm, &settings);
+        } else {
+            struct result result;
+            status = trainer_run(comm, &settings, &result);
+            if (status == OK)
+                report(&settings, &result);
+        }
+    }
+    settings_destroy(&settings);
+    return status;
+}
+
+static void more_help(FILE *out, bool markdown)
+{
+    struct option_group groups[4];
+    settings_help_groups(groups);
+    config_help(out, groups, COUNT(groups), markdown);
+    for (size_t k = 0; k < n_model_kinds; k++) {
+        const struct model_kind *kind = model_kinds[k];
+        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
+        fprintf(out, "\n%smodel.kind = %s%s: %s\n", markdown ? "**`" : "", kind->name,
+                markdown ? "`**" : "", kind->title);
+        config_help(out, &group, 1, markdown);
+        fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
+        for (size_t p = 0; p < kind->n_presets; p++)
+            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
+                    kind->presets[p].help);
+    }
+}
+
+const struct command command_train = {
+    .name = "train",
+    .usage = "train FILE.ini... [section.key=value...]",
+    .summary = "Trains a model; the same command continues a run that was stopped",
+    .details =
+        "  Settings come from files of `key = value` lines in sections and from the command "
+        "line,\n"
+        "  which wins; data= and run= are short for data.file= and run.directory=. A run "
+        "directory\n"
+        "  holds config.ini, log.jsonl (a record for each epoch), last.h5, previous.h5, "
+        "best.h5 and,\n"
+        "  at the end, result.json. USR1 or TERM: finish the step, save, exit with code 85. "
+        "With\n"
+        "  train.folds = k the run is a cross-validation in directories fold-1 ... fold-k.",
+    .more_help = more_help,
+    .run = run,
+};

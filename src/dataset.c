@@ -1,0 +1,524 @@
+/* The data set file (HDF5, format version 1):
+ *
+ *     /                  attributes: format, version, withheld, has_time, source, digest
+ *     /students/first    uint64 [students + 1]   attempts of student s: first[s] .. first[s+1]
+ *     /students/names    names, see below
+ *     /attempts/item     uint16 or uint32        item of each attempt
+ *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
+ *     /attempts/time     int64                   in the source's unit; only if has_time
+ *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
+ *     /skills/names, /groups/names
+ *     /truth/...         double                  what a simulated class was made from
+ *
+ * Names are an array of bytes, each name closed by a NUL byte, beside their offsets
+ * (names_first). Students come in a random order chosen at import, their attempts in time
+ * order. So a contiguous range of students is a random sample, and one hyperslab of each array.
+ * The digest is XXH3 (128 bits) of the arrays in a fixed order and of nothing else: not of
+ * chunking, integer widths or the path. */
+#include "dataset.h"
+#include "fail.h"
+#include "h5.h"
+#include "index.h"
+#include "memory.h"
+#include "store.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char format_name[] = "cohort data set";
+enum { FORMAT_VERSION = 1 };
+
+void names_add(struct names *names, const char *name, size_t length)
+{
+    /* Both arrays double: the offsets when n is a power of two, the bytes likewise. */
+    const size_t used = names->n == 0 ? 0 : names->first[names->n];
+    if ((names->n & (names->n - 1)) == 0 || names->n == 0)
+        names->first = memory_resize(names->first, 2 * names->n + 2, sizeof(uint64_t));
+    size_t capacity = 64;
+    while (capacity < used)
+        capacity *= 2;
+    if (names->bytes == NULL || used + length + 1 > capacity) {
+        while (capacity < used + length + 1)
+            capacity *= 2;
+        names->bytes = memory_resize(names->bytes, capacity, 1);
+    }
+    names->first[names->n] = used;
+    memcpy(names->bytes + used, name, length);
+    names->bytes[used + length] = '\0';
+    names->first[++names->n] = used + length + 1;
+}
+
+void names_free(struct names *names)
+{
+    memory_free(names->bytes);
+    memory_free(names->first);
+    *names = (struct names){0};
+}
+
+static uint64_t names_n_bytes(const struct names *names)
+{
+    return names->n == 0 ? 0 : names->first[names->n];
+}
+
+static void digest_array(XXH3_state_t *state, const void *values, size_t n_bytes)
+{
+    const uint64_t length = n_bytes; /* so that no two different contents run together alike */
+    XXH3_128bits_update(state, &length, sizeof length);
+    if (n_bytes > 0)
+        XXH3_128bits_update(state, values, n_bytes);
+}
+
+static void digest_of(const struct dataset_content *content, char digest[33])
+{
+    const struct dataset *head = &content->head;
+    XXH3_state_t *state = XXH3_createState();
+    if (state == NULL)
+        fail_abort(BAD_IO, "out of memory for a digest");
+    XXH3_128bits_reset(state);
+    digest_array(state, head->first, (head->n_students + 1) * sizeof *head->first);
+    digest_array(state, content->item, head->n_attempts * sizeof *content->item);
+    digest_array(state, content->mark, head->n_attempts * sizeof *content->mark);
+    if (head->has_time)
+        digest_array(state, content->time, head->n_attempts * sizeof *content->time);
+    digest_array(state, head->item_first, (head->n_items + 1) * sizeof *head->item_first);
+    digest_array(state, head->item_skills,
+                 head->item_first[head->n_items] * sizeof *head->item_skills);
+    digest_array(state, head->item_group, head->n_items * sizeof *head->item_group);
+    const struct names *all[] = {&content->students, &head->items, &head->skills,
+                                 &head->groups};
+    for (size_t a = 0; a < COUNT(all); a++)
+        digest_array(state, all[a]->bytes, names_n_bytes(all[a]));
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+}
+
+static enum status write_names(hid_t file, const char *group, const struct names *names)
+{
+    static const uint64_t nothing[1] = {0};
+    char path[64];
+    const uint64_t n_bytes = names_n_bytes(names), n_first = names->n + 1;
+    snprintf(path, sizeof path, "%s/names", group);
+    TRY(h5_write(file, path, H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes, names->bytes));
+    snprintf(path, sizeof path, "%s/names_first", group);
+    return h5_write(file, path, H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
+                    names->n > 0 ? names->first : nothing);
+}
+
+static enum status write_content(hid_t file, const struct dataset_content *content)
+{
+    const struct dataset *head = &content->head;
+    TRY(h5_write_text(file, "format", format_name));
+    TRY(h5_write_integer(file, "version", FORMAT_VERSION));
+    TRY(h5_write_integer(file, "withheld", head->withheld));
+    TRY(h5_write_integer(file, "has_time", head->has_time));
+    TRY(h5_write_text(file, "source", head->source ? head->source : ""));
+    TRY(h5_write_text(file, "digest", head->digest));
+    static const char *const groups[] = {"/students", "/attempts", "/items", "/skills",
+                                         "/groups"};
+    for (size_t g = 0; g < COUNT(groups); g++)
+        TRY(h5_group(file, groups[g]));
+
+    const uint64_t n_attempts = head->n_attempts, n_items = head->n_items;
+    const uint64_t n_first = head->n_students + 1, n_item_first = n_items + 1;
+    const uint64_t n_item_skills = head->item_first[n_items];
+    hid_t narrow = n_items <= UINT16_MAX ? H5T_STD_U16LE : H5T_STD_U32LE;
+    TRY(h5_write(file, "/students/first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
+                 head->first));
+    TRY(h5_write(file, "/attempts/item", narrow, H5T_NATIVE_UINT32, 1, &n_attempts,
+                 content->item));
+    TRY(h5_write(file, "/attempts/mark", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_attempts,
+                 content->mark));
+    if (head->has_time)
+        TRY(h5_write(file, "/attempts/time", H5T_STD_I64LE, H5T_NATIVE_INT64, 1, &n_attempts,
+                     content->time));
+    TRY(h5_write(file, "/items/skill_first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_item_first,
+                 head->item_first));
+    TRY(h5_write(file, "/items/skills", H5T_STD_U32LE, H5T_NATIVE_UINT32, 1, &n_item_skills,
+                 head->item_skills));
+    TRY(h5_write(file, "/items/group", H5T_STD_I32LE, H5T_NATIVE_INT32, 1, &n_items,
+                 head->item_group));
+    TRY(write_names(file, "/students", &content->students));
+    TRY(write_names(file, "/items", &head->items));
+    TRY(write_names(file, "/skills", &head->skills));
+    TRY(write_names(file, "/groups", &head->groups));
+    if (content->n_truths > 0)
+        TRY(h5_group(file, "/truth"));
+    for (size_t i = 0; i < content->n_truths; i++) {
+        const struct truth *truth = &content->truths[i];
+        char name[128];
+        snprintf(name, sizeof name, "/truth/%s", truth->name);
+        TRY(h5_write(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, truth->rank, truth->shape,
+                     truth->values));
+    }
+    return OK;
+}
+
+enum status dataset_write(struct dataset_content *content, const char *path)
+{
+    digest_of(content, content->head.digest);
+    char *temporary = store_temporary(path);
+    hid_t file = h5_create(temporary);
+    if (file < 0) {
+        store_abandon(temporary);
+        return fail(BAD_IO, "%s: the data set cannot be written there: %s", path,
+                    strerror(errno));
+    }
+    enum status status = write_content(file, content);
+    enum status closed = h5_close(file, path);
+    if (status == OK)
+        status = closed;
+    if (status != OK) {
+        store_abandon(temporary);
+        return fail_context(status, "%s", path);
+    }
+    return store_commit(temporary, path);
+}
+
+static enum status read_names(hid_t file, const char *group, struct names *names)
+{
+    char path[64];
+    int rank = 0;
+    uint64_t n_bytes[4] = {0}, n_first[4] = {0};
+    snprintf(path, sizeof path, "%s/names_first", group);
+    TRY(h5_shape(file, path, &rank, n_first));
+    names->n = n_first[0] - 1;
+    names->first = NEW(uint64_t, n_first[0]);
+    TRY(h5_read(file, path, H5T_NATIVE_UINT64, n_first[0], names->first));
+    snprintf(path, sizeof path, "%s/names", group);
+    TRY(h5_shape(file, path, &rank, n_bytes));
+    names->bytes = NEW(char, n_bytes[0] + 1);
+    TRY(h5_read(file, path, H5T_NATIVE_UINT8, n_bytes[0], names->bytes));
+    for (size_t i = 0; i < names->n; i++)
+        if (names->first[i + 1] <= names->first[i] || names->first[i + 1] > n_bytes[0] ||
+            names->bytes[names->first[i + 1] - 1] != '\0')
+            return fail(BAD_DATA, "the names in %s are damaged", group);
+    return OK;
+}
+
+static enum status check_head(const struct dataset *head)
+{
+    for (size_t s = 0; s < head->n_students; s++)
+        if (head->first[s + 1] < head->first[s])
+            return fail(BAD_DATA, "student %zu ends before it begins", s);
+    if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
+        return fail(BAD_DATA, "the students do not cover the attempts");
+    for (size_t i = 0; i < head->n_items; i++) {
+        if (head->item_first[i + 1] < head->item_first[i])
+            return fail(BAD_DATA, "item %zu has its skills out of order", i);
+        if (head->item_group[i] < -1 || head->item_group[i] >= (int64_t)head->n_groups)
+            return fail(BAD_DATA, "item %zu is in a group that is not there", i);
+    }
+    for (uint64_t j = 0; j < head->item_first[head->n_items]; j++)
+        if (head->item_skills[j] >= head->n_skills)
+            return fail(BAD_DATA, "an item has a skill that is not there");
+    return OK;
+}
+
+static enum status read_head(hid_t file, struct dataset *head)
+{
+    char *format = h5_text(file, "format");
+    const bool ours = format != NULL && strcmp(format, format_name) == 0;
+    memory_free(format);
+    if (!ours)
+        return fail(BAD_DATA, "this is not a cohort data set; make one with `cohort import` or "
+                              "`cohort simulate`");
+    int64_t version = 0, withheld = 0, has_time = 0;
+    TRY(h5_integer(file, "version", &version));
+    if (version != FORMAT_VERSION)
+        return fail(BAD_DATA,
+                    "the file has format version %lld, this program reads version %d; "
+                    "import the data again",
+                    (long long)version, FORMAT_VERSION);
+    TRY(h5_integer(file, "withheld", &withheld));
+    TRY(h5_integer(file, "has_time", &has_time));
+    head->withheld = withheld != 0;
+    head->has_time = has_time != 0;
+    head->source = h5_text(file, "source");
+    char *digest = h5_text(file, "digest");
+    snprintf(head->digest, sizeof head->digest, "%s", digest ? digest : "");
+    memory_free(digest);
+
+    int rank = 0;
+    uint64_t shape[4] = {0};
+    TRY(h5_shape(file, "/students/first", &rank, shape));
+    if (rank != 1 || shape[0] == 0)
+        return fail(BAD_DATA, "the array /students/first is damaged");
+    head->n_students = shape[0] - 1;
+    TRY(h5_shape(file, "/attempts/item", &rank, shape));
+    head->n_attempts = shape[0];
+    TRY(read_names(file, "/items", &head->items));
+    TRY(read_names(file, "/skills", &head->skills));
+    TRY(read_names(file, "/groups", &head->groups));
+    head->n_items = head->items.n;
+    head->n_skills = head->skills.n;
+    head->n_groups = head->groups.n;
+    TRY(h5_shape(file, "/items/skills", &rank, shape));
+    head->first = NEW(uint64_t, head->n_students + 1);
+    head->item_first = NEW(uint64_t, head->n_items + 1);
+    head->item_skills = NEW(uint32_t, shape[0]);
+    head->item_group = NEW(int32_t, head->n_items);
+    TRY(h5_read(file, "/students/first", H5T_NATIVE_UINT64, head->n_students + 1, head->first));
+    TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, head->n_items + 1,
+                head->item_first));
+    TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, head->n_items, head->item_group));
+    if (head->item_first[head->n_items] != shape[0])
+        return fail(BAD_DATA, "the array /items/skills is damaged");
+    TRY(h5_read(file, "/items/skills", H5T_NATIVE_UINT32, shape[0], head->item_skills));
+    return check_head(head);
+}
+
+static enum status check_file(const char *path)
+{
+    if (access(path, R_OK) != 0)
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: the data set cannot be read: %s",
+                    path, strerror(errno));
+    return OK;
+}
+
+static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
+{
+    *file = h5_open(path, comm, n_ranks);
+    if (*file < 0)
+        return fail(BAD_DATA,
+                    "%s: this is not an HDF5 file, or it is damaged; expected a data set "
+                    "from `cohort import` or `cohort simulate`",
+                    path);
+    return OK;
+}
+
+enum status dataset_open(struct dataset *dataset, const char *path, const struct comm *comm)
+{
+    *dataset = (struct dataset){.path = memory_text("%s", path), .comm = comm};
+    hid_t file = -1;
+    enum status status = comm_agree(comm, check_file(path));
+    if (status == OK) {
+        status = open_file(path, &file, MPI_COMM_SELF, 1);
+        if (status == OK)
+            status = read_head(file, dataset);
+        if (status != OK && file >= 0)
+            status = fail_context(status, "%s", path);
+        if (file >= 0)
+            H5Fclose(file);
+        status = comm_agree(comm, status);
+    }
+    if (status != OK)
+        dataset_close(dataset);
+    return status;
+}
+
+void dataset_close(struct dataset *dataset)
+{
+    memory_free(dataset->path);
+    memory_free(dataset->source);
+    memory_free(dataset->first);
+    memory_free(dataset->item_first);
+    memory_free(dataset->item_skills);
+    memory_free(dataset->item_group);
+    memory_free(dataset->item_map);
+    names_free(&dataset->items);
+    names_free(&dataset->skills);
+    names_free(&dataset->groups);
+    *dataset = (struct dataset){0};
+}
+
+static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard, bool together)
+{
+    const uint64_t n = shard->n_attempts;
+    TRY(h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n, shard->item,
+                      together));
+    TRY(h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n, shard->mark,
+                      together));
+    if (shard->time != NULL)
+        TRY(h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n, shard->time,
+                          together));
+    const uint32_t *map = shard->dataset->item_map;
+    for (uint64_t t = 0; map != NULL && t < n; t++)
+        shard->item[t] = shard->item[t] < map[0] ? map[1 + shard->item[t]] : UINT32_MAX;
+    for (uint64_t t = 0; t < n; t++)
+        if (shard->item[t] >= shard->dataset->n_items ||
+            mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS)
+            return fail(BAD_DATA, "attempt %llu is damaged: item %u, mark %u",
+                        (unsigned long long)(first + t), shard->item[t], shard->mark[t]);
+    return OK;
+}
+
+enum status dataset_read(const struct dataset *dataset, size_t first_student, size_t n_students,
+                         struct shard *shard)
+{
+    const struct comm *comm = dataset->comm;
+    const uint64_t first = dataset->first[first_student];
+    *shard = (struct shard){.dataset = dataset,
+                            .first_student = first_student,
+                            .n_students = n_students,
+                            .n_attempts = dataset->first[first_student + n_students] - first};
+    shard->first = NEW(uint64_t, n_students + 1);
+    for (size_t s = 0; s <= n_students; s++)
+        shard->first[s] = dataset->first[first_student + s] - first;
+    shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
+    shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
+    hid_t file = -1;
+    enum status status =
+        comm_agree(comm, open_file(dataset->path, &file, comm->mpi, comm->size));
+    if (status == OK)
+        status = comm_agree(comm, read_attempts(file, first, shard, comm->size > 1));
+    if (file >= 0)
+        H5Fclose(file);
+    if (status != OK) {
+        shard_free(shard);
+        return fail_context(status, "%s", dataset->path);
+    }
+    return OK;
+}
+
+void shard_free(struct shard *shard)
+{
+    memory_free(shard->first);
+    memory_free(shard->item);
+    memory_free(shard->mark);
+    memory_free(shard->time);
+    *shard = (struct shard){0};
+}
+
+enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
+                               struct names *names)
+{
+    *names = (struct names){.n = n, .first = NEW(uint64_t, n + 1)};
+    hid_t file = -1;
+    TRY(open_file(dataset->path, &file, MPI_COMM_SELF, 1));
+    enum status status = h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first,
+                                       n + 1, names->first, false);
+    if (status == OK) {
+        const uint64_t start = names->first[0], n_bytes = names->first[n] - start;
+        for (size_t i = 0; i <= n; i++)
+            names->first[i] -= start;
+        names->bytes = NEW(char, n_bytes + 1);
+        status = h5_read_range(file, "/students/names", H5T_NATIVE_UINT8, start, n_bytes,
+                               names->bytes, false);
+    }
+    H5Fclose(file);
+    if (status != OK)
+        names_free(names);
+    return status;
+}
+
+static bool same_names(const struct names *a, const struct names *b)
+{
+    return a->n == b->n && (a->n == 0 || (a->first[a->n] == b->first[b->n] &&
+                                          memcmp(a->bytes, b->bytes, a->first[a->n]) == 0));
+}
+
+/* item_map[0] is the number of items in the file, item_map[1 + i] what item i of the file is
+ * here. */
+static enum status map_items(struct dataset *dataset, const struct index *index)
+{
+    const size_t n = dataset->n_items;
+    dataset->item_map = NEW(uint32_t, n + 1);
+    dataset->item_map[0] = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names_get(&dataset->items, i);
+        dataset->item_map[1 + i] = index_find(index, name, strlen(name));
+        if (dataset->item_map[1 + i] == INDEX_NONE)
+            return fail(BAD_USER,
+                        "%s: item '%s' was never seen in training: the model knows %zu "
+                        "items and this is none of them; leave its attempts out, or train "
+                        "on data that has them",
+                        dataset->path, name, index->names.n);
+    }
+    return OK;
+}
+
+/* The tables of items, in the new order. */
+static void reorder_items(struct dataset *dataset, const struct names *items)
+{
+    const size_t n_old = dataset->n_items, n = items->n;
+    uint64_t *first = NEW(uint64_t, n + 1);
+    uint32_t *skills = NEW(uint32_t, dataset->item_first[n_old]);
+    int32_t *group = NEW(int32_t, n);
+    memset(group, 0xff, n * sizeof *group); /* -1: in no group */
+    for (size_t i = 0; i < n_old; i++)
+        first[dataset->item_map[1 + i] + 1] =
+            dataset->item_first[i + 1] - dataset->item_first[i];
+    for (size_t i = 0; i < n; i++)
+        first[i + 1] += first[i];
+    struct names names = {0};
+    for (size_t i = 0; i < n; i++)
+        names_add(&names, names_get(items, i), strlen(names_get(items, i)));
+    for (size_t i = 0; i < n_old; i++) {
+        const uint32_t to = dataset->item_map[1 + i];
+        group[to] = dataset->item_group[i];
+        for (uint64_t j = dataset->item_first[i]; j < dataset->item_first[i + 1]; j++)
+            skills[first[to] + j - dataset->item_first[i]] = dataset->item_skills[j];
+    }
+    memory_free(dataset->item_first);
+    memory_free(dataset->item_skills);
+    memory_free(dataset->item_group);
+    names_free(&dataset->items);
+    dataset->n_items = n;
+    dataset->item_first = first;
+    dataset->item_skills = skills;
+    dataset->item_group = group;
+    dataset->items = names;
+}
+
+enum status dataset_follow(struct dataset *dataset, const struct names *items)
+{
+    if (same_names(&dataset->items, items))
+        return OK;
+    struct index index = {0};
+    for (size_t i = 0; i < items->n; i++)
+        index_add(&index, names_get(items, i), strlen(names_get(items, i)));
+    enum status status = map_items(dataset, &index);
+    if (status == OK)
+        reorder_items(dataset, items);
+    index_free(&index);
+    return status;
+}
+
+size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
+{
+    /* The first student at or behind the w-th part of the attempts. */
+    const uint64_t wanted = size_cut(dataset->n_attempts, w, n_workers);
+    if (w == n_workers)
+        return dataset->n_students;
+    size_t low = 0, high = dataset->n_students;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (dataset->first[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum status dataset_verify(const char *path)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct dataset_content content = {0};
+    TRY(dataset_open(&content.head, path, &self));
+    struct shard shard = {0};
+    enum status status = dataset_read(&content.head, 0, content.head.n_students, &shard);
+    if (status == OK)
+        status =
+            dataset_read_names(&content.head, 0, content.head.n_students, &content.students);
+    if (status == OK) {
+        char digest[33];
+        content.item = shard.item;
+        content.mark = shard.mark;
+        content.time = shard.time;
+        digest_of(&content, digest);
+        if (strcmp(digest, content.head.digest) != 0)
+            status = fail(BAD_DATA,
+                          "%s: the content has digest %s but %s is stored: the file was "
+                          "damaged or changed; import it again",
+                          path, digest, content.head.digest);
+    }
+    names_free(&content.students);
+    shard_free(&shard);
+    dataset_close(&content.head);
+    return status;
+}

@@ -1,0 +1,139 @@
+/* Exact sums. Floating-point addition is not associative, so a sum over ranks has other bits at
+ * every number of ranks. Whole numbers add exactly in any order: each block turns its share
+ * into fixed point, and from there on nothing is ever rounded until the total becomes one
+ * number again.
+ *
+ * Each rank owns a slice of the parameter vector: it gets that slice of the sum (a
+ * reduce-scatter), moves those parameters, and hands them to the others (an allgather).
+ * Together that is the traffic of one allreduce, but the optimizer's work and memory are shared
+ * instead of repeated. */
+#include "exact.h"
+#include "fail.h"
+#include "memory.h"
+#include <math.h>
+#include <string.h>
+
+void tally_create(struct tally *tally, size_t n, bool wide, int bits)
+{
+    *tally = (struct tally){.n = n, .wide = wide, .bits = bits};
+    tally->values = memory_zeroed(n, wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+void tally_destroy(struct tally *tally)
+{
+    memory_free(tally->values);
+    memory_free(tally->received);
+    *tally = (struct tally){0};
+}
+
+void tally_clear(struct tally *tally)
+{
+    memset(tally->values, 0, tally->n * (tally->wide ? sizeof(int64_t) : sizeof(int32_t)));
+}
+
+void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
+{
+    /* 2^62 is room for a thousand terms of 2^52; a larger term is not a number training
+     * recovers from. */
+    const double unit = (double)((uint64_t)1 << tally->bits), most = 0x1p52;
+    int64_t *to = (int64_t *)tally->values + at;
+    ENSURE(tally->wide && at + n <= tally->n);
+    for (size_t i = 0; i < n; i++) {
+        const double scaled = (double)values[i] * unit;
+        if (fabs(scaled) <= most)
+            to[i] += (int64_t)rint(scaled);
+        else
+            tally->out_of_range++;
+    }
+}
+
+void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
+                         const struct params *params)
+{
+    slices->comm = comm;
+    slices->cuts = NEW(size_t, (size_t)comm->size + 1);
+    for (int r = 0; r <= comm->size; r++)
+        slices->cuts[r] = params_cut(params, (size_t)r, (size_t)comm->size);
+}
+
+void exact_slices_destroy(struct exact_slices *slices)
+{
+    memory_free(slices->cuts);
+}
+
+static size_t slice_size(const struct exact_slices *slices, int r)
+{
+    return slices->cuts[r + 1] - slices->cuts[r];
+}
+
+static void add_slice(void *to, const void *from, size_t n, bool wide)
+{
+    if (wide)
+        for (size_t i = 0; i < n; i++)
+            ((int64_t *)to)[i] += ((const int64_t *)from)[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            ((int32_t *)to)[i] += ((const int32_t *)from)[i];
+}
+
+void exact_sum(const struct exact_slices *slices, struct tally *tally)
+{
+    const struct comm *comm = slices->comm;
+    if (comm->size == 1)
+        return;
+    const size_t size = tally->wide ? sizeof(int64_t) : sizeof(int32_t);
+    MPI_Datatype type = tally->wide ? MPI_INT64_T : MPI_INT32_T;
+    int *counts = NEW(int, (size_t)comm->size);
+    for (int r = 0; r < comm->size; r++) {
+        ENSURE(slice_size(slices, r) < INT32_MAX);
+        counts[r] = (int)slice_size(slices, r);
+    }
+    const size_t own = slice_size(slices, comm->rank);
+    char *const mine = (char *)tally->values + slices->cuts[comm->rank] * size;
+    if (tally->received == NULL)
+        tally->received = memory_scratch(own, size);
+    if (comm->size == 2) { /* one message each way, added where it is needed */
+        const int other = 1 - comm->rank;
+        MPI_Sendrecv((char *)tally->values + slices->cuts[other] * size, counts[other], type,
+                     other, 0, tally->received, counts[comm->rank], type, other, 0, comm->mpi,
+                     MPI_STATUS_IGNORE);
+        add_slice(mine, tally->received, own, tally->wide);
+    } else {
+        MPI_Reduce_scatter(tally->values, tally->received, counts, type, MPI_SUM, comm->mpi);
+        memcpy(mine, tally->received, own * size);
+    }
+    memory_free(counts);
+}
+
+void exact_share(const struct exact_slices *slices, real *flat)
+{
+    const struct comm *comm = slices->comm;
+    if (comm->size == 1)
+        return;
+    MPI_Datatype type = sizeof(real) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
+    int *counts = NEW(int, 2 * (size_t)comm->size), *starts = counts + comm->size;
+    for (int r = 0; r < comm->size; r++) {
+        counts[r] = (int)slice_size(slices, r);
+        starts[r] = (int)slices->cuts[r];
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, type, flat, counts, starts, type, comm->mpi);
+    memory_free(counts);
+}
+
+void exact_collect(const struct exact_slices *slices, real *flat)
+{
+    const int rank = slices->comm->rank;
+    size_t n_all = 0;
+    real *all = comm_gather(slices->comm, flat + slices->cuts[rank],
+                            slice_size(slices, rank) * sizeof *flat, &n_all);
+    if (all != NULL)
+        memcpy(flat, all, n_all);
+    memory_free(all);
+}
+
+void exact_hand_out(const struct exact_slices *slices, real *flat)
+{
+    const int rank = slices->comm->rank;
+    comm_scatter(slices->comm, flat, flat + slices->cuts[rank],
+                 slice_size(slices, rank) * sizeof *flat);
+}

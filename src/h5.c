@@ -1,0 +1,329 @@
+/* HDF5 in the few forms cohort needs. Arrays are chunked with Fletcher-32 checksums, since
+ * plain HDF5 reads flipped bits back as if nothing had happened. Object times are not stored,
+ * so equal content gives equal bytes. Checkpoints are built in memory (the core driver) and
+ * written by store.c, because HDF5 on a full disk may hang or lie. */
+#include "h5.h"
+#include "fail.h"
+#include "memory.h"
+#include <errno.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 16 };
+
+void h5_start(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static hid_t creation_list(hsize_t user_block)
+{
+    hid_t list = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_obj_track_times(list, 0);
+    if (user_block > 0)
+        H5Pset_userblock(list, user_block);
+    return list;
+}
+
+static hid_t create(const char *name, hid_t access, H5F_libver_t version, hsize_t user_block)
+{
+    H5Pset_libver_bounds(access, version, version);
+    hid_t creation = creation_list(user_block);
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    H5Pclose(creation);
+    H5Pclose(access);
+    return file;
+}
+
+hid_t h5_create(const char *path)
+{
+    return create(path, H5Pcreate(H5P_FILE_ACCESS), H5F_LIBVER_LATEST, 0);
+}
+
+hid_t h5_create_image(size_t reserve_in_front)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_core(access, 1 << 20, 0);
+    /* H5Fget_file_image of 1.10 clears a flag in the newest superblock and forgets its checksum. */
+    return create("image", access, H5F_LIBVER_V18, reserve_in_front);
+}
+
+void *h5_image(hid_t file, size_t *n_bytes)
+{
+    hsize_t front = 0; /* what was reserved is not in HDF5's image */
+    hid_t creation = H5Fget_create_plist(file);
+    H5Pget_userblock(creation, &front);
+    H5Pclose(creation);
+    *n_bytes = 0;
+    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0)
+        return NULL;
+    ssize_t n = H5Fget_file_image(file, NULL, 0);
+    if (n <= 0)
+        return NULL;
+    char *bytes = memory_zeroed(front + (size_t)n, 1);
+    if (H5Fget_file_image(file, bytes + front, (size_t)n) != n) {
+        memory_free(bytes);
+        return NULL;
+    }
+    *n_bytes = front + (size_t)n;
+    return bytes;
+}
+
+hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (n_ranks > 1)
+        H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
+hid_t h5_open_image(const void *bytes, size_t n_bytes)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_core(access, 1 << 20, 0);
+    H5Pset_file_image(access, (void *)(uintptr_t)bytes, n_bytes);
+    hid_t file = H5Fopen("image", H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
+enum status h5_close(hid_t file, const char *path)
+{
+    if (H5Fclose(file) < 0)
+        return fail(BAD_IO, "%s: HDF5 could not close the file; is the disk full?", path);
+    return OK;
+}
+
+enum status h5_group(hid_t file, const char *name)
+{
+    hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(creation, 0);
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Pclose(creation);
+    if (group < 0)
+        return fail(BAD_IO, "HDF5 could not make the group %s", name);
+    H5Gclose(group);
+    return OK;
+}
+
+bool h5_exists(hid_t file, const char *name)
+{
+    char *part = memory_text("%s", name);
+    bool exists = true;
+    for (char *p = part + 1; exists; p++) { /* every group on the way must be asked for */
+        if (*p != '/' && *p != '\0')
+            continue;
+        const char end = *p;
+        *p = '\0';
+        exists = H5Lexists(file, part, H5P_DEFAULT) > 0;
+        *p = end;
+        if (end == '\0')
+            break;
+    }
+    memory_free(part);
+    return exists;
+}
+
+enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, int rank,
+                     const uint64_t *shape, const void *values)
+{
+    hsize_t chunk[4], size[4];
+    uint64_t n = 1, room = CHUNK;
+    for (int d = rank - 1; d >= 0; d--) {
+        size[d] = shape[d];
+        n *= shape[d];
+        chunk[d] = size_max(1, size_min(shape[d], room));
+        room = size_max(1, room / chunk[d]);
+    }
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(creation, 0);
+    H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+    if (n > 0) {
+        H5Pset_chunk(creation, rank, chunk);
+        H5Pset_fletcher32(creation);
+    }
+    hid_t space = H5Screate_simple(rank, size, NULL);
+    hid_t array = H5Dcreate2(file, name, file_type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    const bool failed = array < 0 || (n > 0 && H5Dwrite(array, type, H5S_ALL, H5S_ALL,
+                                                        H5P_DEFAULT, values) < 0);
+    const bool close_failed = array >= 0 && H5Dclose(array) < 0;
+    H5Sclose(space);
+    H5Pclose(creation);
+    return failed || close_failed
+               ? fail(BAD_IO, "HDF5 could not write %s; is the disk full?", name)
+               : OK;
+}
+
+static enum status unreadable(const char *name)
+{
+    return fail(BAD_DATA, "the array %s is missing or damaged", name);
+}
+
+enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4])
+{
+    hid_t array = h5_exists(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
+    if (array < 0)
+        return unreadable(name);
+    hid_t space = H5Dget_space(array);
+    hsize_t size[H5S_MAX_RANK];
+    *rank = H5Sget_simple_extent_dims(space, size, NULL);
+    H5Sclose(space);
+    H5Dclose(array);
+    if (*rank < 0 || *rank > 4)
+        return unreadable(name);
+    for (int d = 0; d < *rank; d++)
+        shape[d] = size[d];
+    return OK;
+}
+
+enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first, uint64_t n,
+                          void *values, bool collective)
+{
+    hid_t array = h5_exists(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
+    if (array < 0)
+        return unreadable(name);
+    hid_t all = H5Dget_space(array);
+    const hsize_t start = first, count = n;
+    hid_t part = H5Screate_simple(1, &count, NULL);
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    if (collective)
+        H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+    herr_t selected = n > 0
+                          ? H5Sselect_hyperslab(all, H5S_SELECT_SET, &start, NULL, &count, NULL)
+                          : H5Sselect_none(all);
+    if (n == 0)
+        H5Sselect_none(part);
+    bool failed =
+        H5Sget_simple_extent_ndims(all) != 1 || selected < 0 || H5Sselect_valid(all) <= 0;
+    if (!failed && (n > 0 || collective))
+        failed = H5Dread(array, type, part, all, transfer, values) < 0;
+    H5Pclose(transfer);
+    H5Sclose(part);
+    H5Sclose(all);
+    H5Dclose(array);
+    return failed ? unreadable(name) : OK;
+}
+
+enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *values)
+{
+    int rank = 0;
+    uint64_t shape[4] = {0}, n_stored = 1;
+    TRY(h5_shape(file, name, &rank, shape));
+    for (int d = 0; d < rank; d++)
+        n_stored *= shape[d];
+    if (n_stored != n)
+        return fail(BAD_DATA, "the array %s has %llu numbers where %llu were expected", name,
+                    (unsigned long long)n_stored, (unsigned long long)n);
+    if (n == 0)
+        return OK;
+    hid_t array = H5Dopen2(file, name, H5P_DEFAULT);
+    const bool failed =
+        array < 0 || H5Dread(array, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0;
+    if (array >= 0)
+        H5Dclose(array);
+    return failed ? unreadable(name) : OK;
+}
+
+static enum status write_attribute(hid_t file, const char *name, hid_t type, const void *value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool failed = attribute < 0 || H5Awrite(attribute, type, value) < 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    return failed ? fail(BAD_IO, "HDF5 could not write the attribute %s", name) : OK;
+}
+
+enum status h5_write_text(hid_t file, const char *name, const char *text)
+{
+    /* Variable-length strings live in a heap of their own; a fixed length keeps the bytes in
+     * place. */
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(text) + 1);
+    enum status status = write_attribute(file, name, type, text);
+    H5Tclose(type);
+    return status;
+}
+
+enum status h5_write_integer(hid_t file, const char *name, int64_t value)
+{
+    return write_attribute(file, name, H5T_STD_I64LE, &value);
+}
+
+enum status h5_write_number(hid_t file, const char *name, double value)
+{
+    return write_attribute(file, name, H5T_IEEE_F64LE, &value);
+}
+
+static hid_t open_attribute(hid_t file, const char *name)
+{
+    return H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
+}
+
+char *h5_text(hid_t file, const char *name)
+{
+    hid_t attribute = open_attribute(file, name);
+    if (attribute < 0)
+        return NULL;
+    hid_t type = H5Aget_type(attribute);
+    char *text = NULL;
+    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) <= 0) {
+        text = memory_zeroed(H5Tget_size(type) + 1, 1);
+        if (H5Aread(attribute, type, text) < 0) {
+            memory_free(text);
+            text = NULL;
+        }
+    }
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return text;
+}
+
+static enum status read_attribute(hid_t file, const char *name, hid_t type, void *value)
+{
+    hid_t attribute = open_attribute(file, name);
+    const bool failed = attribute < 0 || H5Aread(attribute, type, value) < 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return failed ? fail(BAD_DATA, "the attribute %s is missing or damaged", name) : OK;
+}
+
+enum status h5_integer(hid_t file, const char *name, int64_t *value)
+{
+    return read_attribute(file, name, H5T_NATIVE_INT64, value);
+}
+
+enum status h5_number(hid_t file, const char *name, double *value)
+{
+    return read_attribute(file, name, H5T_NATIVE_DOUBLE, value);
+}
+
+struct each {
+    enum status (*visit)(const char *name, void *arg);
+    void *arg;
+    enum status status;
+};
+
+static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *arg)
+{
+    (void)group;
+    (void)info;
+    struct each *each = arg;
+    each->status = each->visit(name, each->arg);
+    return each->status == OK ? 0 : 1;
+}
+
+enum status h5_each(hid_t file, const char *group, enum status (*visit)(const char *, void *),
+                    void *arg)
+{
+    if (!h5_exists(file, group))
+        return OK;
+    struct each each = {visit, arg, OK};
+    hsize_t position = 0;
+    if (H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_INC, &position, visit_link,
+                           &each, H5P_DEFAULT) < 0)
+        return fail(BAD_DATA, "the group %s is damaged", group);
+    return each.status;
+}

@@ -1,0 +1,50 @@
+/* cohort: one program, many commands. `commands` in src/commands.c lists them. */
+#include "comm.h"
+#include "commands.h"
+#include "fail.h"
+#include "h5.h"
+#include "log.h"
+#include "machine.h"
+#include <stdio.h>
+#include <string.h>
+
+static enum status dispatch(const struct comm *comm, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0) {
+        if (!log_muted())
+            printf("cohort %s (%s)\n", COHORT_VERSION, REAL_NAME);
+        return OK;
+    }
+    const char *names[64];
+    for (size_t c = 0; c < n_commands; c++) {
+        names[c] = commands[c]->name;
+        if (strcmp(name, names[c]) != 0)
+            continue;
+        for (int i = 2; i < argc; i++)
+            if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+                if (!log_muted())
+                    command_help(stdout, commands[c], false);
+                return OK;
+            }
+        return commands[c]->run(comm, argc > 1 ? argc - 1 : 1, argc > 1 ? argv + 1 : argv);
+    }
+    const char *nearest = config_nearest(name, names, n_commands);
+    return fail(BAD_USAGE, "there is no command '%s'%s%s%s; `cohort help` lists them", name,
+                nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+int main(int argc, char **argv)
+{
+    machine_settle(argv);
+    struct comm world;
+    comm_start(&world, &argc, &argv);
+    h5_start();
+    enum status status = comm_agree(&world, dispatch(&world, argc, argv));
+    if (status != OK && fail_sentence()[0] != '\0')
+        log_say("cohort: %s", fail_sentence());
+    comm_finish(&world);
+    return (int)status;
+}

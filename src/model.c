@@ -1,0 +1,91 @@
+/* The list of models. A new one is a file in src/models and a line here. */
+#include "model.h"
+#include "fail.h"
+#include "memory.h"
+#include <string.h>
+
+extern const struct model_kind rbm_kind;
+
+const struct model_kind *const model_kinds[] = {
+    &rbm_kind,
+};
+const size_t n_model_kinds = COUNT(model_kinds);
+
+const struct option model_name_options[2] = {
+    {"kind", OPTION_TEXT, offsetof(struct model_names, kind), NULL, 0, 0, NULL,
+     "which model: see `cohort help models`"},
+    {"preset", OPTION_TEXT, offsetof(struct model_names, preset), "", 0, 0, NULL,
+     "a named set of settings of the kind; what is said elsewhere comes first"},
+};
+
+const struct model_kind *model_find(const char *name)
+{
+    for (size_t k = 0; k < n_model_kinds; k++)
+        if (strcmp(model_kinds[k]->name, name) == 0)
+            return model_kinds[k];
+    return NULL;
+}
+
+static enum status unknown(const char *what, const char *name, const char *const *names,
+                           size_t n)
+{
+    char list[512] = "";
+    for (size_t i = 0; i < n; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
+                 names[i]);
+    return fail(BAD_USER, "%s = %s: there is no such one; expected one of %s", what, name,
+                list);
+}
+
+enum status model_choose(struct config *config, const struct model_kind **kind)
+{
+    const char *names[64];
+    const char *name = config_get(config, "model", "kind");
+    if (name == NULL)
+        return fail(BAD_USER,
+                    "model.kind is not set; say for example model.kind=rbm, or begin with "
+                    "one of the files in jobs/");
+    *kind = model_find(name);
+    if (*kind == NULL) {
+        for (size_t k = 0; k < n_model_kinds; k++)
+            names[k] = model_kinds[k]->name;
+        return unknown("model.kind", name, names, n_model_kinds);
+    }
+    const char *preset = config_get(config, "model", "preset");
+    if (preset == NULL || preset[0] == '\0')
+        return OK;
+    for (size_t p = 0; p < (*kind)->n_presets; p++) {
+        names[p] = (*kind)->presets[p].name;
+        if (strcmp(names[p], preset) == 0)
+            return config_suggest(config, (*kind)->presets[p].text, "preset");
+    }
+    return unknown("model.preset", preset, names, (*kind)->n_presets);
+}
+
+struct model *model_create(const struct model_kind *kind)
+{
+    struct model *model = NEW(struct model, 1);
+    model->kind = kind;
+    model->options = memory_zeroed(1, kind->options_size);
+    return model;
+}
+
+enum status model_declare(struct model *model, const struct dataset *dataset, size_t n_items,
+                          size_t n_skills)
+{
+    model->dataset = dataset;
+    model->n_items = n_items;
+    model->n_skills = n_skills;
+    TRY(model->kind->declare(model));
+    params_allocate(&model->params);
+    return OK;
+}
+
+void model_destroy(struct model *model)
+{
+    if (model == NULL)
+        return;
+    params_free(&model->params);
+    memory_free(model->options);
+    memory_free(model);
+}

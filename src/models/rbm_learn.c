@@ -1,0 +1,321 @@
+/* Contrastive divergence for the RBM; symbols as in rbm.c.
+ *
+ * One student at a time: sum the rows of the answers (up), sample hidden units, reconstruct the
+ * answers (down), sum the rows of the reconstruction (up), and add data minus reconstruction to
+ * the tally. Hidden units are sampled in every Gibbs step but the last, which uses their mean.
+ *
+ * Statistics are whole numbers from the start: a hidden mean times 2^bits, rounded. With binary
+ * hidden units a sum over the mini-batch is at most (students) x (most answers of one item by
+ * one student) x (copies), so `bits` can be chosen such that 32-bit sums never overflow; data
+ * whose repeats would leave too few bits, and hidden units without a bound, use 64. */
+#include "fail.h"
+#include "memory.h"
+#include "rbm_parts.h"
+#include "rng.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+enum { LEAST_BITS = 12, MOST_BITS = 22, WIDE_BITS = 16, HIDDEN_LIMIT = 1024 };
+
+static bool is_training(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
+
+/* The visible units of a student: every training answer, or the last one of each item. */
+static size_t list_units(const struct rbm_options *o, struct rbm_work *work, size_t s,
+                         uint32_t *unit)
+{
+    const struct shard *shard = work->shard;
+    size_t n = 0;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+        if (!is_training(shard->mark[t]))
+            continue;
+        const uint32_t item = shard->item[t];
+        const uint32_t code = 2 * item + (mark_outcome(shard->mark[t]) == CORRECT);
+        if (o->repeats == REPEATS_LAST && work->last[item] >= 0) {
+            unit[work->last[item]] = code;
+            continue;
+        }
+        work->last[item] = (int64_t)n;
+        unit[n++] = code;
+    }
+    for (size_t a = 0; a < n; a++)
+        work->last[unit[a] >> 1] = -1;
+    return n;
+}
+
+/* The items a student saw, each once, in the order of first sight. */
+static size_t list_seen(struct rbm_work *work, size_t s, uint32_t *seen)
+{
+    const struct shard *shard = work->shard;
+    size_t n = 0;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        if (work->last[shard->item[t]] < 0) {
+            work->last[shard->item[t]] = 0;
+            seen[n++] = shard->item[t];
+        }
+    for (size_t a = 0; a < n; a++)
+        work->last[seen[a]] = -1;
+    return n;
+}
+
+static void start_chains(struct rbm_work *work, int copies)
+{
+    const uint64_t n = work->first[work->shard->n_students];
+    work->chain = NEW(uint8_t, n);
+    for (uint64_t a = 0; a < n; a++)
+        work->chain[a] = (uint8_t)((work->unit[a] & 1) * (uint32_t)copies);
+}
+
+void *rbm_attach(const struct model *model, const struct shard *shard)
+{
+    const struct rbm_options *o = model->options;
+    struct rbm_work *work = NEW(struct rbm_work, 1);
+    work->shard = shard;
+    work->shape = rbm_shape_of(model);
+    work->last = NEW(int64_t, model->n_items);
+    for (size_t i = 0; i < model->n_items; i++)
+        work->last[i] = -1;
+    work->first = NEW(uint64_t, shard->n_students + 1);
+    work->unit = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    if (o->conditional) {
+        work->seen_first = NEW(uint64_t, shard->n_students + 1);
+        work->seen = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    }
+    size_t longest = 0;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        const size_t n = list_units(o, work, s, work->unit + work->first[s]);
+        work->first[s + 1] = work->first[s] + n;
+        longest = size_max(longest, n);
+        if (o->conditional)
+            work->seen_first[s + 1] =
+                work->seen_first[s] + list_seen(work, s, work->seen + work->seen_first[s]);
+    }
+    if (o->persistent)
+        start_chains(work, work->shape.rows.copies);
+
+    const size_t stride = size_max(work->shape.stride, work->shape.rows.stride);
+    real **const vectors[] = {&work->base, &work->x,         &work->h,     &work->f,
+                              &work->g,    &work->mean_data, &work->f_data};
+    for (size_t v = 0; v < COUNT(vectors); v++)
+        *vectors[v] = NEW(real, stride);
+    int32_t **const whole[] = {&work->q_data, &work->q_model, &work->q_hidden};
+    for (size_t v = 0; v < COUNT(whole); v++)
+        *whole[v] = NEW(int32_t, stride);
+    work->scratch = NEW(int32_t, stride * ((size_t)work->shape.rows.copies + 2));
+    work->logit = NEW(real, size_padded(longest));
+    work->count = NEW(uint8_t, size_padded(longest));
+    work->u = NEW(real, 2 * stride + size_padded(longest) + 4 * WIDTH);
+    work->factor_statistics = NEW(real, work->shape.n_factors * work->shape.stride);
+    return work;
+}
+
+void rbm_detach(void *memory)
+{
+    struct rbm_work *work = memory;
+    void *const all[] = {work->first,      work->unit,    work->chain,
+                         work->seen_first, work->seen,    work->last,
+                         work->base,       work->x,       work->h,
+                         work->f,          work->g,       work->logit,
+                         work->u,          work->f_data,  work->mean_data,
+                         work->count,      work->q_data,  work->q_model,
+                         work->q_hidden,   work->scratch, work->factor_statistics};
+    for (size_t i = 0; i < COUNT(all); i++)
+        memory_free(all[i]);
+    memory_free(work);
+}
+
+void rbm_training(const void *memory, bool *has_training, int64_t *n_attempts)
+{
+    const struct rbm_work *work = memory;
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        has_training[s] = work->first[s + 1] > work->first[s];
+    *n_attempts = (int64_t)work->first[work->shard->n_students];
+}
+
+void rbm_measure(const struct model *model, const void *memory, const struct comm *comm,
+                 size_t most_students, bool *wide, int *bits)
+{
+    const struct rbm_work *work = memory;
+    int64_t *met = NEW(int64_t, model->n_items), most = 1;
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
+            const int64_t n = ++met[work->unit[a] >> 1];
+            most = n > most ? n : most;
+        }
+        for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++)
+            met[work->unit[a] >> 1] = 0;
+    }
+    memory_free(met);
+    comm_max_i64(comm, &most, 1);
+    const double bound = (double)most * (double)most_students * work->shape.rows.copies;
+    const int room = 30 - (int)ceil(log2(bound));
+    *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
+            room < LEAST_BITS;
+    *bits = *wide ? WIDE_BITS : room < MOST_BITS ? room : MOST_BITS;
+}
+
+/* The hidden units' input before any answer: their biases, and what was merely seen. */
+static void start_base(const struct model *model, struct rbm_work *work, size_t s)
+{
+    const size_t stride = work->shape.stride;
+    memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN), stride * sizeof(real));
+    if (work->seen == NULL)
+        return;
+    const real *seen = params_rows(&model->params, PANEL_SEEN);
+    for (uint64_t a = work->seen_first[s]; a < work->seen_first[s + 1]; a++)
+        for (size_t j = 0; j < stride; j++)
+            work->base[j] += seen[work->seen[a] * stride + j];
+}
+
+/* h = a sample of the hidden units with input x; `normal` are numbers for those that are not
+ * binary. */
+static void sample_hidden(const struct rbm_shape *shape, const real *x, const real *u,
+                          const struct rng *rng, real *h)
+{
+    memcpy(h, x, shape->stride * sizeof *h);
+    if (shape->hidden_kind == HIDDEN_BINARY) {
+        vec->sigmoid(h, shape->stride);
+        for (size_t j = 0; j < shape->m; j++)
+            h[j] = u[j] < h[j] ? 1 : 0;
+        return;
+    }
+    for (size_t j = 0; j < shape->m; j++) {
+        const double noise = rng_normal(rng, (uint32_t)j);
+        if (shape->hidden_kind == HIDDEN_GAUSSIAN) {
+            h[j] += (real)noise;
+        } else {
+            const double spread = sqrt(1 / (1 + Sleef_cinz_expd1_u10purec(-(double)x[j])));
+            const double value = (double)x[j] + spread * noise;
+            h[j] = value > 0 ? (real)value : 0;
+        }
+    }
+}
+
+/* Runs the Gibbs chain of a student from input x; leaves the last input in x, the answers in
+ * count. */
+static void run_chain(const struct model *model, struct rbm_work *work, size_t s,
+                      const uint32_t *unit, size_t n, const struct draw *draw)
+{
+    const struct rbm_shape *shape = &work->shape;
+    const real *table = params_rows(&model->params, PANEL_VISIBLE);
+    const size_t n_hidden_numbers = shape->hidden_kind == HIDDEN_BINARY ? shape->stride : 0;
+    const int64_t steps = rbm_cd_steps(model->options, draw->epoch);
+    for (int64_t step = 0; step < steps; step++) {
+        struct rng rng = {.seed = draw->seed,
+                          .purpose = RNG_VISIBLE,
+                          .part = (uint32_t)step,
+                          .when = draw->epoch,
+                          .who = (uint32_t)(work->shard->first_student + s)};
+        vec->uniform(&rng, work->u, n_hidden_numbers + n);
+        rng.purpose = RNG_HIDDEN;
+        sample_hidden(shape, work->x, work->u, &rng, work->h);
+        rbm_lower(shape, model, work->h, work->g);
+        rows->dot(&shape->rows, table, unit, n, work->g, work->logit);
+        vec->binomial(work->logit, work->u + n_hidden_numbers, shape->rows.copies, work->count,
+                      size_padded(n));
+        memset(work->f, 0, shape->rows.stride * sizeof(real));
+        rows->mix(&shape->rows, table, unit, work->count, n, work->f);
+        rbm_lift(shape, model, work->f, work->base, work->x);
+    }
+}
+
+static void add_vector(struct tally *tally, size_t at, const int32_t *q, size_t n)
+{
+    if (tally->wide)
+        for (size_t i = 0; i < n; i++)
+            ((int64_t *)tally->values)[at + i] += q[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            ((int32_t *)tally->values)[at + i] += q[i];
+}
+
+/* Statistics of the hidden biases and of what was seen: the difference of the hidden means. */
+static void add_hidden_statistics(const struct model *model, struct rbm_work *work, size_t s,
+                                  struct tally *tally)
+{
+    const struct params *p = &model->params;
+    const size_t stride = work->shape.stride;
+    for (size_t j = 0; j < stride; j++)
+        work->x[j] = work->mean_data[j] - work->h[j];
+    vec->quantize(work->x, HIDDEN_LIMIT, tally->bits, work->q_hidden, stride);
+    add_vector(tally, p->panels[PANEL_HIDDEN].offset, work->q_hidden, stride);
+    for (uint64_t a = work->seen ? work->seen_first[s] : 0;
+         work->seen && a < work->seen_first[s + 1]; a++)
+        add_vector(tally, p->panels[PANEL_SEEN].offset + work->seen[a] * stride, work->q_hidden,
+                   stride);
+}
+
+static void add_student(const struct model *model, struct rbm_work *work, size_t s,
+                        const struct draw *draw, struct tally *tally)
+{
+    const struct rbm_shape *shape = &work->shape;
+    const real *table = params_rows(&model->params, PANEL_VISIBLE);
+    const uint32_t *unit = work->unit + work->first[s];
+    const size_t n = work->first[s + 1] - work->first[s], row = shape->rows.stride;
+
+    start_base(model, work, s);
+    memset(work->f_data, 0, row * sizeof(real));
+    rows->gather(&shape->rows, table, unit, n, work->f_data);
+    rbm_lift(shape, model, work->f_data, work->base, work->x);
+    memcpy(work->mean_data, work->x, shape->stride * sizeof(real));
+    rbm_mean(shape, work->mean_data);
+
+    if (work->chain != NULL) {
+        memset(work->f, 0, row * sizeof(real));
+        rows->mix(&shape->rows, table, unit, work->chain + work->first[s], n, work->f);
+        rbm_lift(shape, model, work->f, work->base, work->x);
+    }
+    run_chain(model, work, s, unit, n, draw);
+    if (work->chain != NULL)
+        memcpy(work->chain + work->first[s], work->count, n);
+
+    memcpy(work->h, work->x, shape->stride * sizeof(real));
+    rbm_mean(shape, work->h);
+    rbm_lower(shape, model, work->mean_data, work->g);
+    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, work->q_data, row);
+    rbm_lower(shape, model, work->h, work->g);
+    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, work->q_model, row);
+    rows->tally(&shape->rows,
+                (char *)tally->values + model->params.panels[PANEL_VISIBLE].offset *
+                                            (tally->wide ? sizeof(int64_t) : sizeof(int32_t)),
+                tally->wide, unit, work->count, n, work->q_data, work->q_model, work->scratch);
+    add_hidden_statistics(model, work, s, tally);
+
+    for (size_t c = 0; c < shape->n_factors; c++) /* dB = f_data h_data^T - f_model h_model^T */
+        for (size_t j = 0; j < shape->m; j++)
+            work->factor_statistics[c * shape->stride + j] +=
+                work->f_data[c] * work->mean_data[j] - work->f[c] * work->h[j];
+
+    int64_t wrong = 0;
+    for (size_t a = 0; a < n; a++)
+        wrong += unit[a] & 1 ? shape->rows.copies - work->count[a] : work->count[a];
+    tally->loss += (wrong << LOSS_BITS) / shape->rows.copies;
+    tally->n_scored += (int64_t)n;
+    if (shape->hidden_kind != HIDDEN_BINARY) /* a NaN is not within the limit either */
+        for (size_t j = 0; j < shape->m; j++)
+            tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
+                                     fabs((double)work->h[j]) < HIDDEN_LIMIT);
+}
+
+void rbm_accumulate(const struct model *model, void *memory, const uint32_t *students, size_t n,
+                    const struct draw *draw, struct tally *tally)
+{
+    struct rbm_work *work = memory;
+    const size_t n_factor_numbers = work->shape.n_factors * work->shape.stride;
+    memset(work->factor_statistics, 0, n_factor_numbers * sizeof(real));
+    for (size_t i = 0; i < n; i++)
+        add_student(model, work, students[i], draw, tally);
+    if (n_factor_numbers > 0)
+        tally_add(tally, model->params.panels[PANEL_FACTORS].offset, work->factor_statistics,
+                  n_factor_numbers);
+}
+
+void *rbm_state(void *memory, size_t *n_bytes)
+{
+    struct rbm_work *work = memory;
+    *n_bytes = work->chain ? work->first[work->shard->n_students] : 0;
+    return work->chain;
+}

@@ -1,0 +1,165 @@
+/* Prediction by an RBM; symbols as in rbm.c.
+ *
+ * x, the hidden units' input from everything shown so far, is kept up to date along the
+ * student's attempts. For the asked item q with n of its N copies correct, summing out the
+ * hidden units gives
+ *
+ *     log P(n) = log C(N, n) + n a^1 + (N - n) a^0 + sum_j S(x_j + n W_qj^1 + (N - n) W_qj^0) +
+ * constant
+ *
+ * with S(z) = log(1 + e^z) for binary and z^2 / 2 for gaussian units, and p = E[n] / N.
+ * mean_field goes up and down once: p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)). */
+#include "memory.h"
+#include "rbm_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+/* What hidden inputs z are worth: the logarithm of the sum over the hidden units' states. */
+static double worth(const struct rbm_shape *shape, real *z)
+{
+    double sum = 0;
+    if (shape->hidden_kind == HIDDEN_BINARY) {
+        vec->softplus(z, shape->stride);
+        for (size_t j = 0; j < shape->m; j++)
+            sum += (double)z[j];
+    } else {
+        for (size_t j = 0; j < shape->m; j++)
+            sum += 0.5 * (double)z[j] * (double)z[j];
+    }
+    return sum;
+}
+
+static double predict_exact(const struct model *model, struct rbm_work *work, uint32_t item)
+{
+    const struct rbm_shape *shape = &work->shape;
+    const size_t row = shape->rows.stride;
+    const int copies = shape->rows.copies;
+    const real *right =
+        params_rows(&model->params, PANEL_VISIBLE) +
+        ((size_t)item * (size_t)shape->rows.per_item + (size_t)(shape->rows.per_item - 1)) *
+            row;
+    const real *wrong = shape->rows.per_item == 2 ? right - row : NULL;
+    double log_chance[16], most = -INFINITY, binomial = 0;
+    for (int n = 0; n <= copies; n++) {
+        double bias = n * (double)right[shape->dims];
+        for (size_t j = 0; j < row; j++)
+            work->g[j] = (real)n * right[j];
+        if (wrong != NULL) {
+            bias += (copies - n) * (double)wrong[shape->dims];
+            for (size_t j = 0; j < row; j++)
+                work->g[j] += (real)(copies - n) * wrong[j];
+        }
+        rbm_lift(shape, model, work->g, work->x, work->h);
+        log_chance[n] = binomial + bias + worth(shape, work->h);
+        binomial += Sleef_cinz_logd1_u10purec((double)(copies - n) / (n + 1));
+        most = log_chance[n] > most ? log_chance[n] : most;
+    }
+    double total = 0, mean = 0;
+    for (int n = 0; n <= copies; n++) {
+        const double chance = Sleef_cinz_expd1_u10purec(log_chance[n] - most);
+        total += chance;
+        mean += n * chance;
+    }
+    return mean / (total * copies);
+}
+
+static double predict_mean_field(const struct model *model, struct rbm_work *work,
+                                 uint32_t item)
+{
+    const struct rbm_shape *shape = &work->shape;
+    const uint32_t unit = 2 * item;
+    real logit[WIDTH] __attribute__((aligned(64)));
+    memcpy(work->h, work->x, shape->stride * sizeof(real));
+    rbm_mean(shape, work->h);
+    rbm_lower(shape, model, work->h, work->g);
+    rows->dot(&shape->rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1, work->g,
+              logit);
+    return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
+}
+
+/* Walks along a student's attempts with work->f the sum of the shown answers' rows and
+ * work->base the input without them. */
+static void walk_begin(const struct model *model, struct rbm_work *work)
+{
+    memset(work->f, 0, work->shape.rows.stride * sizeof(real));
+    memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
+           work->shape.stride * sizeof(real));
+}
+
+static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
+{
+    const struct rbm_options *o = model->options;
+    if (!o->conditional || work->last[item] >= 0)
+        return;
+    const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape.stride;
+    for (size_t j = 0; j < work->shape.stride; j++)
+        work->base[j] += seen[j];
+    work->last[item] = 0;
+}
+
+/* work->last[item] is -1 before the item is met, 0 when it was seen, 1 + unit when it was
+ * answered. */
+static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
+{
+    const struct rbm_options *o = model->options;
+    const real *table = params_rows(&model->params, PANEL_VISIBLE);
+    const size_t row = work->shape.rows.stride;
+    int64_t *last = &work->last[unit >> 1];
+    if (o->repeats == REPEATS_LAST && *last > 0) {
+        const uint32_t old = (uint32_t)(*last - 1);
+        memset(work->g, 0, row * sizeof(real));
+        rows->gather(&work->shape.rows, table, &old, 1, work->g);
+        for (size_t j = 0; j < row; j++)
+            work->f[j] -= work->g[j];
+    }
+    rows->gather(&work->shape.rows, table, &unit, 1, work->f);
+    *last = 1 + (int64_t)unit;
+}
+
+static void walk_end(struct rbm_work *work, size_t s)
+{
+    const struct shard *shard = work->shard;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        work->last[shard->item[t]] = -1;
+}
+
+void rbm_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
+{
+    struct rbm_work *work = memory;
+    const struct rbm_options *o = model->options;
+    const struct shard *shard = work->shard;
+    const uint64_t start = shard->first[s];
+    walk_begin(model, work);
+    for (uint64_t t = start; t < shard->first[s + 1]; t++) {
+        const uint32_t item = shard->item[t];
+        const uint8_t mark = shard->mark[t];
+        walk_see(model, work, item);
+        if (splits >> mark_split(mark) & 1) {
+            rbm_lift(&work->shape, model, work->f, work->base, work->x);
+            p[t - start] = (real)(o->prediction == PREDICTION_EXACT
+                                      ? predict_exact(model, work, item)
+                                      : predict_mean_field(model, work, item));
+        }
+        if (mark_is_shown(mark))
+            walk_answer(model, work, 2 * item + (mark_outcome(mark) == CORRECT));
+    }
+    walk_end(work, s);
+}
+
+void rbm_hidden(const struct model *model, void *memory, size_t s, real *activation)
+{
+    struct rbm_work *work = memory;
+    const struct shard *shard = work->shard;
+    walk_begin(model, work);
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+        walk_see(model, work, shard->item[t]);
+        if (mark_is_shown(shard->mark[t]))
+            walk_answer(model, work,
+                        2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT));
+    }
+    walk_end(work, s);
+    rbm_lift(&work->shape, model, work->f, work->base, work->x);
+    rbm_mean(&work->shape, work->x);
+    memcpy(activation, work->x, work->shape.m * sizeof *activation);
+}

@@ -1,0 +1,205 @@
+/* A run is a directory, and the same command starts it, continues it and, when it is finished,
+ * does nothing. Everything in it is replaced by rename, so a kill at any moment leaves a run
+ * that goes on. The lock is the kernel's: it goes with the process that holds it, however it
+ * ends. */
+#define _GNU_SOURCE /* locks that belong to the open file */
+#include "run.h"
+#include "config.h"
+#include "fail.h"
+#include "log.h"
+#include "memory.h"
+#include "store.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *run_path(const struct run *run, const char *name)
+{
+    return memory_text("%s/%s", run->directory, name);
+}
+
+static enum status take_lock(struct run *run)
+{
+    TRY(store_directory(run->directory));
+    char *path = run_path(run, "lock");
+    enum status status = OK;
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (run->lock < 0) {
+        status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    } else {
+        struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        char owner[256] = "", host[128] = "";
+        if (fcntl(run->lock, F_OFD_SETLK, &whole) != 0) {
+            ssize_t n = pread(run->lock, owner, sizeof owner - 1, 0);
+            owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
+            status = fail(BAD_USER,
+                          "%s: another job has this run (%s); two jobs cannot share a run "
+                          "directory: wait for it, stop it, or choose another run=",
+                          run->directory, owner[0] ? owner : "unknown");
+        } else {
+            gethostname(host, sizeof host - 1);
+            const int n =
+                snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
+            if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
+                status = fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno));
+        }
+    }
+    memory_free(path);
+    return status;
+}
+
+enum status run_open(struct run *run, const char *directory, const struct comm *comm)
+{
+    *run = (struct run){.comm = comm, .directory = memory_text("%s", directory), .lock = -1};
+    enum status status = comm_agree(comm, comm->rank == 0 ? take_lock(run) : OK);
+    if (status != OK)
+        run_close(run);
+    return status;
+}
+
+void run_close(struct run *run)
+{
+    if (run->lock >= 0)
+        close(run->lock);
+    memory_free(run->directory);
+    *run = (struct run){.lock = -1};
+}
+
+enum status run_resume(const struct run *run, struct checkpoint *checkpoint, bool *found)
+{
+    static const char *const candidates[] = {"last.h5", "previous.h5"};
+    int64_t n_damaged = 0;
+    *found = false;
+    for (size_t c = 0; c < COUNT(candidates) && !*found; c++) {
+        char *path = run_path(run, candidates[c]);
+        int64_t there = run->comm->rank == 0 && store_exists(path);
+        comm_max_i64(run->comm, &there, 1);
+        if (there) {
+            *found = checkpoint_open(checkpoint, path, run->comm) == OK;
+            if (!*found) {
+                log_warn("%s", fail_sentence());
+                fail_clear();
+                n_damaged++;
+            }
+        }
+        memory_free(path);
+    }
+    if (n_damaged > 0 && *found)
+        log_warn("continuing from %s instead", checkpoint->path);
+    if (n_damaged > 0 && !*found)
+        return fail(BAD_DATA,
+                    "%s: no checkpoint of this run can be read; remove the directory to "
+                    "start again",
+                    run->directory);
+    return OK;
+}
+
+enum status run_save(const struct run *run, const char *bytes, size_t n_bytes, bool best)
+{
+    char *last = run_path(run, "last.h5"), *previous = run_path(run, "previous.h5");
+    char *best_path = run_path(run, "best.h5");
+    enum status status = best ? store_write(best_path, bytes, n_bytes) : OK;
+    if (status == OK && store_exists(last)) {
+        unlink(previous);
+        if (link(last, previous) != 0 &&
+            rename(last, previous) != 0) /* some disks have no links */
+            status =
+                fail(BAD_IO, "%s: cannot be kept as %s: %s", last, previous, strerror(errno));
+    }
+    if (status == OK)
+        status = store_write(last, bytes, n_bytes);
+    memory_free(last);
+    memory_free(previous);
+    memory_free(best_path);
+    return status;
+}
+
+enum status run_log_cut(const struct run *run, int64_t n_records)
+{
+    char *path = run_path(run, "log.jsonl"), *text = NULL;
+    size_t n_bytes = 0, keep = 0;
+    enum status status = OK;
+    if (store_exists(path)) {
+        status = store_read(path, &text, &n_bytes);
+        for (int64_t r = 0; status == OK && r < n_records && keep < n_bytes; r++) {
+            const char *end = memchr(text + keep, '\n', n_bytes - keep);
+            if (end == NULL)
+                break;
+            keep = (size_t)(end - text) + 1;
+        }
+        if (status == OK && keep < n_bytes)
+            status = store_write(path, text, keep);
+    }
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+enum status run_log_add(const struct run *run, const char *record)
+{
+    char *path = run_path(run, "log.jsonl");
+    enum status status = OK;
+    FILE *file = fopen(path, "a");
+    const bool failed = file == NULL || fprintf(file, "%s\n", record) < 0;
+    const int reason = errno;
+    if ((file != NULL && fclose(file) != 0) || failed)
+        status = fail(BAD_IO, "%s: cannot be added to: %s; the last checkpoint is intact", path,
+                      strerror(failed ? reason : errno));
+    memory_free(path);
+    return status;
+}
+
+enum status run_write(const struct run *run, const char *name, const char *text)
+{
+    char *path = run_path(run, name);
+    enum status status = store_write(path, text, strlen(text));
+    memory_free(path);
+    return status;
+}
+
+enum status run_find(const char *path, char **checkpoint)
+{
+    static const char *const names[] = {"best.h5", "last.h5", "previous.h5"};
+    struct stat info;
+    *checkpoint = NULL;
+    if (stat(path, &info) != 0)
+        return fail(BAD_USER, "%s: %s; expected a run directory or a checkpoint file", path,
+                    strerror(errno));
+    if (!S_ISDIR(info.st_mode)) {
+        *checkpoint = memory_text("%s", path);
+        return OK;
+    }
+    for (size_t n = 0; n < COUNT(names); n++) {
+        *checkpoint = memory_text("%s/%s", path, names[n]);
+        if (store_exists(*checkpoint))
+            return OK;
+        memory_free(*checkpoint);
+    }
+    *checkpoint = NULL;
+    return fail(BAD_USER,
+                "%s: there is no checkpoint in this directory; train one with `cohort train "
+                "... run=%s`",
+                path, path);
+}
+
+char *run_data(const char *path)
+{
+    struct stat info;
+    const bool is_directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    const char *slash = strrchr(path, '/');
+    const int n = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
+    char *file = n > 0 ? memory_text("%.*s/config.ini", n, path) : memory_text("config.ini");
+    struct config *config = config_create();
+    char *data = NULL;
+    if (store_exists(file) && config_read(config, file) == OK) {
+        const char *value = config_get(config, "data", "file");
+        data = value ? memory_text("%s", value) : NULL;
+    }
+    fail_clear();
+    config_destroy(config);
+    memory_free(file);
+    return data;
+}

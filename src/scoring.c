@@ -1,0 +1,63 @@
+/* One rule of prediction for all models: p(t) comes from what was shown before t. The model
+ * keeps the rule (a test flips later outcomes and finds no bit changed); this file only
+ * collects. */
+#include "scoring.h"
+#include "fail.h"
+#include "memory.h"
+#include <math.h>
+
+void scoring_predict(const struct model *model, void *work, const struct shard *shard,
+                     unsigned splits, struct predictions *predictions)
+{
+    size_t n = 0, longest = 0;
+    for (uint64_t t = 0; t < shard->n_attempts; t++)
+        n += splits >> mark_split(shard->mark[t]) & 1;
+    for (size_t s = 0; s < shard->n_students; s++)
+        longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
+    *predictions = (struct predictions){.list = NEW_SCRATCH(struct prediction, n),
+                                        .place = NEW_SCRATCH(uint64_t, n)};
+    real *p = NEW(real, longest);
+    for (size_t s = 0; s < shard->n_students; s++) {
+        const uint64_t start = shard->first[s], end = shard->first[s + 1];
+        bool wanted = false;
+        for (uint64_t t = start; t < end && !wanted; t++)
+            wanted = splits >> mark_split(shard->mark[t]) & 1;
+        if (!wanted)
+            continue;
+        model->kind->predict(model, work, s, splits, p);
+        for (uint64_t t = start; t < end; t++) {
+            if (!(splits >> mark_split(shard->mark[t]) & 1))
+                continue;
+            ENSURE(p[t - start] >= 0 && p[t - start] <= 1);
+            predictions->place[predictions->n] = t;
+            predictions->list[predictions->n++] =
+                (struct prediction){.probability = (float)p[t - start],
+                                    .student = (uint32_t)(shard->first_student + s),
+                                    .group = shard->dataset->item_group[shard->item[t]],
+                                    .correct = mark_outcome(shard->mark[t]) == CORRECT,
+                                    .is_first = t == start};
+        }
+    }
+    memory_free(p);
+}
+
+void scoring_free(struct predictions *predictions)
+{
+    memory_free(predictions->list);
+    memory_free(predictions->place);
+    *predictions = (struct predictions){0};
+}
+
+void scoring_keep(struct predictions *predictions, const struct shard *shard, bool skip_first)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < predictions->n; i++) {
+        const uint64_t place = predictions->place[i];
+        if (mark_outcome(shard->mark[place]) == UNKNOWN ||
+            (skip_first && predictions->list[i].is_first))
+            continue;
+        predictions->list[n] = predictions->list[i];
+        predictions->place[n++] = place;
+    }
+    predictions->n = n;
+}

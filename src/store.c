@@ -1,0 +1,151 @@
+/* A file is replaced by writing a temporary one beside it, forcing it to the disk, renaming it
+ * over the old one, and forcing the directory. Whatever happens in between, the old file or the
+ * new one is there, whole. Overwriting in place is how checkpoints are lost. */
+#include "store.h"
+#include "fail.h"
+#include "memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *store_temporary(const char *path)
+{
+    return memory_text("%s.tmp", path);
+}
+
+void store_abandon(char *temporary)
+{
+    unlink(temporary);
+    memory_free(temporary);
+}
+
+static enum status sync_path(const char *path, int flags)
+{
+    int file = open(path, flags | O_CLOEXEC);
+    if (file < 0)
+        return fail(BAD_IO, "%s: cannot be opened to be made durable: %s", path,
+                    strerror(errno));
+    int failed = fsync(file);
+    int reason = errno;
+    close(file);
+    /* Some file systems cannot fsync a directory; the rename is as durable there as it gets. */
+    if (failed && !(reason == EINVAL && (flags & O_DIRECTORY)))
+        return fail(BAD_IO,
+                    "%s: the disk did not take the data: %s; free some space and run the "
+                    "same command again",
+                    path, strerror(reason));
+    return OK;
+}
+
+static enum status sync_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash == NULL   ? memory_text(".")
+                      : slash == path ? memory_text("/")
+                                      : memory_text("%.*s", (int)(slash - path), path);
+    enum status status = sync_path(directory, O_RDONLY | O_DIRECTORY);
+    memory_free(directory);
+    return status;
+}
+
+enum status store_commit(char *temporary, const char *path)
+{
+    enum status status = sync_path(temporary, O_RDONLY);
+    if (status == OK && rename(temporary, path) != 0)
+        status =
+            fail(BAD_IO, "%s: cannot be renamed to %s: %s", temporary, path, strerror(errno));
+    if (status != OK) {
+        store_abandon(temporary);
+        return status;
+    }
+    memory_free(temporary);
+    return sync_parent(path);
+}
+
+static enum status write_all(int file, const char *bytes, size_t n_bytes, const char *path)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        ssize_t n = write(file, bytes + done, n_bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return fail(BAD_IO,
+                        "%s: writing stopped after %zu of %zu bytes: %s; what was there "
+                        "before is untouched: free some space and run the same command again",
+                        path, done, n_bytes, n < 0 ? strerror(errno) : "nothing was taken");
+        done += (size_t)n;
+    }
+    return OK;
+}
+
+enum status store_write(const char *path, const void *bytes, size_t n_bytes)
+{
+    char *temporary = store_temporary(path);
+    int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    enum status status =
+        file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", temporary, strerror(errno))
+                 : write_all(file, bytes, n_bytes, path);
+    if (file >= 0 && close(file) != 0 && status == OK)
+        status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
+    if (status != OK) {
+        store_abandon(temporary);
+        return status;
+    }
+    return store_commit(temporary, path);
+}
+
+enum status store_read(const char *path, char **bytes, size_t *n_bytes)
+{
+    *bytes = NULL;
+    *n_bytes = 0;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be read: %s", path,
+                    strerror(errno));
+    size_t capacity = 1 << 16, n = 0;
+    char *text = memory_scratch(capacity, 1);
+    for (size_t got; (got = fread(text + n, 1, capacity - n - 1, file)) > 0;) {
+        n += got;
+        if (n + 1 == capacity)
+            text = memory_resize(text, capacity *= 2, 1);
+    }
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (failed) {
+        memory_free(text);
+        return fail(BAD_IO, "%s: reading stopped: %s", path, strerror(errno));
+    }
+    text[n] = '\0';
+    *bytes = text;
+    *n_bytes = n;
+    return OK;
+}
+
+enum status store_directory(const char *path)
+{
+    char *part = memory_text("%s", path);
+    enum status status = OK;
+    for (char *p = part + 1; status == OK; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        const char end = *p;
+        *p = '\0';
+        struct stat info;
+        if (mkdir(part, 0777) != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
+            status =
+                fail(BAD_IO, "%s: the directory cannot be made: %s", part, strerror(errno));
+        *p = end;
+        if (end == '\0')
+            break;
+    }
+    memory_free(part);
+    return status;
+}
+
+bool store_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}

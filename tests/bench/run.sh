@@ -1,0 +1,33 @@
+#!/bin/bash
+# Runs the benchmarks: the programs of tests/bench/*.c (under mpirun with each of the numbers that a comment
+# `ranks: 1 2` in the first ten lines gives), then the scripts tests/bench/bench_*.sh. `make bench` builds
+# and then calls this; arguments select by name.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/mpi.sh
+export BUILD=${BUILD:-build}
+export COHORT=$BUILD/cohort
+# Ranks that own their core need not yield it.
+unset OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
+ran=0
+shopt -s nullglob
+for source in tests/bench/*.c tests/bench/bench_*.sh; do
+    name=$(basename "$source")
+    name=${name%.*}
+    [ $# = 0 ] || [[ " $* " == *" $name "* || $name == *"$1"* ]] || continue
+    ran=$((ran + 1))
+    echo "== $name"
+    if [[ $source == *.sh ]]; then
+        bash "$source"
+        continue
+    fi
+    ranks=$(head -10 "$source" | sed -n 's|^[/# *]*ranks: *\([0-9 ]*\).*|\1|p' | head -1)
+    if [ -z "$ranks" ]; then "$BUILD/bench/$name"; fi
+    for n in $ranks; do
+        mpirun -n "$n" "$BUILD/bench/$name"
+    done
+done
+if [ "$ran" = 0 ]; then
+    echo 'There is no such benchmark in tests/bench.' >&2
+    exit 1
+fi

@@ -1,0 +1,199 @@
+#!/bin/bash
+# not under: debug double sanitize
+# The set-up on machines that have everything, something or nothing, played by stand-ins for dpkg-query,
+# apt-get, sudo and id; the test runner and the layer check on small trees that are wrong on purpose; help
+# and install.
+. "$(dirname "$0")/lib.sh"
+
+# machine NAME: a PATH with stand-ins: what is installed is in $TMP/installed, what was called in $TMP/calls.
+machine() {
+    bin=$TMP/$1
+    mkdir -p "$bin"
+    : >"$TMP/calls"
+    for tool in bash sh env sed grep cat mktemp rm true tail printf xargs head dirname; do
+        ln -sf "$(type -P $tool)" "$bin/$tool"
+    done
+}
+stand_in() {
+    printf '#!/bin/bash\n%s\n' "$2" >"$bin/$1"
+    chmod +x "$bin/$1"
+}
+debian() {
+    # shellcheck disable=SC2016
+    stand_in dpkg-query '
+        for package in "${@:4}"; do
+            if grep -qx "$package" "$TMP/installed"; then echo "install ok installed"; fi
+        done'
+    # shellcheck disable=SC2016
+    stand_in apt-get 'echo "apt-get $*" >>"$TMP/calls"; exit "${APT_STATUS:-0}"'
+    stand_in id "echo $1"
+}
+setup() { PATH=$bin tests/setup.sh "$@"; }
+all_packages='gcc libc6-dev pkg-config libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libopenblas-dev
+    libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev librandom123-dev libscalapack-openmpi-dev
+    libcmocka-dev gnuplot-nox'
+
+section "all packages installed: apt is not called"
+machine full
+debian 0
+# shellcheck disable=SC2086
+printf '%s\n' $all_packages >"$TMP/installed"
+expect_status 0 setup install build test demo
+expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
+expect_equal "" "$(output)$(errors)" "words"
+
+section "nothing installed, as root: apt gets the whole list"
+machine bare
+debian 0
+: >"$TMP/installed"
+expect_status 0 setup install build test
+expect_match 'apt-get .*install .*--no-install-recommends gcc libc6-dev pkg-config libopenmpi-dev' "$TMP/calls"
+expect_match 'libcmocka-dev$' "$TMP/calls"
+expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
+
+section "one package missing: apt gets that one"
+machine one
+debian 0
+for tool in gcc mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
+# shellcheck disable=SC2086
+printf '%s\n' $all_packages | grep -v gnuplot >"$TMP/installed"
+expect_status 0 setup install build demo
+expect_match 'install -y --no-install-recommends gnuplot-nox$' "$TMP/calls"
+
+section "not root, with sudo"
+machine sudo
+debian 1000
+: >"$TMP/installed"
+# shellcheck disable=SC2016
+stand_in sudo '[ "$1" != -n ] || shift; echo "sudo $*" >>"$TMP/calls"; exec "$@"'
+expect_status 0 setup install test
+expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev$' "$TMP/calls"
+
+section "not root, no sudo: a list"
+machine user
+debian 1000
+expect_status 1 setup install build test
+expect_match '^ +libhdf5-openmpi-dev +HDF5 with MPI'
+expect_match '^ +libcmocka-dev '
+expect_match 'PKG_CONFIG_PATH'
+expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
+
+section "no apt: a list"
+machine other
+expect_status 1 setup install build
+expect_match '^ +libsleef-dev '
+
+section "apt fails: its words, the list"
+machine broken
+debian 0
+APT_STATUS=100 expect_status 1 setup install build
+expect_match '^ +gcc '
+
+section "check never installs"
+machine check
+debian 0
+expect_status 1 setup check build
+expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
+
+section "only wishes missing: go on"
+machine wishes
+for tool in gcc mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
+expect_status 0 setup install build demo
+expect_match 'gnuplot-nox .*can do without'
+
+section "flags"
+HDF5_LIBS=-lother expect_status 0 tests/setup.sh libs build
+expect_match '(^| )-lother( |$)'
+expect_match '(^| )-lsleef( |$)'
+SLEEF_CFLAGS=-I/where expect_status 0 tests/setup.sh cflags build
+expect_match '(^| )-I/where( |$)'
+JANSSON_CFLAGS='-nostdinc' expect_status 1 tests/setup.sh cflags build
+expect_match 'libjansson-dev'
+expect_status 2 tests/setup.sh
+
+section "make help"
+expect_status 0 make help
+for target in all test check bench soak demo install uninstall clean help; do
+    expect_match "^$target "
+done
+expect_status 2 make VARIANT=fast
+expect_match "no variant 'fast'"
+
+section "the test runner"
+tree=$TMP/tree
+mkdir -p "$tree/tests" "$tree/build/tests"
+cp tests/run.sh tests/lib.sh tests/mpi.sh "$tree/tests"
+begin='. "$(dirname "$0")/lib.sh"'
+runner() { env -u TMP -u LIB_RECORD -u BUILD LIMIT=2 "$tree/tests/run.sh" "$@"; }
+expect_status 1 runner
+expect_equal "0 passed, 0 failed, 0 skipped" "$(output | tail -1)" "nothing to run is a failure"
+printf '%s\nexpect_equal 1 1\n(skip "no data")\nexpect_status 1 false\n' "$begin" >"$tree/tests/cli_good.sh"
+expect_status 0 runner
+expect_equal "2 passed, 0 failed, 1 skipped" "$(output | tail -1)" "counts"
+expect_match 'skipped cli_good: no data'
+printf '%s\nexpect_equal 1 2 "one and two"\nexpect_equal 1 1\n' "$begin" >"$tree/tests/cli_bad.sh"
+printf '%s\nexpect_equal 1 1\nexit 3\n' "$begin" >"$tree/tests/cli_exit.sh"
+printf '%s\nexpect_equal 1 1\nsleep 60\n' "$begin" >"$tree/tests/cli_hang.sh"
+printf '%s\n' "$begin" >"$tree/tests/cli_void.sh"
+expect_status 1 runner
+expect_equal "5 passed, 4 failed, 1 skipped" "$(output | tail -1)" "counts of failures"
+expect_match "one and two: '2' instead of '1'"
+expect_match 'exit code 3'
+expect_match 'no end after 2 s'
+expect_match 'it tested nothing'
+expect_status 0 runner good
+echo '/* ranks: 1 3 */' >"$tree/tests/test_tap.c"
+# shellcheck disable=SC2016
+printf '#!/bin/bash\necho 1..3\necho "ok 1 - a"\necho "not ok 2 # SKIP b"
+[ "$OMPI_COMM_WORLD_RANK" = 2 ] && exit 1\necho "ok 3 - c"\n' >"$tree/build/tests/test_tap"
+chmod +x "$tree/build/tests/test_tap"
+expect_status 1 runner test_tap
+expect_match '^ok +test_tap, ranks: 1 +2 passed, 1 skipped'
+expect_match '^FAILED test_tap, ranks: 3 +1 passed, 1 failed, 1 skipped'
+echo >"$tree/tests/test_unbuilt.c"
+expect_status 1 runner unbuilt
+expect_match 'has not been built'
+
+section "the layer check"
+tree=$TMP/layers
+mkdir -p "$tree/include" "$tree/src" "$tree/build/src"
+layers() { BUILD=$tree/build tests/check_layers.sh "$tree"; }
+echo '/* layer 0 (ground): low. */' >"$tree/include/low.h"
+echo '/* layer 1 (first): high. */' >"$tree/include/high.h"
+printf '#include "low.h"\nint high_f(void);\nint high_f(void) { return 0; }\n' >"$tree/src/high.c"
+printf '#include "low.h"\n#include <stdio.h>\n' >"$tree/src/low.c"
+expect_status 0 layers
+printf '#include "high.h"\n' >>"$tree/src/low.c"
+expect_status 1 layers
+expect_match '^src/low.c:3: layer 0 includes "high.h" of layer 1'
+printf '#include "low.h"\n' >"$tree/src/low.c"
+printf 'int other(void) { return 0; }\n' | "${CC:-mpicc}" -x c -c -o "$tree/build/src/high.o" -
+expect_status 1 layers
+expect_match "^src/high.c: external symbol 'other'"
+rm "$tree/build/src/high.o"
+echo '/* no layer */' >"$tree/include/none.h"
+expect_status 1 layers
+expect_match '^include/none.h:1: the first line'
+rm "$tree/include/none.h"
+printf '/* TO%s */\n' DO >>"$tree/src/low.c"
+expect_status 1 layers
+expect_match '^src/low.c: unfinished'
+printf '#include "low.h"\n' >"$tree/src/low.c"
+seq 601 | sed 's/.*/;/' >>"$tree/src/low.c"
+expect_status 1 layers
+expect_match '^src/low.c: has 602 lines'
+rm "$tree/src/low.c"
+printf '#include "low.h"\n' >"$tree/src/orphan.c"
+expect_status 1 layers
+expect_match '^src/orphan.c: has no layer'
+
+section "install and uninstall"
+build=${COHORT%/cohort}
+build=${build#"$PWD"/}
+expect_status 0 make BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
+expect_status 0 "$TMP/root/usr/bin/cohort" --version
+expect_match '^cohort [0-9]'
+expect_match '^\.TH COHORT 1' "$TMP/root/usr/share/man/man1/cohort.1"
+check "job templates" test -s "$TMP/root/usr/share/cohort/jobs/rbm.ini"
+expect_status 0 make BUILD="$build" uninstall DESTDIR="$TMP/root" PREFIX=/usr
+expect_equal "" "$(find "$TMP/root" -type f)" "what is left"

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# Makes mpirun work quietly for tests and the demo: as root, with more ranks than cores, in containers.
+# Sourced, not run.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+export OMPI_MCA_mpi_yield_when_idle=1
+# A container may forbid one process to read another's memory; Open MPI then says so for every message.
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_btl_base_warn_component_unused=0
+# A program started without mpirun needs no daemon beside it.
+export OMPI_MCA_ess_singleton_isolated=1
+export OPENBLAS_NUM_THREADS=1

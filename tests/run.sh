@@ -1,0 +1,177 @@
+#!/bin/bash
+# Runs the tests that have been built, one after another: the cmocka programs of tests/test_*.c and the
+# scripts tests/cli_*.sh, each with a time limit. `make test` builds and then calls this.
+#
+#     tests/run.sh [--soak] [PATTERN...]     only tests whose name contains one of the patterns
+#
+# BUILD (build) holds the programs, LIMIT (300) is the time limit in seconds. A test says what it needs in
+# a comment among its first ten lines:
+#
+#     ranks: 1 2 3 5       run under mpirun, once with each number of ranks (test_mpi_*: 1 2 3 5)
+#     builds: double       run in the double-precision build too, if there is one
+#     not under: sanitize  left out of this build
+#     limit: 600           seconds
+#
+# The last line is `N passed, N failed, N skipped`; N counts cmocka tests and single checks of scripts.
+# Exit code 0 only if something passed and nothing failed.
+cd "$(dirname "$0")/.." || exit 70
+. tests/mpi.sh
+build=${BUILD:-build}
+limit=${LIMIT:-300}
+scripts=cli
+if [ "${1:-}" = --soak ]; then
+    scripts=soak
+    shift
+fi
+patterns=("$@")
+work=$(mktemp -d) || exit 74
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+passed=0 failed=0 skipped=0
+shopt -s nullglob
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+export CMOCKA_MESSAGE_OUTPUT=TAP
+# Slow unwinding, since the libraries have no frame pointers and their leaks are told by their names; an
+# exit code that no test expects.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-fast_unwind_on_malloc=0:print_legend=0:exitcode=99}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1:exitcode=99}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/leaks.supp:print_suppressions=0}
+
+wanted() {
+    local pattern
+    [ ${#patterns[@]} -gt 0 ] || return 0
+    for pattern in "${patterns[@]}"; do
+        [[ $1 == *"$pattern"* ]] && return 0
+    done
+    return 1
+}
+
+# says FILE WORD: what stands after `WORD:` in the comments at the head of a test.
+says() { head -10 "$1" | sed -n "s|^[/# *]*$2: *\([^*]*[^* ]\).*|\1|p" | head -1; }
+
+# timed SECONDS COMMAND...: runs it; leaves `status`, `seconds` and `late` behind.
+timed() {
+    local start=$EPOCHREALTIME most=$1
+    shift
+    timeout -k 10 "$most" "$@" </dev/null
+    status=$?
+    seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+    late=
+    if awk -v s="$seconds" -v m="$most" 'BEGIN { exit s < m }'; then late="no end after $most s"; fi
+}
+
+# verdict NAME PASSED FAILED SKIPPED LOG: the line of the test that `timed` ran last, and its words if it
+# failed. It also failed if it ended badly without a word, or tested nothing.
+verdict() {
+    local name=$1 p=$2 f=$3 s=$4 log=$5
+    if [ "$f" = 0 ] && [ "$status" != 0 ]; then
+        f=1
+        echo "exit code $status" >>"$log"
+    elif [ $((p + f + s)) = 0 ]; then
+        f=1
+        echo "it tested nothing" >>"$log"
+    fi
+    [ -z "$late" ] || echo "$late" >>"$log"
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    printf '%-6s %-40s %4d passed' "$([ "$f" = 0 ] && echo ok || echo FAILED)" "$name" "$p"
+    [ "$f" = 0 ] || printf ', %d failed' "$f"
+    [ "$s" = 0 ] || printf ', %d skipped' "$s"
+    printf '  (%s s)\n' "$seconds"
+    if [ "$f" != 0 ]; then
+        tail -n 200 "$log" | sed 's/^/       | /'
+    else
+        grep '^skipped' "$log" | sed 's/^/       | /'
+    fi
+}
+
+# program NAME PATH LIMIT RANKS: RANKS is a number, or "" to run without mpirun. Every rank writes a file
+# of its own; a test passed if it passed on all of them.
+program() {
+    local name=$1 path=$2 most=$3 n=$4 logs=$work/${1//[^a-z0-9_]/-}
+    mkdir -p "$logs"
+    touch "$logs/0" "$logs/mpirun"
+    if [ -z "$n" ]; then
+        timed "$most" "$path" >"$logs/0" 2>&1
+    else
+        # shellcheck disable=SC2016
+        timed "$most" mpirun -n "$n" bash -c '
+            exec "$0" >"$1/${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-0}}}" 2>&1' \
+            "$path" "$logs" >"$logs/mpirun" 2>&1
+    fi
+    local counts
+    counts=$(awk '
+        FNR == 1 { group = 0 }
+        /^1\.\.[0-9]+$/ { group++; n = substr($0, 4) + 0; for (i = 1; i <= n; i++) plan[group, i] = 1 }
+        /^ok [0-9]+/ { good[group, $2]++ }
+        /^not ok [0-9]+ # SKIP/ { skip[group, $3] = 1; next }
+        /^not ok [0-9]+/ { bad[group, $3] = 1 }
+        END {
+            p = f = s = 0
+            for (t in plan)
+                if (t in bad) f++; else if (t in skip) s++; else if (good[t] == ranks) p++; else f++
+            print p, f, s
+        }' ranks="${n:-1}" "$logs"/[0-9]*)
+    local p f s
+    read -r p f s <<<"$counts"
+    (cd "$logs" && grep -H '' [0-9]* mpirun) |
+        sed -E '/^mpirun:-+$/d; s/^([0-9]+):/rank \1: /; s/^mpirun:/mpirun: /' >"$logs.log"
+    verdict "$name" "$p" "$f" "$s" "$logs.log"
+}
+
+script() {
+    local name=$1 path=$2 most=$3
+    local TMP=$work/$name LIB_RECORD=$work/$name.record
+    mkdir -p "$TMP"
+    : >"$LIB_RECORD"
+    export TMP LIB_RECORD COHORT=$build/cohort
+    timed "$most" bash "$path" >"$work/$name.log" 2>&1
+    local p f s
+    p=$(grep -c '^pass' "$LIB_RECORD")
+    f=$(grep -c '^fail' "$LIB_RECORD")
+    s=$(grep -c '^skip' "$LIB_RECORD")
+    verdict "$name" "$p" "$f" "$s" "$work/$name.log"
+    rm -rf "$TMP"
+}
+
+if [ "$scripts" = cli ]; then
+    for source in tests/test_*.c; do
+        name=$(basename "$source" .c)
+        wanted "$name" || continue
+        [[ " $(says "$source" 'not under') " != *" $(basename "$build") "* ]] || continue
+        counts=$(says "$source" ranks)
+        [ -n "$counts" ] || [[ $name != test_mpi_* ]] || counts="1 2 3 5"
+        most=$(says "$source" limit)
+        for where in "$build" "$build/double"; do
+            label=$name
+            if [ "$where" != "$build" ]; then
+                [[ " $(says "$source" builds) " == *" double "* && -x $where/tests/$name ]] || continue
+                label="$name (double)"
+            fi
+            if [ ! -x "$where/tests/$name" ]; then
+                echo "$where/tests/$name has not been built" >"$work/missing"
+                status=0 seconds=0 late=''
+                verdict "$label" 0 1 0 "$work/missing"
+                continue
+            fi
+            if [ -z "$counts" ]; then
+                program "$label" "$where/tests/$name" "${most:-$limit}" ""
+            else
+                for n in $counts; do
+                    program "$label, ranks: $n" "$where/tests/$name" "${most:-$limit}" "$n"
+                done
+            fi
+        done
+    done
+fi
+for source in tests/"${scripts}"_*.sh; do
+    name=$(basename "$source" .sh)
+    wanted "$name" || continue
+    [[ " $(says "$source" 'not under') " != *" $(basename "$build") "* ]] || continue
+    most=$(says "$source" limit)
+    script "$name" "$source" "${most:-$limit}"
+done
+
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,357 @@
+/* Files that are whole or not there: after errors, full disks and kills. */
+#define _GNU_SOURCE /* nftw */
+#include "fail.h"
+#include "memory.h"
+#include "rng.h"
+#include "store.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char *home; /* a directory of this test's own */
+
+static int settle(void **state)
+{
+    (void)state;
+    fail_clear();
+    const char *where = getenv("TMPDIR");
+    home = memory_text("%s/store.XXXXXX", where ? where : "/tmp");
+    return mkdtemp(home) == NULL;
+}
+
+static int unlink_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    char *disk = memory_text("%s/disk", home);
+    umount(disk); /* where a test ended with it mounted */
+    memory_free(disk);
+    nftw(home, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
+    memory_free(home);
+    return 0;
+}
+
+static char *in_home(const char *name)
+{
+    return memory_text("%s/%s", home, name);
+}
+
+static int n_files(const char *directory)
+{
+    DIR *list = opendir(directory);
+    assert_non_null(list);
+    int n = 0;
+    for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
+        n += entry->d_name[0] != '.';
+    closedir(list);
+    return n;
+}
+
+static void expect_content(const char *path, const void *bytes, size_t n_bytes)
+{
+    char *got = NULL;
+    size_t n_got = 0;
+    assert_int_equal(store_read(path, &got, &n_got), OK);
+    assert_int_equal(n_got, n_bytes);
+    assert_memory_equal(got, bytes, n_bytes);
+    assert_int_equal(got[n_got], '\0');
+    memory_free(got);
+}
+
+/* The call failed with this status and a sentence that names `path`. */
+static void expect_failure(enum status status, enum status expected, const char *path)
+{
+    assert_int_equal(status, expected);
+    if (strstr(fail_sentence(), path) == NULL)
+        fail_msg("'%s' does not name %s", fail_sentence(), path);
+    fail_clear();
+}
+
+static void test_write_and_replace(void **state)
+{
+    (void)state;
+    char *path = in_home("a");
+    static const char binary[] = {'a', '\0', '\n', '\xff', '\r', '\n', '\0'};
+    assert_false(store_exists(path));
+    assert_int_equal(store_write(path, "first", 5), OK);
+    assert_true(store_exists(path));
+    expect_content(path, "first", 5);
+    assert_int_equal(store_write(path, binary, sizeof binary), OK);
+    expect_content(path, binary, sizeof binary);
+    assert_int_equal(store_write(path, "", 0), OK);
+    expect_content(path, "", 0);
+    assert_int_equal(n_files(home), 1);
+    memory_free(path);
+}
+
+static void test_large_files(void **state)
+{
+    (void)state;
+    char *path = in_home("large");
+    const size_t sizes[] = {65534, 65535, 65536, 131071, 131072, 3000001};
+    for (size_t j = 0; j < COUNT(sizes); j++) {
+        char *bytes = NEW_SCRATCH(char, sizes[j]);
+        for (size_t b = 0; b < sizes[j]; b++)
+            bytes[b] = (char)(b * 2654435761u >> 13);
+        assert_int_equal(store_write(path, bytes, sizes[j]), OK);
+        expect_content(path, bytes, sizes[j]);
+        memory_free(bytes);
+    }
+    memory_free(path);
+}
+
+/* Whoever had the old file open keeps reading the old file: it was never written to. */
+static void test_old_file_is_never_touched(void **state)
+{
+    (void)state;
+    char *path = in_home("a"), bytes[8] = "";
+    assert_int_equal(store_write(path, "old", 3), OK);
+    const int reader = open(path, O_RDONLY);
+    assert_true(reader >= 0);
+    assert_int_equal(store_write(path, "young", 5), OK);
+    assert_int_equal(read(reader, bytes, sizeof bytes), 3);
+    assert_memory_equal(bytes, "old", 3);
+    close(reader);
+    expect_content(path, "young", 5);
+    memory_free(path);
+}
+
+static void test_leftovers_do_not_stand_in_the_way(void **state)
+{
+    (void)state;
+    char *path = in_home("a"), *leftover = store_temporary(path);
+    FILE *file = fopen(leftover, "w");
+    assert_non_null(file);
+    fputs("half of a much longer file than the one that comes now", file);
+    fclose(file);
+    assert_int_equal(store_write(path, "whole", 5), OK);
+    expect_content(path, "whole", 5);
+    assert_false(store_exists(leftover));
+    memory_free(leftover);
+    memory_free(path);
+}
+
+static void test_temporary(void **state)
+{
+    (void)state;
+    char *path = in_home("a");
+    assert_int_equal(store_write(path, "old", 3), OK);
+    for (int commit = 0; commit < 2; commit++) {
+        char *temporary = store_temporary(path);
+        assert_memory_equal(temporary, home, strlen(home)); /* in the same file system */
+        assert_string_not_equal(temporary, path);
+        FILE *file = fopen(temporary, "w");
+        assert_non_null(file);
+        fputs("young", file);
+        fclose(file);
+        expect_content(path, "old", 3);
+        if (commit) {
+            assert_int_equal(store_commit(temporary, path), OK);
+            expect_content(path, "young", 5);
+        } else {
+            store_abandon(temporary);
+            expect_content(path, "old", 3);
+        }
+        assert_int_equal(n_files(home), 1);
+    }
+    expect_failure(store_commit(store_temporary(path), path), BAD_IO, path);
+    expect_content(path, "young", 5);
+    memory_free(path);
+}
+
+static void test_no_such_directory(void **state)
+{
+    (void)state;
+    char *path = in_home("missing/a");
+    expect_failure(store_write(path, "x", 1), BAD_IO, path);
+    assert_int_equal(n_files(home), 0);
+    char *bytes = NULL;
+    size_t n = 0;
+    expect_failure(store_read(path, &bytes, &n), BAD_USER, path);
+    assert_null(bytes);
+    memory_free(path);
+}
+
+/* Even root cannot write below a regular file, or over a directory. */
+static void test_places_where_nothing_can_be_written(void **state)
+{
+    (void)state;
+    char *file = in_home("file"), *below = in_home("file/a"), *directory = in_home("directory");
+    char *bytes = NULL;
+    size_t n = 0;
+    assert_int_equal(store_write(file, "x", 1), OK);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    expect_failure(store_write(below, "y", 1), BAD_IO, below);
+    expect_failure(store_write(directory, "y", 1), BAD_IO, directory);
+    expect_failure(store_directory(below), BAD_IO, file);
+    expect_failure(store_directory(file), BAD_IO, file);
+    expect_failure(store_read(directory, &bytes, &n), BAD_IO, directory);
+    assert_int_equal(n_files(home), 2);
+    expect_content(file, "x", 1);
+    memory_free(file);
+    memory_free(below);
+    memory_free(directory);
+}
+
+/* The old file outlives a write that does not fit, and nothing else is left behind. */
+static void expect_no_room(const char *directory)
+{
+    enum { BIG = 1 << 20 };
+    char *path = memory_text("%s/a", directory), *big = NEW(char, BIG);
+    assert_int_equal(store_write(path, "old", 3), OK);
+    const enum status status = store_write(path, big, BIG);
+    char *sentence = memory_text("%s", fail_sentence());
+    expect_failure(status, BAD_IO, path);
+    expect_content(path, "old", 3);
+    assert_int_equal(n_files(directory), 1);
+    assert_int_equal(store_write(path, "next", 4), OK);
+    expect_content(path, "next", 4);
+    assert_non_null(strstr(sentence, "untouched"));
+    memory_free(sentence);
+    memory_free(big);
+    memory_free(path);
+}
+
+static void test_file_size_limit(void **state)
+{
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = 100000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    expect_no_room(home);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+}
+
+static void test_disk_full(void **state)
+{
+    (void)state;
+    char *disk = in_home("disk");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=128k") != 0) {
+        print_message("skipped test_disk_full: a small disk cannot be mounted here: %s\n",
+                      strerror(errno));
+        memory_free(disk);
+        skip();
+    }
+    expect_no_room(disk);
+    assert_int_equal(umount(disk), 0);
+    memory_free(disk);
+}
+
+/* Writers killed at random moments leave a file of one kind or the other, always whole. */
+static void test_kills(void **state)
+{
+    (void)state;
+    enum { SIZE = 300000, N_KILLS = 25 };
+    char *path = in_home("a"), *bytes[2] = {NEW(char, SIZE), NEW(char, SIZE)};
+    memset(bytes[0], 'a', SIZE);
+    memset(bytes[1], 'b', SIZE);
+    assert_int_equal(store_write(path, bytes[0], SIZE), OK);
+    int n_seen[2] = {0};
+    for (uint32_t k = 0; k < N_KILLS; k++) {
+        const pid_t writer = fork();
+        assert_true(writer >= 0);
+        if (writer == 0)
+            for (int turn = 1;; turn = !turn)
+                if (store_write(path, bytes[turn], SIZE) != OK)
+                    _exit(1);
+        const struct rng rng = {.seed = 3, .purpose = RNG_SIMULATE, .when = k};
+        const struct timespec wait = {.tv_nsec = (long)rng_below(&rng, 0, 20000000)};
+        nanosleep(&wait, NULL);
+        kill(writer, SIGKILL);
+        int status = 0;
+        waitpid(writer, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        char *got = NULL;
+        size_t n = 0;
+        assert_int_equal(store_read(path, &got, &n), OK);
+        assert_int_equal(n, SIZE);
+        const int turn = got[0] == 'b';
+        assert_memory_equal(got, bytes[turn], SIZE);
+        n_seen[turn]++;
+        memory_free(got);
+    }
+    assert_true(n_seen[0] > 0 && n_seen[1] > 0); /* they did write */
+    memory_free(bytes[0]);
+    memory_free(bytes[1]);
+    memory_free(path);
+}
+
+static void test_directory(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a/b/c", "a/b/c/", "a//d", "a/b"};
+    for (size_t j = 0; j < COUNT(names); j++) {
+        char *path = in_home(names[j]);
+        assert_int_equal(store_directory(path), OK);
+        struct stat info;
+        assert_int_equal(stat(path, &info), 0);
+        assert_true(S_ISDIR(info.st_mode));
+        assert_int_equal(store_directory(path), OK);
+        memory_free(path);
+    }
+    assert_int_equal(store_directory("/"), OK);
+    assert_int_equal(store_directory("."), OK);
+    expect_failure(store_directory(""), BAD_IO, "");
+}
+
+static void test_relative_path(void **state)
+{
+    (void)state;
+    char *before = getcwd(NULL, 0);
+    assert_int_equal(chdir(home), 0);
+    assert_int_equal(store_write("a", "x", 1), OK);
+    expect_content("a", "x", 1);
+    assert_int_equal(store_directory("b/c"), OK);
+    assert_int_equal(store_write("b/c/d", "y", 1), OK);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(n_files(home), 2);
+    free(before);
+}
+
+#define IN_A_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, settle, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_DIRECTORY(test_write_and_replace),
+        IN_A_DIRECTORY(test_large_files),
+        IN_A_DIRECTORY(test_old_file_is_never_touched),
+        IN_A_DIRECTORY(test_leftovers_do_not_stand_in_the_way),
+        IN_A_DIRECTORY(test_temporary),
+        IN_A_DIRECTORY(test_no_such_directory),
+        IN_A_DIRECTORY(test_places_where_nothing_can_be_written),
+        IN_A_DIRECTORY(test_file_size_limit),
+        IN_A_DIRECTORY(test_disk_full),
+        IN_A_DIRECTORY(test_kills),
+        IN_A_DIRECTORY(test_directory),
+        IN_A_DIRECTORY(test_relative_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
