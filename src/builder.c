@@ -137,31 +137,33 @@ bool builder_title_skill(struct builder *builder, const char *name, size_t lengt
     return true;
 }
 
-static struct block *add_block(struct pile *pile, size_t row_size)
+static void add_block(struct pile *pile, size_t row_size)
 {
-    const size_t wanted =
-        pile->last == NULL ? BLOCK_LEAST : size_min(2 * pile->last->capacity, BLOCK_MOST);
+    struct block *last = pile->last;
+    if (last != NULL)
+        last->n_bytes = (size_t)(pile->next - last->rows);
+    const size_t wanted = last == NULL ? BLOCK_LEAST : size_min(2 * last->n_bytes, BLOCK_MOST);
     const size_t capacity = wanted / row_size * row_size;
     struct block *block = memory_resize(NULL, sizeof *block + capacity, 1);
-    *block = (struct block){.capacity = capacity};
-    *(pile->last == NULL ? &pile->first : &pile->last->next) = block;
+    *block = (struct block){0};
+    *(last == NULL ? &pile->first : &last->next) = block;
     pile->last = block;
-    return block;
+    pile->next = block->rows;
+    pile->end = block->rows + capacity;
 }
 
 static void add_row(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,
                     int64_t time)
 {
     struct pile *pile = &builder->piles[builder->pile_of[student]];
-    struct block *block = pile->last;
-    if (block == NULL || block->n_bytes == block->capacity)
-        block = add_block(pile, builder->row_size);
+    if (pile->next == pile->end)
+        add_block(pile, builder->row_size);
     const struct packed_row row = {student, item, mark, time};
     if (builder->plan.has_time)
-        memcpy(block->rows + block->n_bytes, &row, sizeof row);
+        memcpy(pile->next, &row, sizeof row);
     else
-        memcpy(block->rows + block->n_bytes, &row, offsetof(struct packed_row, time));
-    block->n_bytes += builder->row_size;
+        memcpy(pile->next, &row, offsetof(struct packed_row, time));
+    pile->next += builder->row_size;
     pile->n_rows++;
     builder->n_rows++;
 }

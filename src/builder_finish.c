@@ -287,6 +287,10 @@ static void finish_students(const struct builder *builder, struct builder_result
 void builder_finish(struct builder *builder, struct builder_result *result)
 {
     builder_flush(builder);
+    for (size_t p = 0; p < N_PILES; p++)
+        if (builder->piles[p].last != NULL)
+            builder->piles[p].last->n_bytes =
+                (size_t)(builder->piles[p].next - builder->piles[p].last->rows);
     *result = (struct builder_result){.n_regrouped = builder->n_regrouped};
     struct dataset *head = &result->content.head;
     struct order items;

@@ -17,11 +17,12 @@ struct __attribute__((packed)) packed_row {
 
 struct block {
     struct block *next;
-    size_t n_bytes, capacity;
+    size_t n_bytes; /* of rows; of the last block of a pile, see there */
     char rows[];
 };
 
 struct pile {
+    char *next, *end; /* of the room in the last block; here, as every row needs them */
     struct block *first, *last;
     size_t n_rows;
 };

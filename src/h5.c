@@ -24,9 +24,9 @@ static hid_t creation_list(hsize_t user_block)
     return list;
 }
 
-static hid_t create(const char *name, hid_t access, H5F_libver_t version, hsize_t user_block)
+static hid_t create(const char *name, hid_t access, H5F_libver_t oldest, hsize_t user_block)
 {
-    H5Pset_libver_bounds(access, version, version);
+    H5Pset_libver_bounds(access, oldest, H5F_LIBVER_LATEST);
     hid_t creation = creation_list(user_block);
     hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
     H5Pclose(creation);
@@ -43,8 +43,9 @@ hid_t h5_create_image(size_t reserve_in_front)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 20, 0);
-    /* H5Fget_file_image of 1.10 clears a flag in the newest superblock and forgets its checksum. */
-    return create("image", access, H5F_LIBVER_V18, reserve_in_front);
+    /* H5Fget_file_image of 1.10 clears a flag in a superblock that has a checksum, and forgets
+     * the checksum; the oldest superblock has none. */
+    return create("image", access, H5F_LIBVER_EARLIEST, reserve_in_front);
 }
 
 void *h5_image(hid_t file, size_t *n_bytes)

@@ -17,19 +17,30 @@ struct index_slot {
     uint32_t length;
 };
 
+/* Given its length, the key of a name of up to 8 bytes is that name and no other: it holds all
+ * its bytes, some of them twice. */
 static uint64_t key_of(const char *name, size_t length)
 {
-    uint64_t key = 0;
-    if (length > sizeof key)
+    if (length > 8)
         return XXH3_64bits(name, length);
-    memcpy(&key, name, length);
-    return key;
+    const unsigned char *byte = (const unsigned char *)name;
+    if (length >= 4) {
+        uint32_t front, back;
+        memcpy(&front, name, sizeof front);
+        memcpy(&back, name + length - sizeof back, sizeof back);
+        return (uint64_t)back << 32 | front;
+    }
+    return length == 0
+               ? 0
+               : byte[0] | (uint64_t)byte[length / 2] << 8 | (uint64_t)byte[length - 1] << 16;
 }
 
 static size_t place_of(const struct index *index, uint64_t key, size_t length)
 {
-    const uint64_t mixed = (key ^ key >> 32 ^ length) * 0x9e3779b97f4a7c15;
-    return (mixed ^ mixed >> 32) & (index->n_slots - 1);
+    /* Both halves of a long product, as in wyhash: numbers in decimal are poor in bits. */
+    const unsigned __int128 product =
+        (unsigned __int128)(key ^ 0xa0761d6478bd642f) * (length ^ 0xe7037ed1a0b428db);
+    return (size_t)((uint64_t)product ^ (uint64_t)(product >> 64)) & (index->n_slots - 1);
 }
 
 /* The slot of a name: its own, or the free one where it would go. */
@@ -41,7 +52,7 @@ static struct index_slot *find_slot(const struct index *index, const char *name,
         if (slot->number == 0)
             return slot;
         if (slot->key == key && slot->length == length &&
-            (length <= sizeof key ||
+            (length <= 8 ||
              memcmp(names_get(&index->names, slot->number - 1), name, length) == 0))
             return slot;
     }
@@ -66,8 +77,10 @@ static void grow(struct index *index)
     memory_free(old);
 }
 
-static bool is_ascii(const char *name, size_t length)
+static bool is_ascii(const char *name, size_t length, uint64_t key)
 {
+    if (length <= 8)
+        return (key & 0x8080808080808080) == 0;
     unsigned char all = 0;
     for (size_t i = 0; i < length; i++)
         all |= (unsigned char)name[i];
@@ -113,11 +126,10 @@ static char *utf8_of_latin1(const char *name, size_t length, size_t *new_length)
     return text;
 }
 
-static uint32_t add_utf8(struct index *index, const char *name, size_t length)
+static uint32_t add_utf8(struct index *index, const char *name, size_t length, uint64_t key)
 {
     if (2 * (index->names.n + 1) > index->n_slots)
         grow(index);
-    const uint64_t key = key_of(name, length);
     struct index_slot *slot = find_slot(index, name, length, key);
     if (slot->number == 0) {
         ENSURE(index->names.n < INDEX_NONE - 1 && length < UINT32_MAX);
@@ -127,31 +139,32 @@ static uint32_t add_utf8(struct index *index, const char *name, size_t length)
     return slot->number - 1;
 }
 
-static uint32_t find_utf8(const struct index *index, const char *name, size_t length)
+static uint32_t find_utf8(const struct index *index, const char *name, size_t length,
+                          uint64_t key)
 {
-    if (index->n_slots == 0)
-        return INDEX_NONE;
-    return find_slot(index, name, length, key_of(name, length))->number - 1;
+    return index->n_slots == 0 ? INDEX_NONE : find_slot(index, name, length, key)->number - 1;
 }
 
 uint32_t index_add(struct index *index, const char *name, size_t length)
 {
-    if (is_ascii(name, length) || is_utf8(name, length))
-        return add_utf8(index, name, length);
+    const uint64_t key = key_of(name, length);
+    if (is_ascii(name, length, key) || is_utf8(name, length))
+        return add_utf8(index, name, length, key);
     size_t n = 0;
     char *text = utf8_of_latin1(name, length, &n);
-    const uint32_t number = add_utf8(index, text, n);
+    const uint32_t number = add_utf8(index, text, n, key_of(text, n));
     memory_free(text);
     return number;
 }
 
 uint32_t index_find(const struct index *index, const char *name, size_t length)
 {
-    if (is_ascii(name, length) || is_utf8(name, length))
-        return find_utf8(index, name, length);
+    const uint64_t key = key_of(name, length);
+    if (is_ascii(name, length, key) || is_utf8(name, length))
+        return find_utf8(index, name, length, key);
     size_t n = 0;
     char *text = utf8_of_latin1(name, length, &n);
-    const uint32_t number = find_utf8(index, text, n);
+    const uint32_t number = find_utf8(index, text, n, key_of(text, n));
     memory_free(text);
     return number;
 }

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "fail.h"
 #include "memory.h"
-#include "settings.h"
+#include "sample_options.h"
 #include "store.h"
 #include <math.h>
 #include <setjmp.h>

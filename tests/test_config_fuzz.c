@@ -4,7 +4,7 @@
 #include "fail.h"
 #include "memory.h"
 #include "rng.h"
-#include "settings.h"
+#include "sample_options.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

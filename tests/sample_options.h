@@ -1,6 +1,6 @@
 /* tests: a small set of options of every type. */
-#ifndef COHORT_SETTINGS_H
-#define COHORT_SETTINGS_H
+#ifndef COHORT_SAMPLE_OPTIONS_H
+#define COHORT_SAMPLE_OPTIONS_H
 
 #include "config.h"
 
