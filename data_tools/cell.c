@@ -9,7 +9,8 @@
 bool cell_is_missing(struct span cell)
 {
     static const char *const words[] = {"null", "na", "nan", "none", "n/a", "\\n"};
-    if (cell.n == 0 || cell.n > 4 || strchr("nN\\", cell.start[0]) == NULL)
+    const char first = cell.n > 0 ? cell.start[0] : 0;
+    if (cell.n > 4 || (first != 'n' && first != 'N' && first != '\\'))
         return cell.n == 0;
     for (size_t w = 0; w < COUNT(words); w++)
         if (span_is(cell, words[w]))
@@ -40,14 +41,19 @@ bool cell_outcome(struct span cell, enum outcome *outcome)
 
 bool cell_integer(struct span cell, int64_t *value)
 {
+    enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */
     const bool negative = cell.n > 0 && cell.start[0] == '-';
     int64_t sum = 0;
     if (cell.n == (size_t)negative)
         return false;
     for (size_t i = negative; i < cell.n; i++) {
-        const char c = cell.start[i];
-        if (c < '0' || c > '9' || __builtin_mul_overflow(sum, 10, &sum) ||
-            __builtin_add_overflow(sum, c - '0', &sum))
+        const int digit = cell.start[i] - '0';
+        if (digit < 0 || digit > 9)
+            return false;
+        if (i < SAFE_DIGITS)
+            sum = 10 * sum + digit;
+        else if (__builtin_mul_overflow(sum, 10, &sum) ||
+                 __builtin_add_overflow(sum, digit, &sum))
             return false;
     }
     *value = negative ? -sum : sum;

@@ -324,9 +324,9 @@ static const char *plural(uint64_t n)
 
 static void report(const struct import *import, const struct builder_result *result)
 {
-    log_say("read %" PRIu64 " row%s, %.1f MB of text, from %zu file%s", import->n_rows,
-            plural(import->n_rows), (double)import->n_bytes / 1e6, import->n_files,
-            plural(import->n_files));
+    log_say("read %" PRIu64 " row%s, %.1f MB of text, from %zu file%s in %.2f s",
+            import->n_rows, plural(import->n_rows), (double)import->n_bytes / 1e6,
+            import->n_files, plural(import->n_files), import->n_seconds);
     summary_say(&result->content);
     if (import->n_bad > 0)
         log_say("left out: %" PRIu64 " bad row%s, the first %s", import->n_bad,
@@ -403,8 +403,10 @@ enum status import_run(const struct import_format *format, const struct import_f
                             "perhaps --valid FILE and --test FILE");
     if (status == OK)
         status = choose_delimiter(&import);
+    const double start = log_clock();
     if (status == OK)
         status = read_all(&import);
+    import.n_seconds = log_clock() - start;
     if (status == OK)
         status = finish(&import, &split);
     builder_destroy(import.builder);

@@ -55,7 +55,8 @@ struct import {
     struct builder_plan plan;
     struct builder *builder; /* by import_begin */
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
-    char *first_bad; /* NULL: none */
+    char *first_bad;  /* NULL: none */
+    double n_seconds; /* that reading took */
 };
 
 /* One row of the table of formats. */

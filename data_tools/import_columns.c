@@ -112,10 +112,8 @@ static enum status find_fields(struct columns *c)
     return OK;
 }
 
-static struct span field_cell(struct columns *c, const struct field *field)
+static struct span join_cells(struct columns *c, const struct field *field)
 {
-    if (field->n == 1)
-        return span_trim(c->csv.cells[field->columns[0]]);
     static const char between[] = " / ";
     size_t n = 0;
     for (size_t f = 0; f < field->n; f++) {
@@ -132,6 +130,12 @@ static struct span field_cell(struct columns *c, const struct field *field)
         n += part.n;
     }
     return (struct span){c->joined, n};
+}
+
+/* A joined cell is valid until the next one. */
+static inline struct span field_cell(struct columns *c, const struct field *field)
+{
+    return field->n == 1 ? span_trim(c->csv.cells[field->columns[0]]) : join_cells(c, field);
 }
 
 #define BAD_ROW(...)                                                                           \

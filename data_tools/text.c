@@ -100,22 +100,6 @@ enum status text_line(struct text *text, struct span *line, bool *got)
     return OK;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-struct span span_trim(struct span span)
-{
-    while (span.n > 0 && is_blank(span.start[0])) {
-        span.start++;
-        span.n--;
-    }
-    while (span.n > 0 && is_blank(span.start[span.n - 1]))
-        span.n--;
-    return span;
-}
-
 bool span_is(struct span span, const char *word)
 {
     return strlen(word) == span.n && strncasecmp(span.start, word, span.n) == 0;

@@ -33,7 +33,22 @@ CHECKED enum status text_more(struct text *text);
  * false at the end of the file. */
 CHECKED enum status text_line(struct text *text, struct span *line, bool *got);
 
-struct span span_trim(struct span span);
+static inline bool span_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static inline struct span span_trim(struct span span)
+{
+    while (span.n > 0 && span_is_blank(span.start[0])) {
+        span.start++;
+        span.n--;
+    }
+    while (span.n > 0 && span_is_blank(span.start[span.n - 1]))
+        span.n--;
+    return span;
+}
+
 bool span_is(struct span span, const char *word); /* in any case of letters */
 
 /* The next of the pieces between `separator`s, taken off the front of *rest; false when none is

@@ -11,12 +11,14 @@
  * chains of blocks, so that growing never copies. Per student there are 9 bytes and the name
  * twice. */
 #include "builder_state.h"
+#include "fail.h"
 #include "memory.h"
 #include "rng.h"
 #include <string.h>
+#include <sys/mman.h>
 #include <xxhash.h>
 
-enum { BLOCK_LEAST = 1 << 10, BLOCK_MOST = 1 << 20 };
+enum { BLOCK = 1 << 20 };
 
 struct builder *builder_create(const struct builder_plan *plan)
 {
@@ -29,11 +31,23 @@ struct builder *builder_create(const struct builder_plan *plan)
     return builder;
 }
 
+/* Blocks come from the kernel and go back to it at once: a heap would keep what is freed, and a
+ * pile's memory is wanted for the final arrays. Their pages take memory only when first
+ * written, so a block that is never filled costs little. */
+static struct block *block_create(void)
+{
+    struct block *block =
+        mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED)
+        fail_abort(BAD_IO, "out of memory for the rows of an import");
+    return block;
+}
+
 void builder_free_pile(struct pile *pile)
 {
     while (pile->first != NULL) {
         struct block *next = pile->first->next;
-        memory_free(pile->first);
+        munmap(pile->first, BLOCK);
         pile->first = next;
     }
 }
@@ -139,17 +153,13 @@ bool builder_title_skill(struct builder *builder, const char *name, size_t lengt
 
 static void add_block(struct pile *pile, size_t row_size)
 {
-    struct block *last = pile->last;
-    if (last != NULL)
-        last->n_bytes = (size_t)(pile->next - last->rows);
-    const size_t wanted = last == NULL ? BLOCK_LEAST : size_min(2 * last->n_bytes, BLOCK_MOST);
-    const size_t capacity = wanted / row_size * row_size;
-    struct block *block = memory_resize(NULL, sizeof *block + capacity, 1);
-    *block = (struct block){0};
-    *(last == NULL ? &pile->first : &last->next) = block;
+    struct block *block = block_create();
+    if (pile->last != NULL)
+        pile->last->n_bytes = (size_t)(pile->next - pile->last->rows);
+    *(pile->last == NULL ? &pile->first : &pile->last->next) = block;
     pile->last = block;
     pile->next = block->rows;
-    pile->end = block->rows + capacity;
+    pile->end = block->rows + (BLOCK - sizeof *block) / row_size * row_size;
 }
 
 static void add_row(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,

@@ -153,6 +153,9 @@ enum status config_set(struct config *config, const char *assignment, const char
                     assignment);
     const struct span left = trim(assignment, equals);
     const struct span value = trim(equals + 1, equals + strlen(equals));
+    if (memchr(value.start, '\n', value.n) != NULL)
+        return fail(BAD_USAGE, "%s: the value of '%.*s' holds a line break; expected one line",
+                    origin, (int)left.n, left.start);
     for (size_t i = 0; i < COUNT(shorts); i++)
         if (left.n == strlen(shorts[i][0]) && memcmp(left.start, shorts[i][0], left.n) == 0) {
             add(config, (struct span){shorts[i][1], strlen(shorts[i][1])},

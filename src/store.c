@@ -128,7 +128,7 @@ enum status store_directory(const char *path)
 {
     char *part = memory_text("%s", path);
     enum status status = OK;
-    for (char *p = part + 1; status == OK; p++) {
+    for (char *p = part + (part[0] == '/'); status == OK; p++) {
         if (*p != '/' && *p != '\0')
             continue;
         const char end = *p;

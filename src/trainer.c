@@ -11,14 +11,12 @@
  * ranks must stop at the same step. */
 #include "trainer.h"
 #include "checkpoint.h"
-#include "exact.h"
 #include "fail.h"
-#include "folds.h"
-#include "lanes.h"
 #include "log.h"
 #include "memory.h"
 #include "run.h"
 #include "scoring.h"
+#include "stepper.h"
 #include "store.h"
 #include <jansson.h>
 #include <math.h>
@@ -45,19 +43,12 @@ struct trainer {
     const struct comm *comm;
     struct settings *settings;
     struct model *model;
-    struct dataset dataset;
-    struct lanes lanes;
-    struct shard shard;
-    void *work;
-    int64_t n_training; /* attempts, over all ranks */
-    struct exact_slices slices;
-    struct optimizer optimizer;
-    struct tally tally;
+    struct stepper stepper;
     struct run run;
     char *config; /* as stored in the checkpoint */
     struct progress progress;
-    struct score valid; /* of the last validation; n = 0: none */
-    double started, epoch_started, saved;
+    struct score valid;             /* of the last validation; n = 0: none */
+    double started, saved, trained; /* moments; seconds in the steps of the epoch */
     int64_t steps_at_start, check_every;
 };
 
@@ -86,99 +77,21 @@ static enum status check_same_config(const char *stored, const char *now, const 
     return OK;
 }
 
-static void count_items(const struct trainer *t, struct item_counts *counts)
-{
-    counts->n_items = t->dataset.n_items;
-    counts->right = NEW(int64_t, 2 * counts->n_items);
-    counts->wrong = counts->right + counts->n_items;
-    for (uint64_t a = 0; a < t->shard.n_attempts; a++)
-        if (mark_split(t->shard.mark[a]) == TRAIN && mark_outcome(t->shard.mark[a]) != UNKNOWN)
-            (mark_outcome(t->shard.mark[a]) == CORRECT ? counts->right
-                                                       : counts->wrong)[t->shard.item[a]]++;
-    comm_sum_i64(t->comm, counts->right, 2 * counts->n_items);
-}
-
-/* Training needs both outcomes; with one, every model would learn to say it and nothing else.
- */
-static enum status check_outcomes(const struct trainer *t, const struct item_counts *counts)
-{
-    int64_t n_right = 0, n_wrong = 0, n_new = 0;
-    for (size_t i = 0; i < counts->n_items; i++) {
-        n_right += counts->right[i];
-        n_wrong += counts->wrong[i];
-        n_new += counts->right[i] + counts->wrong[i] == 0;
-    }
-    if (n_right == 0 || n_wrong == 0)
-        return fail(BAD_USER,
-                    "%s: all %lld training outcomes are %s: there is nothing to learn; "
-                    "check the outcome column of the import",
-                    t->dataset.path, (long long)(n_right + n_wrong),
-                    n_right > 0 ? "correct" : "incorrect");
-    if (n_new > 0)
-        log_say("note: %lld of %zu items have no training attempt; what is predicted for them "
-                "comes "
-                "from the student alone",
-                (long long)n_new, counts->n_items);
-    return OK;
-}
-
-static enum status prepare_data(struct trainer *t)
-{
-    const struct train_options *o = &t->settings->train;
-    size_t first = 0, n = 0;
-    TRY(dataset_open(&t->dataset, t->settings->data.file, t->comm));
-    TRY(lanes_create(&t->lanes, &t->dataset, (size_t)o->batch, (size_t)o->block, &first, &n));
-    TRY(dataset_read(&t->dataset, first, n, &t->shard));
-    if (o->fold > 0)
-        folds_mark(&t->shard, o->folds, o->fold, (uint64_t)o->seed);
-    return OK;
-}
-
-static enum status prepare_model(struct trainer *t)
-{
-    const struct train_options *o = &t->settings->train;
-    const struct model_kind *kind = t->model->kind;
-    TRY(model_declare(t->model, &t->dataset, t->dataset.n_items, t->dataset.n_skills));
-    struct item_counts counts;
-    count_items(t, &counts);
-    enum status status = check_outcomes(t, &counts);
-    if (status == OK)
-        kind->init(t->model, (uint64_t)o->seed, &counts);
-    memory_free(counts.right);
-    TRY(status);
-
-    t->work = kind->attach(t->model, &t->shard);
-    bool *has_training = NEW(bool, t->shard.n_students);
-    kind->training(t->work, has_training, &t->n_training);
-    status = lanes_fill(&t->lanes, &t->shard, has_training, (size_t)o->batch);
-    memory_free(has_training);
-    TRY(status);
-    comm_sum_i64(t->comm, &t->n_training, 1);
-    exact_slices_create(&t->slices, t->comm, &t->model->params);
-    optimizer_create(&t->optimizer, &t->settings->optimizer, &t->model->params, &t->slices,
-                     o->epochs);
-    bool wide = true;
-    int bits = 32;
-    if (kind->measure != NULL)
-        kind->measure(t->model, t->work, t->comm, t->lanes.most_students, &wide, &bits);
-    tally_create(&t->tally, t->model->params.n, wide, bits);
-    return OK;
-}
-
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
     TRY(check_same_config(checkpoint->config, t->config, checkpoint->path));
-    if (strcmp(checkpoint->data_digest, t->dataset.digest) != 0)
+    if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
         return fail(BAD_USER,
                     "%s: trained on a data set with digest %s, but %s has digest %s: it does "
                     "not match the checkpoint; use the same data, or another run=",
-                    checkpoint->path, checkpoint->data_digest, t->dataset.path,
-                    t->dataset.digest);
+                    checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
+                    t->stepper.dataset.digest);
     TRY(checkpoint_params(checkpoint, t->comm, t->model));
-    TRY(checkpoint_slots(checkpoint, t->comm, &t->optimizer));
+    TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
     size_t n_state = 0;
-    void *state = t->model->kind->state ? t->model->kind->state(t->work, &n_state) : NULL;
+    void *state =
+        t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
     TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
     t->progress = checkpoint->progress;
     log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
@@ -189,20 +102,20 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
 /* Collective: gathers what ranks hold in parts, and lets rank 0 write it. */
 static enum status save(struct trainer *t, bool best)
 {
-    for (int k = 0; k < t->optimizer.n_slots; k++)
-        exact_collect(&t->slices, t->optimizer.slot[k]);
+    for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
+        exact_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
     size_t n_own = 0, n_state = 0;
-    void *own = t->model->kind->state ? t->model->kind->state(t->work, &n_own) : NULL;
+    void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
     void *state = comm_gather(t->comm, own, n_own, &n_state);
     enum status status = OK;
     if (t->comm->rank == 0) {
         const struct checkpoint_content content = {
             .model = t->model,
             .config = t->config,
-            .data_digest = t->dataset.digest,
-            .items = &t->dataset.items,
+            .data_digest = t->stepper.dataset.digest,
+            .items = &t->stepper.dataset.items,
             .progress = &t->progress,
-            .optimizer = &t->optimizer,
+            .optimizer = &t->stepper.optimizer,
             .state = state,
             .n_state = n_state,
         };
@@ -221,7 +134,7 @@ static enum status save(struct trainer *t, bool best)
 /* Names the tensor in which training left the numbers a computer can hold. */
 static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
 {
-    double largest = t->optimizer.largest;
+    double largest = t->stepper.optimizer.largest;
     comm_max_double(t->comm, &largest, 1);
     if (n_out_of_range == 0 && isfinite(largest))
         return OK;
@@ -246,15 +159,15 @@ static void show_progress(const struct trainer *t)
 {
     const double seconds = log_clock() - t->started;
     const int64_t steps = t->progress.all_steps - t->steps_at_start;
-    const int64_t all = t->settings->train.epochs * (int64_t)t->lanes.n_steps;
+    const int64_t all = t->settings->train.epochs * (int64_t)t->stepper.lanes.n_steps;
     if (steps <= 0 || seconds <= 0)
         return;
     const double rate = (double)steps / seconds;
     log_live(
         "epoch %lld of %lld, step %lld of %zu, %.2f million attempts a second, %.0f s left",
         (long long)t->progress.epoch + 1, (long long)t->settings->train.epochs,
-        (long long)t->progress.step, t->lanes.n_steps,
-        rate * (double)t->n_training / (double)t->lanes.n_steps / 1e6,
+        (long long)t->progress.step, t->stepper.lanes.n_steps,
+        rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6,
         (double)(all - t->progress.all_steps) / rate);
 }
 
@@ -284,29 +197,20 @@ static enum status look_around(struct trainer *t)
 
 static enum status train_epoch(struct trainer *t)
 {
-    const struct draw draw = {.seed = (uint64_t)t->settings->train.seed,
-                              .epoch = (uint32_t)t->progress.epoch};
-    lanes_shuffle(&t->lanes, draw.seed, draw.epoch);
+    stepper_begin_epoch(&t->stepper, t->progress.epoch);
     int64_t since = 0, sums[3] = {0};
-    while (t->progress.step < (int64_t)t->lanes.n_steps) {
-        tally_clear(&t->tally);
-        for (size_t l = 0; l < t->lanes.n_own; l++) {
-            size_t n = 0;
-            const uint32_t *students = lanes_block(&t->lanes, l, (size_t)t->progress.step, &n);
-            t->model->kind->accumulate(t->model, t->work, students, n, &draw, &t->tally);
-        }
-        exact_sum(&t->slices, &t->tally);
-        optimizer_step(&t->optimizer, &t->tally, t->progress.all_steps,
-                       (int64_t)t->lanes.n_steps, t->model->params.value);
+    while (t->progress.step < (int64_t)t->stepper.lanes.n_steps) {
+        stepper_step(&t->stepper, t->progress.epoch, t->progress.step);
         t->progress.step++;
         t->progress.all_steps++;
-        if (++since >= t->check_every || t->progress.step == (int64_t)t->lanes.n_steps) {
+        if (++since >= t->check_every ||
+            t->progress.step == (int64_t)t->stepper.lanes.n_steps) {
             since = 0;
-            sums[0] = t->tally.n_scored;
-            sums[1] = t->tally.loss;
-            sums[2] = t->tally.out_of_range;
+            sums[0] = t->stepper.tally.n_scored;
+            sums[1] = t->stepper.tally.loss;
+            sums[2] = t->stepper.tally.out_of_range;
             comm_sum_i64(t->comm, sums, COUNT(sums));
-            t->tally.n_scored = t->tally.loss = 0;
+            t->stepper.tally.n_scored = t->stepper.tally.loss = 0;
             t->progress.n_scored += sums[0];
             t->progress.loss += sums[1];
             TRY(check_finite(t, sums[2]));
@@ -319,8 +223,8 @@ static enum status train_epoch(struct trainer *t)
 static void score_split(struct trainer *t, enum split split, struct score *score)
 {
     struct predictions predictions;
-    scoring_predict(t->model, t->work, &t->shard, 1u << split, &predictions);
-    scoring_keep(&predictions, &t->shard, false);
+    scoring_predict(t->model, t->stepper.work, &t->stepper.shard, 1u << split, &predictions);
+    scoring_keep(&predictions, &t->stepper.shard, false);
     metrics_score(t->comm, predictions.list, predictions.n, score);
     scoring_free(&predictions);
 }
@@ -363,17 +267,16 @@ static json_t *score_json(const struct score *score)
 
 static enum status log_epoch(struct trainer *t, double loss)
 {
-    const double seconds = log_clock() - t->epoch_started;
-    const double rate = (double)t->n_training / fmax(seconds, 1e-9);
+    const double rate = (double)t->stepper.n_training / fmax(t->trained, 1e-9);
     if (t->valid.n > 0)
         log_say("epoch %lld: loss %.4f, valid cbd %.5f, log-loss %.5f, auc %.4f%s; %.2f s, "
                 "%.1f million "
                 "attempts a second",
                 (long long)t->progress.epoch, loss, t->valid.cbd, t->valid.log_loss,
-                t->valid.auc, t->progress.stale == 0 ? " (best)" : "", seconds, rate / 1e6);
+                t->valid.auc, t->progress.stale == 0 ? " (best)" : "", t->trained, rate / 1e6);
     else
         log_say("epoch %lld: loss %.4f; %.2f s, %.1f million attempts a second",
-                (long long)t->progress.epoch, loss, seconds, rate / 1e6);
+                (long long)t->progress.epoch, loss, t->trained, rate / 1e6);
     if (t->comm->rank != 0)
         return OK;
     json_t *record = json_object();
@@ -382,7 +285,7 @@ static enum status log_epoch(struct trainer *t, double loss)
     json_object_set_new(record, "loss", json_real(loss));
     if (t->valid.n > 0)
         json_object_set_new(record, "valid", score_json(&t->valid));
-    json_object_set_new(record, "seconds", json_real(seconds));
+    json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(rate));
     char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     enum status status = run_log_add(&t->run, text);
@@ -447,7 +350,7 @@ static enum status write_result(const struct trainer *t, const struct result *re
     json_object_set_new(object, "stopped_early", json_boolean(result->stopped_early));
     json_object_set_new(object, "parameters",
                         json_integer((json_int_t)params_count(&t->model->params)));
-    json_object_set_new(object, "data_digest", json_string(t->dataset.digest));
+    json_object_set_new(object, "data_digest", json_string(t->stepper.dataset.digest));
     if (result->scores[VALID].n > 0)
         json_object_set_new(object, "valid", score_json(&result->scores[VALID]));
     if (result->scores[TEST].n > 0)
@@ -466,8 +369,7 @@ static enum status begin(struct trainer *t, bool *done)
 {
     const struct train_options *o = &t->settings->train;
     t->config = config_text(t->settings->groups, N_TRAINER_GROUPS, places);
-    TRY(prepare_data(t));
-    TRY(prepare_model(t));
+    TRY(stepper_create(&t->stepper, t->comm, t->settings));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
     struct checkpoint checkpoint;
     bool found = false;
@@ -493,9 +395,10 @@ static enum status begin(struct trainer *t, bool *done)
     log_say(
         "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu steps an "
         "epoch, %zu lanes, %d rank%s",
-        t->model->kind->name, t->dataset.path, params_count(&t->model->params),
-        (long long)t->n_training, t->lanes.most_students, t->lanes.n_steps, t->lanes.n_lanes,
-        t->comm->size, t->comm->size == 1 ? "" : "s");
+        t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
+        (long long)t->stepper.n_training, t->stepper.lanes.most_students,
+        t->stepper.lanes.n_steps, t->stepper.lanes.n_lanes, t->comm->size,
+        t->comm->size == 1 ? "" : "s");
     return OK;
 }
 
@@ -512,8 +415,9 @@ static enum status train(struct trainer *t, struct result *result)
     t->steps_at_start = t->progress.all_steps;
     t->check_every = 1;
     while (!done) {
-        t->epoch_started = log_clock();
+        const double epoch_started = log_clock();
         TRY(train_epoch(t));
+        t->trained = log_clock() - epoch_started;
         TRY(finish_epoch(t, &done));
     }
     result->seconds = log_clock() - t->started;
@@ -534,15 +438,8 @@ enum status trainer_run(const struct comm *comm, struct settings *settings,
         .comm = comm, .settings = settings, .model = settings->model, .run = {.lock = -1}};
     *result = (struct result){0};
     enum status status = train(&t, result);
-    tally_destroy(&t.tally);
-    optimizer_destroy(&t.optimizer);
-    exact_slices_destroy(&t.slices);
-    if (t.work != NULL)
-        t.model->kind->detach(t.work);
     run_close(&t.run);
-    shard_free(&t.shard);
-    lanes_destroy(&t.lanes);
     memory_free(t.config);
-    dataset_close(&t.dataset);
+    stepper_destroy(&t.stepper);
     return status;
 }

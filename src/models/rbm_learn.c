@@ -16,7 +16,7 @@
 #include <sleef.h>
 #include <string.h>
 
-enum { LEAST_BITS = 12, MOST_BITS = 22, WIDE_BITS = 16, HIDDEN_LIMIT = 1024 };
+enum { LEAST_BITS = 12, MOST_BITS = 22, WIDE_BITS = 16, HIDDEN_LIMIT = 1024, AHEAD = 3 };
 
 static bool is_training(uint8_t mark)
 {
@@ -300,14 +300,27 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
                                      fabs((double)work->h[j]) < HIDDEN_LIMIT);
 }
 
+/* Students come in random order, so their units are far apart in memory: ask for them ahead of time. */
+static void fetch_student(const struct rbm_work *work, size_t s)
+{
+    const char *end = (const char *)(work->unit + work->first[s + 1]);
+    for (const char *line = (const char *)(work->unit + work->first[s]); line < end; line += 64)
+        __builtin_prefetch(line);
+}
+
 void rbm_accumulate(const struct model *model, void *memory, const uint32_t *students, size_t n,
                     const struct draw *draw, struct tally *tally)
 {
     struct rbm_work *work = memory;
     const size_t n_factor_numbers = work->shape.n_factors * work->shape.stride;
     memset(work->factor_statistics, 0, n_factor_numbers * sizeof(real));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (i + 2 * AHEAD < n)
+            __builtin_prefetch(&work->first[students[i + 2 * AHEAD]]);
+        if (i + AHEAD < n)
+            fetch_student(work, students[i + AHEAD]);
         add_student(model, work, students[i], draw, tally);
+    }
     if (n_factor_numbers > 0)
         tally_add(tally, model->params.panels[PANEL_FACTORS].offset, work->factor_statistics,
                   n_factor_numbers);

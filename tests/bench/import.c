@@ -1,0 +1,97 @@
+/* How fast `cohort import csv` is, on one core, and how much memory it takes: a table of
+ * answers with student, item, outcome, time and skill, first with each student's rows together,
+ * then with rows in no order of students, which is the hardest for caches. ROWS=10000000 sets
+ * the number of rows. */
+#include "../../data_tools/import.h"
+#include "comm.h"
+#include "fail.h"
+#include "h5.h"
+#include "log.h"
+#include "memory.h"
+#include "rng.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static double write_table(const char *path, size_t n_rows, bool mixed)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        fail_abort(BAD_IO, "%s: cannot be written", path);
+    fputs("user_id,item_id,correct,timestamp,skill_id\n", file);
+    const size_t n_students = n_rows / 40 + 1;
+    for (size_t r = 0; r < n_rows; r++) {
+        const struct rng rng = {
+            .seed = 1, .purpose = RNG_SIMULATE, .when = (uint32_t)(r >> 32)};
+        uint32_t words[4];
+        rng_words(&rng, (uint32_t)r, words);
+        const size_t s = mixed ? words[0] % n_students : r / 40;
+        const uint32_t i = words[1] % 6000;
+        fprintf(file, "%zu,q%u,%d,%zu,%u\n", s, i, words[2] % 10 < 6, 1500000000 + r, i % 100);
+    }
+    const double n_bytes = (double)ftell(file);
+    if (fclose(file) != 0)
+        fail_abort(BAD_IO, "%s: cannot be written", path);
+    return n_bytes / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    struct comm world;
+    comm_start(&world, &argc, &argv);
+    h5_start();
+    log_mute(true);
+    const char *asked = getenv("ROWS"), *directory = getenv("TMPDIR");
+    const size_t n_rows = asked != NULL ? strtoull(asked, NULL, 10) : 8000000;
+    char *table =
+        memory_text("%s/cohort-bench-%d.csv", directory ? directory : "/tmp", (int)getpid());
+    char *output = memory_text("%s.h5", table);
+    const struct import_flags flags = {
+        .train = "",
+        .valid = "",
+        .test = "",
+        .output = output,
+        .student = "",
+        .item = "",
+        .outcome = "",
+        .time = "timestamp",
+        .order = "",
+        .skills = "skill_id",
+        .group = "",
+        .split_column = "",
+        .delimiter = "auto",
+        .skill_separator = "",
+        .item_meta = "",
+        .time_meta = "",
+        .questions = "",
+        .q_matrix = "",
+        .item_names = "",
+        .skill_names = "",
+        .split = "",
+        .seed = 1,
+    };
+    const void *format = NULL;
+    enum status status = menu_find(&import_menu, "csv", &format);
+    for (int mixed = 0; mixed < 2 && status == OK; mixed++) {
+        const double megabytes = write_table(table, n_rows, mixed);
+        const size_t before = memory_peak();
+        const double start = log_clock();
+        status = import_run(format, &flags, (const char *const *)&table, 1);
+        const double seconds = log_clock() - start;
+        printf(
+            "import csv, %zu rows, students %s: %.0f MB in %.2f s, %.0f MB/s, data set written",
+            n_rows, mixed ? "mixed" : "together", megabytes, seconds, megabytes / seconds);
+        if (mixed == 0)
+            printf("; %.1f bytes of memory a row",
+                   (double)(memory_peak() - before) / (double)n_rows);
+        printf("\n");
+    }
+    unlink(table);
+    unlink(output);
+    if (status != OK)
+        fprintf(stderr, "%s\n", fail_sentence());
+    memory_free(table);
+    memory_free(output);
+    comm_finish(&world);
+    return (int)status;
+}
