@@ -1,4 +1,4 @@
-/* layer 5 (tools): what a cell of a table says: an outcome, a moment, a list of skills. */
+/* layer 6 (people): what a cell of a table says: an outcome, a moment, a list of skills. */
 #ifndef COHORT_CELL_H
 #define COHORT_CELL_H
 

@@ -1,4 +1,4 @@
-/* layer 5 (tools): answers in somebody's files become a data set. */
+/* layer 6 (people): answers in somebody's files become a data set. */
 #ifndef COHORT_IMPORT_H
 #define COHORT_IMPORT_H
 

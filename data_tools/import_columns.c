@@ -241,6 +241,8 @@ static enum status read_row(struct columns *c, enum split split)
     if (is_bad)
         return OK;
     struct builder *builder = c->import->builder;
+    if (cell_is_missing(field_cell(c, &c->student)))
+        return BAD_ROW("there is no student");
     const struct span item = field_cell(c, &c->item);
     if (cell_is_missing(item))
         return BAD_ROW("there is no item");
@@ -248,8 +250,6 @@ static enum status read_row(struct columns *c, enum split split)
     if (c->skills.n > 0 || c->group.n > 0)
         read_item(c, i);
     const struct span student = field_cell(c, &c->student);
-    if (cell_is_missing(student))
-        return BAD_ROW("there is no student");
     builder_add_named(builder, student.start, student.n, i,
                       mark_make(outcome, split, false, true), time);
     return OK;
@@ -286,9 +286,6 @@ static enum status read_moments(struct columns *c)
 {
     const struct import_flags *flags = c->import->flags;
     struct moments *moments = &c->moments;
-    if (c->preset->key == NULL)
-        return fail(BAD_USAGE, "import %s does not take --time-meta",
-                    c->import->format->entry.name);
     TRY(csv_open(&c->csv, flags->time_meta, 0, false));
     TRY(csv_read_header(&c->csv));
     struct field key, time;

@@ -3,7 +3,10 @@
 #include "menu.h"
 #include "config.h"
 #include "fail.h"
+#include "memory.h"
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct menu_entry *entry_at(const struct menu *menu, size_t i)
 {
@@ -54,6 +57,23 @@ enum status menu_check_flags(const struct menu *menu, const struct menu_entry *e
     return OK;
 }
 
+enum status menu_check_output(const struct menu *menu, const char *path)
+{
+    if (path[0] == '\0')
+        return fail(BAD_USAGE, "%s: where to? Name the data set to write with -o FILE",
+                    menu->command);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL   ? memory_text(".")
+                   : slash == path ? memory_text("/")
+                                   : memory_text("%.*s", (int)(slash - path), path);
+    enum status status = OK;
+    if (access(folder, W_OK | X_OK) != 0)
+        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be written, as %s: %s",
+                      path, folder, strerror(errno));
+    memory_free(folder);
+    return status;
+}
+
 static void print_paragraph(FILE *out, const char *text, int indent)
 {
     enum { COLUMNS = 92 };
@@ -68,33 +88,39 @@ static void print_paragraph(FILE *out, const char *text, int indent)
     }
 }
 
+/* "--a --b", or "as csv" where an earlier entry takes the same. Caller frees. */
+static char *flags_text(const struct menu *menu, size_t i, bool markdown)
+{
+    const struct menu_entry *entry = entry_at(menu, i);
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(entry_at(menu, j)->takes, entry->takes) == 0)
+            return memory_text("flags: those of %s", entry_at(menu, j)->name);
+    char *text = memory_text("flags:");
+    for (const char *at = entry->takes + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
+        const int n = (int)strcspn(at, " ");
+        if (n == 0)
+            continue;
+        char *longer = memory_text(markdown ? "%s `--%.*s`" : "%s --%.*s", text, n, at);
+        memory_free(text);
+        text = longer;
+    }
+    return text;
+}
+
 void menu_print(const struct menu *menu, FILE *out, bool markdown)
 {
-    if (markdown)
-        fprintf(out, "\n| %s | what it is | flags of its own |\n|---|---|---|\n", menu->noun);
-    else
-        fprintf(out, "\nEach %s, and the flags of its own:\n", menu->noun);
+    fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s, and the flags it takes:\n",
+            menu->noun);
     for (size_t i = 0; i < menu->n; i++) {
         const struct menu_entry *entry = entry_at(menu, i);
+        char *flags = flags_text(menu, i, markdown);
         if (markdown) {
-            fprintf(out, "| `%s` | %s | ", entry->name, entry->help);
+            fprintf(out, "| `%s` | %s; %s |\n", entry->name, entry->help, flags);
         } else {
             fprintf(out, "\n  %s\n", entry->name);
             print_paragraph(out, entry->help, 6);
-        }
-        char flags[512];
-        size_t n = 0;
-        for (const char *at = entry->takes; *at != '\0' && n < sizeof flags;
-             at += strcspn(at, " ")) {
-            at += strspn(at, " ");
-            if (*at != '\0')
-                n += (size_t)snprintf(flags + n, sizeof flags - n,
-                                      markdown ? "`--%.*s` " : "--%.*s ", (int)strcspn(at, " "),
-                                      at);
-        }
-        if (markdown)
-            fprintf(out, "%s|\n", flags);
-        else
             print_paragraph(out, flags, 6);
+        }
+        memory_free(flags);
     }
 }

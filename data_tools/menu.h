@@ -1,4 +1,4 @@
-/* layer 5 (tools): commands whose first word chooses a row of a table. */
+/* layer 6 (people): commands whose first word chooses a row of a table. */
 #ifndef COHORT_MENU_H
 #define COHORT_MENU_H
 
@@ -24,6 +24,9 @@ CHECKED enum status menu_find(const struct menu *menu, const char *name, const v
 /* Refuses flags that a row has no use for, rather than ignoring them. */
 CHECKED enum status menu_check_flags(const struct menu *menu, const struct menu_entry *entry,
                                      int argc, char **argv);
+
+/* Refuses a place where no data set can be written, before any work is done. */
+CHECKED enum status menu_check_output(const struct menu *menu, const char *path);
 
 void menu_print(const struct menu *menu, FILE *out, bool markdown);
 

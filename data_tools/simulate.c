@@ -13,47 +13,41 @@
 
 const char *const simulate_models[] = {"1pl", "2pl", NULL};
 
+static const char irt_help[] =
+    "item response theory: P(correct) = sigmoid(sum_k a_ik theta_k - b_i), where item i "
+    "needs the skills its Q-matrix says. Each student answers each item once, in an "
+    "order of their own. Truth: theta, a, b, q";
+static const char bkt_help[] =
+    "Bayesian knowledge tracing: a skill is known at first with p0, learned at each "
+    "attempt with `learn`; known skills slip, unknown ones are guessed. Truth: p0, "
+    "learn, forget, guess, slip";
+static const char grockit_help[] =
+    "the shape of the Grockit contest: 131072 students, 6046 items, about 5 million "
+    "attempts with long tails of activity and popularity, tracks, tags, skipped and "
+    "timed out answers, each student's last attempts held out. Truth: ability, "
+    "track_ability, discrimination, difficulty";
+
 static const struct simulate_kind kinds[] = {
-    {{"irt",
-      "item response theory: P(correct) = sigmoid(sum_k a_ik theta_k - b_i), where item i "
-      "needs the "
-      "skills its Q-matrix says. Each student answers each item once, in an order of their "
-      "own. "
-      "Truth: theta, a, b, q",
-      " students items skills model correlation missing "},
-     "by-student=80/10/10",
-     2000,
-     50,
-     1,
-     false,
-     simulate_irt},
-    {{"bkt",
-      "Bayesian knowledge tracing: a skill is known at first with p0, learned at each attempt "
-      "with "
-      "`learn`; known skills slip, unknown ones are guessed. Truth: p0, learn, forget, guess, "
-      "slip",
-      " students items skills attempts forget "},
-     "by-student=80/10/10",
-     2000,
-     0,
-     5,
-     false,
-     simulate_bkt},
-    {{"grockit",
-      "the shape of the Grockit contest: 131072 students, 6046 items, about 5 million attempts "
-      "with "
-      "long tails of activity and popularity, tracks, tags, skipped and timed out answers, "
-      "each "
-      "student's last attempts held out. Truth: ability, track_ability, discrimination, "
-      "difficulty",
-      " students items skills "},
-     "by-last",
-     131072,
-     6046,
-     281,
-     true,
-     simulate_grockit},
+    {.entry = {"irt", irt_help, " students items skills model correlation missing "},
+     .split = "by-student=80/10/10",
+     .n_students = 2000,
+     .n_items = 50,
+     .n_skills = 1,
+     .make = simulate_irt},
+    {.entry = {"bkt", bkt_help, " students items skills attempts forget "},
+     .split = "by-student=80/10/10",
+     .n_students = 2000,
+     .n_skills = 5,
+     .make = simulate_bkt},
+    {.entry = {"grockit", grockit_help, " students items skills "},
+     .split = "by-last",
+     .n_students = 131072,
+     .n_items = 6046,
+     .n_skills = 281,
+     .has_time = true,
+     .make = simulate_grockit},
 };
+
 const struct menu simulate_menu = {
     .command = "simulate",
     .noun = "kind",

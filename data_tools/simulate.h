@@ -1,4 +1,4 @@
-/* layer 5 (tools): classes with a known truth. */
+/* layer 6 (people): classes with a known truth. */
 #ifndef COHORT_SIMULATE_H
 #define COHORT_SIMULATE_H
 

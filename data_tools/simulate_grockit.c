@@ -12,7 +12,7 @@
  *     logit P = a_i (ability_s + track_ability_s,track(i) + mean over tags of tag_ability_s,tag
  *                    + 0.1 log(1 + attempts before)) - b_i
  *
- * so that a student's other answers say more than the item's mean does. A quarter of what would
+ * so that a student's other answers say more than the item's mean does. A fifth of what would
  * be wrong answers is skipped or runs out of time: unknown. Popular items are drawn by Walker's
  * alias method, in constant time. */
 #include "memory.h"

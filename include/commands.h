@@ -26,7 +26,9 @@ struct command {
     enum status (*run)(const struct comm *comm, int argc, char **argv);
 };
 
-extern const struct command command_import, command_simulate, command_train;
+extern const struct command command_import, command_simulate, command_train, command_evaluate,
+    command_predict, command_inspect, command_export, command_verify, command_doctor,
+    command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;
@@ -39,5 +41,11 @@ CHECKED enum status command_parse(const struct command *command, int argc, char 
 /* A BAD_USAGE failure that shows the usage line. */
 enum status command_usage(const struct command *command);
 void command_help(FILE *out, const struct command *command, bool markdown);
+
+/* JSON for people's programs: a text (bytes that are not UTF-8 become question marks), a number
+ * (null if it is none), and the one object a command prints with --json, which is released. */
+struct json_t *command_json_text(const char *text);
+struct json_t *command_json_number(double value);
+void command_json_print(struct json_t *object);
 
 #endif

@@ -181,10 +181,10 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
 {
     const struct builder_plan *plan = &finish->builder->plan;
     int64_t last_time = 0, last_stored = 0;
-    bool is_first = true;
     for (size_t r = 0; r < n_rows; r++) {
+        const bool is_first = r == 0, is_new_time = is_first || rows[r].time != last_time;
         const int64_t stored = divide_down(rows[r].time, plan->time_divisor);
-        finish->n_runs += r == 0 || rows[r].time != last_time;
+        finish->n_runs += is_new_time;
         last_time = rows[r].time;
         if (finish->seen != NULL) {
             if (finish->seen[rows[r].item] == finish->n_runs) {
@@ -194,7 +194,7 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
             finish->seen[rows[r].item] = finish->n_runs;
         }
         const bool step = is_first || plan->step == STEP_EVERY ||
-                          (plan->step == STEP_TIME && stored != last_stored) ||
+                          (plan->step == STEP_TIME && is_new_time) ||
                           (plan->step == STEP_SESSION && stored - last_stored > plan->pause) ||
                           (plan->step == STEP_GIVEN && (rows[r].mark & MARK_STEP));
         const uint64_t t = finish->n++;
@@ -204,7 +204,6 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
         if (finish->time != NULL)
             finish->time[t] = stored;
         last_stored = stored;
-        is_first = false;
     }
 }
 

@@ -3,12 +3,15 @@
 #include "commands.h"
 #include "fail.h"
 #include "log.h"
+#include "memory.h"
+#include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_import,
-    &command_simulate,
-    &command_train,
+    &command_import,  &command_simulate,     &command_train,  &command_evaluate,
+    &command_predict, &command_inspect,      &command_export, &command_verify,
+    &command_doctor,  &command_help_command,
 };
 const size_t n_commands = COUNT(commands);
 
@@ -112,4 +115,30 @@ void command_help(FILE *out, const struct command *command, bool markdown)
     }
     if (command->more_help != NULL)
         command->more_help(out, markdown);
+}
+
+json_t *command_json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    if (string != NULL)
+        return string;
+    char *plain = memory_text("%s", text);
+    for (char *c = plain; *c != '\0'; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    string = json_string(plain);
+    memory_free(plain);
+    return string;
+}
+
+json_t *command_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+void command_json_print(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(object);
 }

@@ -27,20 +27,19 @@ static void *allocate(size_t n, size_t size)
     size_t n_bytes = 0;
     if (__builtin_mul_overflow(n, size, &n_bytes) || n_bytes > SIZE_MAX / 2)
         fail_abort(BAD_IO, "out of memory: %zu elements of %zu bytes were asked for", n, size);
-    bool large = n_bytes >= HUGE_PAGE;
-    size_t total = (sizeof(struct header) + n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    struct header *header = aligned_alloc(ALIGNMENT, total);
+    /* Tables of weights are read at random: huge pages save most misses of the address cache.
+     */
+    const size_t alignment = n_bytes >= HUGE_PAGE / 4 ? HUGE_PAGE : ALIGNMENT;
+    const size_t total =
+        (sizeof(struct header) + n_bytes + alignment - 1) / alignment * alignment;
+    struct header *header = aligned_alloc(alignment, total);
     if (header == NULL)
         fail_abort(BAD_IO,
                    "out of memory: %.1f MB more were asked for; use more nodes, or fewer "
                    "ranks on each",
                    (double)n_bytes / 1e6);
-    if (large) { /* tables of weights are read at random: fewer TLB misses; a refusal does no
-                    harm */
-        uintptr_t start = ((uintptr_t)header + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-        if (start < (uintptr_t)header + total)
-            madvise((void *)start, (uintptr_t)header + total - start, MADV_HUGEPAGE);
-    }
+    if (alignment == HUGE_PAGE)
+        madvise(header, total, MADV_HUGEPAGE); /* a refusal does no harm */
     header->n_bytes = n_bytes;
     return header + 1;
 }

@@ -132,8 +132,9 @@ static inline void tiny_finish(struct tiny *tiny, const struct comm *comm)
     tiny->draft.item = tiny->item;
     tiny->draft.mark = tiny->mark;
     if (comm->rank == 0) {
-        const char *where = getenv("TMPDIR");
-        snprintf(tiny->path, sizeof tiny->path, "%s/tiny.XXXXXX", where ? where : "/tmp");
+        const char *memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+        const char *where = getenv("TMPDIR"); /* memory, since every write waits for a disk */
+        snprintf(tiny->path, sizeof tiny->path, "%s/tiny.XXXXXX", where ? where : memory);
         const int file = mkstemp(tiny->path);
         if (file < 0 || close(file) != 0)
             abort();
@@ -178,7 +179,7 @@ static inline void tiny_model_open(struct tiny_model *tiny, const char *kind,
                                    const char *options, const struct dataset *dataset)
 {
     *tiny = (struct tiny_model){.config = config_create()};
-    char *text = memory_text("[model]\nkind = %s\n%s%s\n", kind, options, "");
+    char *text = memory_text("[model]\nkind = %s\n%s\n", kind, options);
     for (char *at = text; *at != '\0'; at++)
         if (*at == ',')
             *at = '\n';

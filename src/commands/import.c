@@ -1,11 +1,8 @@
 /* cohort import: flags and wording; data_tools/import.c does the work. */
 #include "../../data_tools/import.h"
 #include "commands.h"
-#include "fail.h"
-#include "log.h"
 #include "memory.h"
 #include <stddef.h>
-#include <string.h>
 
 static const char *const time_units[] = {"s", "ms", "us", "ns", NULL};
 static const char *const steps[] = {"every", "time", "session", NULL};
@@ -96,8 +93,8 @@ static enum status read_and_write(const struct command *command, int argc, char 
             n_words == 0 ? command_usage(command) : menu_find(&import_menu, words[0], &format);
     if (status == OK)
         status = menu_check_flags(&import_menu, format, argc, argv);
-    if (status == OK && values.output[0] == '\0')
-        status = fail(BAD_USAGE, "import: where to? Name the data set to write with -o FILE");
+    if (status == OK)
+        status = menu_check_output(&import_menu, values.output);
     if (status == OK)
         status = import_run(format, &values, words + 1, (size_t)n_words - 1);
     memory_free(words);

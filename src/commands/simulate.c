@@ -1,10 +1,8 @@
 /* cohort simulate: flags and wording; data_tools/simulate.c does the work. */
 #include "../../data_tools/simulate.h"
 #include "commands.h"
-#include "fail.h"
 #include "memory.h"
 #include <stddef.h>
-#include <string.h>
 
 #define INTEGER(key, field, standard, least, most, help)                                       \
     {                                                                                          \
@@ -62,8 +60,8 @@ static enum status make_and_write(const struct command *command, int argc, char 
             n_words != 1 ? command_usage(command) : menu_find(&simulate_menu, words[0], &kind);
     if (status == OK)
         status = menu_check_flags(&simulate_menu, kind, argc, argv);
-    if (status == OK && values.output[0] == '\0')
-        status = fail(BAD_USAGE, "simulate: where to? Name the data set to write with -o FILE");
+    if (status == OK)
+        status = menu_check_output(&simulate_menu, values.output);
     if (status == OK)
         status = simulate_run(kind, &values);
     memory_free(words);

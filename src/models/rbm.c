@@ -100,7 +100,7 @@ static const struct preset presets[] = {
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
 
-/* Calls visit(epoch, steps) for each pair of the schedule; false if it is not one. */
+/* Sets `steps` to what the schedule says of an epoch, if it says anything; false if it is none. */
 static bool schedule_at(const char *text, int64_t epoch, int64_t *steps)
 {
     int64_t last = -1;
@@ -230,16 +230,16 @@ void rbm_lower(const struct rbm_shape *shape, const struct model *model, const r
     g[shape->dims] = 1;
 }
 
-/* x becomes E[h | x]; what is behind the m hidden units becomes zero. */
-void rbm_mean(const struct rbm_shape *shape, real *x)
+/* mean = E[h | x]; behind the m hidden units it is zero. */
+void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean)
 {
+    memcpy(mean, x, shape->stride * sizeof *mean);
     if (shape->hidden_kind == HIDDEN_BINARY)
-        vec->sigmoid(x, shape->stride);
-    else if (shape->hidden_kind ==
-             HIDDEN_RELU) /* the mean of the stack of units relu stands for */
-        vec->softplus(x, shape->stride);
+        vec->sigmoid(mean, shape->stride);
+    else if (shape->hidden_kind == HIDDEN_RELU) /* of the stack of units that relu stands for */
+        vec->softplus(mean, shape->stride);
     for (size_t j = shape->m; j < shape->stride; j++)
-        x[j] = 0;
+        mean[j] = 0;
 }
 
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)

@@ -16,7 +16,14 @@
 #include <sleef.h>
 #include <string.h>
 
-enum { LEAST_BITS = 12, MOST_BITS = 22, WIDE_BITS = 16, HIDDEN_LIMIT = 1024, AHEAD = 3 };
+enum {
+    LEAST_BITS = 12,
+    MOST_BITS = 22,
+    WIDE_BITS = 16,
+    HIDDEN_LIMIT = 1024,
+    AHEAD = 3,
+    MOST_COUNTS = 1 << 24
+};
 
 static bool is_training(uint8_t mark)
 {
@@ -97,8 +104,8 @@ void *rbm_attach(const struct model *model, const struct shard *shard)
         start_chains(work, work->shape.rows.copies);
 
     const size_t stride = size_max(work->shape.stride, work->shape.rows.stride);
-    real **const vectors[] = {&work->base, &work->x,         &work->h,     &work->f,
-                              &work->g,    &work->mean_data, &work->f_data};
+    real **const vectors[] = {&work->base, &work->x,         &work->h,      &work->f,
+                              &work->g,    &work->mean_data, &work->f_data, &work->mean};
     for (size_t v = 0; v < COUNT(vectors); v++)
         *vectors[v] = NEW(real, stride);
     int32_t **const whole[] = {&work->q_data, &work->q_model, &work->q_hidden};
@@ -135,22 +142,57 @@ void rbm_training(const void *memory, bool *has_training, int64_t *n_attempts)
     *n_attempts = (int64_t)work->first[work->shard->n_students];
 }
 
+/* The most answers to one item that any `most_students` students can have between them. If
+ * at_least[r] of the students answered the item more than r times, it is the sum over r of
+ * min(most_students, at_least[r]).
+ */
+static double most_answers(const struct model *model, const struct rbm_work *work,
+                           const struct comm *comm, size_t most_students)
+{
+    const size_t n_items = model->n_items;
+    int64_t *met = NEW(int64_t, n_items), *at_least = NULL, most = 1;
+    for (int pass = 0; pass < 2;
+         pass++) { /* first the largest number of repeats, then the counts */
+        for (size_t s = 0; s < work->shard->n_students; s++) {
+            for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
+                const size_t item = work->unit[a] >> 1;
+                if (pass == 1)
+                    at_least[item * (size_t)most + (size_t)met[item]]++;
+                met[item]++;
+                most = pass == 0 && met[item] > most ? met[item] : most;
+            }
+            for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++)
+                met[work->unit[a] >> 1] = 0;
+        }
+        if (pass == 0)
+            comm_max_i64(comm, &most, 1);
+        if (n_items * (size_t)most > MOST_COUNTS)
+            break;
+        if (pass == 0)
+            at_least = NEW(int64_t, n_items * (size_t)most);
+    }
+    double bound = (double)most * (double)most_students;
+    if (at_least != NULL) {
+        comm_sum_i64(comm, at_least, n_items * (size_t)most);
+        bound = 1;
+        for (size_t i = 0; i < n_items; i++) {
+            double sum = 0;
+            for (size_t r = 0; r < (size_t)most; r++)
+                sum += fmin((double)most_students, (double)at_least[i * (size_t)most + r]);
+            bound = fmax(bound, sum);
+        }
+    }
+    memory_free(met);
+    memory_free(at_least);
+    return fmax(bound, (double)most_students); /* hidden biases add one for each student */
+}
+
 void rbm_measure(const struct model *model, const void *memory, const struct comm *comm,
                  size_t most_students, bool *wide, int *bits)
 {
     const struct rbm_work *work = memory;
-    int64_t *met = NEW(int64_t, model->n_items), most = 1;
-    for (size_t s = 0; s < work->shard->n_students; s++) {
-        for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
-            const int64_t n = ++met[work->unit[a] >> 1];
-            most = n > most ? n : most;
-        }
-        for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++)
-            met[work->unit[a] >> 1] = 0;
-    }
-    memory_free(met);
-    comm_max_i64(comm, &most, 1);
-    const double bound = (double)most * (double)most_students * work->shape.rows.copies;
+    const double bound =
+        most_answers(model, work, comm, most_students) * (double)work->shape.rows.copies;
     const int room = 30 - (int)ceil(log2(bound));
     *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
             room < LEAST_BITS;
@@ -170,22 +212,20 @@ static void start_base(const struct model *model, struct rbm_work *work, size_t 
             work->base[j] += seen[work->seen[a] * stride + j];
 }
 
-/* h = a sample of the hidden units with input x; `normal` are numbers for those that are not
- * binary. */
-static void sample_hidden(const struct rbm_shape *shape, const real *x, const real *u,
-                          const struct rng *rng, real *h)
+/* h = a sample of the hidden units with input x and mean `mean`; the numbers u are for binary
+ * ones. */
+static void sample_hidden(const struct rbm_shape *shape, const real *x, const real *mean,
+                          const real *u, const struct rng *rng, real *h)
 {
-    memcpy(h, x, shape->stride * sizeof *h);
     if (shape->hidden_kind == HIDDEN_BINARY) {
-        vec->sigmoid(h, shape->stride);
-        for (size_t j = 0; j < shape->m; j++)
-            h[j] = u[j] < h[j] ? 1 : 0;
+        for (size_t j = 0; j < shape->stride; j++) /* behind the units the mean is zero */
+            h[j] = u[j] < mean[j] ? 1 : 0;
         return;
     }
     for (size_t j = 0; j < shape->m; j++) {
         const double noise = rng_normal(rng, (uint32_t)j);
         if (shape->hidden_kind == HIDDEN_GAUSSIAN) {
-            h[j] += (real)noise;
+            h[j] = x[j] + (real)noise;
         } else {
             const double spread = sqrt(1 / (1 + Sleef_cinz_expd1_u10purec(-(double)x[j])));
             const double value = (double)x[j] + spread * noise;
@@ -194,8 +234,8 @@ static void sample_hidden(const struct rbm_shape *shape, const real *x, const re
     }
 }
 
-/* Runs the Gibbs chain of a student from input x; leaves the last input in x, the answers in
- * count. */
+/* Runs the Gibbs chain of a student from input x with mean `mean`, and leaves the last of both
+ * there and the answers in count. */
 static void run_chain(const struct model *model, struct rbm_work *work, size_t s,
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
@@ -211,7 +251,7 @@ static void run_chain(const struct model *model, struct rbm_work *work, size_t s
                           .who = (uint32_t)(work->shard->first_student + s)};
         vec->uniform(&rng, work->u, n_hidden_numbers + n);
         rng.purpose = RNG_HIDDEN;
-        sample_hidden(shape, work->x, work->u, &rng, work->h);
+        sample_hidden(shape, work->x, work->mean, work->u, &rng, work->h);
         rbm_lower(shape, model, work->h, work->g);
         rows->dot(&shape->rows, table, unit, n, work->g, work->logit);
         vec->binomial(work->logit, work->u + n_hidden_numbers, shape->rows.copies, work->count,
@@ -219,6 +259,7 @@ static void run_chain(const struct model *model, struct rbm_work *work, size_t s
         memset(work->f, 0, shape->rows.stride * sizeof(real));
         rows->mix(&shape->rows, table, unit, work->count, n, work->f);
         rbm_lift(shape, model, work->f, work->base, work->x);
+        rbm_mean(shape, work->x, work->mean);
     }
 }
 
@@ -239,13 +280,24 @@ static void add_hidden_statistics(const struct model *model, struct rbm_work *wo
     const struct params *p = &model->params;
     const size_t stride = work->shape.stride;
     for (size_t j = 0; j < stride; j++)
-        work->x[j] = work->mean_data[j] - work->h[j];
-    vec->quantize(work->x, HIDDEN_LIMIT, tally->bits, work->q_hidden, stride);
+        work->h[j] = work->mean_data[j] - work->mean[j];
+    vec->quantize(work->h, HIDDEN_LIMIT, tally->bits, work->q_hidden, stride);
     add_vector(tally, p->panels[PANEL_HIDDEN].offset, work->q_hidden, stride);
     for (uint64_t a = work->seen ? work->seen_first[s] : 0;
          work->seen && a < work->seen_first[s + 1]; a++)
         add_vector(tally, p->panels[PANEL_SEEN].offset + work->seen[a] * stride, work->q_hidden,
                    stride);
+}
+
+/* q = what hidden means say to the rows, in fixed point. Factors have no bound, so a product
+ * with them may leave the range even where the means do not. */
+static void quantize_lowered(const struct model *model, struct rbm_work *work, const real *mean,
+                             struct tally *tally, int32_t *q)
+{
+    rbm_lower(&work->shape, model, mean, work->g);
+    for (size_t c = 0; c < work->shape.n_factors; c++)
+        tally->out_of_range += !(fabs((double)work->g[c]) < HIDDEN_LIMIT);
+    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape.rows.stride);
 }
 
 static void add_student(const struct model *model, struct rbm_work *work, size_t s,
@@ -260,24 +312,22 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
     memset(work->f_data, 0, row * sizeof(real));
     rows->gather(&shape->rows, table, unit, n, work->f_data);
     rbm_lift(shape, model, work->f_data, work->base, work->x);
-    memcpy(work->mean_data, work->x, shape->stride * sizeof(real));
-    rbm_mean(shape, work->mean_data);
+    rbm_mean(shape, work->x, work->mean_data);
 
     if (work->chain != NULL) {
         memset(work->f, 0, row * sizeof(real));
         rows->mix(&shape->rows, table, unit, work->chain + work->first[s], n, work->f);
         rbm_lift(shape, model, work->f, work->base, work->x);
+        rbm_mean(shape, work->x, work->mean);
+    } else {
+        memcpy(work->mean, work->mean_data, shape->stride * sizeof(real));
     }
     run_chain(model, work, s, unit, n, draw);
     if (work->chain != NULL)
         memcpy(work->chain + work->first[s], work->count, n);
 
-    memcpy(work->h, work->x, shape->stride * sizeof(real));
-    rbm_mean(shape, work->h);
-    rbm_lower(shape, model, work->mean_data, work->g);
-    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, work->q_data, row);
-    rbm_lower(shape, model, work->h, work->g);
-    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, work->q_model, row);
+    quantize_lowered(model, work, work->mean_data, tally, work->q_data);
+    quantize_lowered(model, work, work->mean, tally, work->q_model);
     rows->tally(&shape->rows,
                 (char *)tally->values + model->params.panels[PANEL_VISIBLE].offset *
                                             (tally->wide ? sizeof(int64_t) : sizeof(int32_t)),
@@ -287,21 +337,21 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
     for (size_t c = 0; c < shape->n_factors; c++) /* dB = f_data h_data^T - f_model h_model^T */
         for (size_t j = 0; j < shape->m; j++)
             work->factor_statistics[c * shape->stride + j] +=
-                work->f_data[c] * work->mean_data[j] - work->f[c] * work->h[j];
+                work->f_data[c] * work->mean_data[j] - work->f[c] * work->mean[j];
 
     int64_t wrong = 0;
     for (size_t a = 0; a < n; a++)
         wrong += unit[a] & 1 ? shape->rows.copies - work->count[a] : work->count[a];
-    tally->loss += (wrong << LOSS_BITS) / shape->rows.copies;
+    tally->loss += wrong * ((1 << LOSS_BITS) / shape->rows.copies);
     tally->n_scored += (int64_t)n;
     if (shape->hidden_kind != HIDDEN_BINARY) /* a NaN is not within the limit either */
         for (size_t j = 0; j < shape->m; j++)
             tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
-                                     fabs((double)work->h[j]) < HIDDEN_LIMIT);
+                                     fabs((double)work->mean[j]) < HIDDEN_LIMIT);
 }
 
-/* Students come in random order, so their units are far apart in memory: ask for them ahead of time. */
-static void fetch_student(const struct rbm_work *work, size_t s)
+/* Students come in random order: their units are asked for a few students ahead. */
+static void fetch_units(const struct rbm_work *work, size_t s)
 {
     const char *end = (const char *)(work->unit + work->first[s + 1]);
     for (const char *line = (const char *)(work->unit + work->first[s]); line < end; line += 64)
@@ -314,11 +364,13 @@ void rbm_accumulate(const struct model *model, void *memory, const uint32_t *stu
     struct rbm_work *work = memory;
     const size_t n_factor_numbers = work->shape.n_factors * work->shape.stride;
     memset(work->factor_statistics, 0, n_factor_numbers * sizeof(real));
+    for (size_t i = 0; i < n; i++)
+        __builtin_prefetch(&work->first[students[i]]);
+    for (size_t i = 0; i < n && i < AHEAD; i++)
+        fetch_units(work, students[i]);
     for (size_t i = 0; i < n; i++) {
-        if (i + 2 * AHEAD < n)
-            __builtin_prefetch(&work->first[students[i + 2 * AHEAD]]);
         if (i + AHEAD < n)
-            fetch_student(work, students[i + AHEAD]);
+            fetch_units(work, students[i + AHEAD]);
         add_student(model, work, students[i], draw, tally);
     }
     if (n_factor_numbers > 0)

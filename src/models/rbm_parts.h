@@ -42,7 +42,7 @@ struct rbm_work {
     int64_t *last;  /* scratch by item: where it was met last, -1 between students */
 
     real *base, *x, *h, *f, *g, *logit, *u; /* vectors; logit and u have room for any student */
-    real *mean_data, *f_data;
+    real *mean, *mean_data, *f_data;
     uint8_t *count;
     int32_t *q_data, *q_model, *q_hidden, *scratch;
     real *factor_statistics; /* of a block, C rows */
@@ -53,7 +53,7 @@ void rbm_lift(const struct rbm_shape *shape, const struct model *model, const re
               const real *base, real *x);
 void rbm_lower(const struct rbm_shape *shape, const struct model *model, const real *h,
                real *g);
-void rbm_mean(const struct rbm_shape *shape, real *x);
+void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean);
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch);
 
 void *rbm_attach(const struct model *model, const struct shard *shard);

@@ -70,8 +70,7 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     const struct rbm_shape *shape = &work->shape;
     const uint32_t unit = 2 * item;
     real logit[WIDTH] __attribute__((aligned(64)));
-    memcpy(work->h, work->x, shape->stride * sizeof(real));
-    rbm_mean(shape, work->h);
+    rbm_mean(shape, work->x, work->h);
     rbm_lower(shape, model, work->h, work->g);
     rows->dot(&shape->rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1, work->g,
               logit);
@@ -160,6 +159,6 @@ void rbm_hidden(const struct model *model, void *memory, size_t s, real *activat
     }
     walk_end(work, s);
     rbm_lift(&work->shape, model, work->f, work->base, work->x);
-    rbm_mean(&work->shape, work->x);
-    memcpy(activation, work->x, work->shape.m * sizeof *activation);
+    rbm_mean(&work->shape, work->x, work->mean);
+    memcpy(activation, work->mean, work->shape.m * sizeof *activation);
 }

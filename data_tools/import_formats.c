@@ -1,0 +1,129 @@
+/* The table of formats. A format is a reader, and for tables with named columns a preset: what
+ * the columns are called and how they are coded. A new format that is such a table is a new
+ * preset and a new row. */
+#include "import.h"
+
+static const struct import_preset csv_preset = {
+    .student = "student|student_id|user|user_id",
+    .item = "item|item_id|question|question_id|problem_id",
+    .outcome = "correct|is_correct|outcome",
+    .meta_skills = "skills|skill|skill_id|subject_id|tags",
+};
+
+/* One outcome column serves both kinds of files: `outcome` is 1 correct, 2 incorrect, 3
+ * skipped, 4 timed out, where there is none `correct` is 1 or 0; test files have neither. */
+static const struct import_preset grockit_preset = {
+    .student = "user_id",
+    .item = "question_id",
+    .outcome = "outcome|correct",
+    .time = "round_started_at",
+    .skills = "tag_string",
+    .group = "track_name",
+    .skill_separator = "space",
+    .incorrect = "2",
+    .unknown = "34",
+    .outcome_may_lack = true,
+    .split = "by-last",
+    .withheld = true,
+};
+
+/* A problem with several skills is as many rows with the same order_id: one attempt. */
+static const struct import_preset assistments_preset = {
+    .student = "user_id",
+    .item = "problem_id",
+    .outcome = "correct",
+    .order = "order_id",
+    .skills = "skill_name|skill_id|skill",
+    .skill_separator = "none",
+    .merge_repeats = true,
+};
+
+static const struct import_preset kddcup_preset = {
+    .student = "Anon Student Id",
+    .item = "Problem Name+Step Name",
+    .outcome = "Correct First Attempt",
+    .time = "First Transaction Time|Step Start Time",
+    .skills = "KC(*",
+    .group = "Problem Hierarchy",
+    .skill_separator = "~~",
+    .outcome_may_lack = true,
+    .no_quotes = true,
+};
+
+static const struct import_preset eedi_preset = {
+    .student = "UserId|user_id",
+    .item = "QuestionId|question_id",
+    .outcome = "IsCorrect|is_correct",
+    .time = "DateAnswered",
+    .key = "AnswerId",
+    .key_time = "DateAnswered",
+    .meta_skills = "SubjectId|subject_id",
+};
+
+#define COLUMN_FLAGS                                                                           \
+    " student item outcome time order skills group split-column delimiter skill-separator"     \
+    " time-unit item-meta item-names skill-names step session-gap merge-repeats "
+
+static const char csv_help[] =
+    "any CSV or TSV with named columns, one row an attempt. Needs --student, --item "
+    "and --outcome (or columns with the usual names); --time, --skills, --group and "
+    "--split-column as there are. Cells may be quoted. Outcomes are 1/0, true/false, "
+    "correct/incorrect or yes/no; empty or NULL is unknown";
+static const char three_line_help[] =
+    "three lines a student: the number of attempts; their items; their outcomes, "
+    "separated by commas. Students are called train-1, train-2, ... after their file";
+static const char matrix_help[] =
+    "a row for each student, a column for each item, cells 1, 0 or empty; with or "
+    "without a header. --q-matrix may be items by skills or skills by items; --student "
+    "names a column of the header that holds the students' names";
+static const char sequences_help[] =
+    "for each sequence its length T and then T lines of the keys that sound (0, 1, ...; "
+    "may be empty). Every key of every line is an attempt, correct if it sounds; a line "
+    "is a step. Needs --items, the number of keys";
+static const char grockit_help[] =
+    "What Do You Know? (Grockit, 2011): training.csv, or --train valid_training.csv "
+    "--test valid_test.csv. Skipped and timed out answers are unknown; skills are tags, "
+    "groups are tracks";
+static const char assistments_help[] =
+    "ASSISTments 2009 skill builder data. Rows with one order_id are one attempt with "
+    "several skills; order_id is the order in time";
+static const char kddcup_help[] =
+    "KDD Cup 2010 (Algebra, Bridge to Algebra). An item is a problem and a step of it; "
+    "skills are the first KC(...) column, or the one that --skills names; groups are "
+    "units and sections";
+static const char ednet_help[] =
+    "EdNet KT1: a folder of u1.csv, u2.csv, ... and questions.csv, which is looked for "
+    "in the folder, beside it and in ../contents, or named by --questions. Skills are "
+    "tags, groups are parts";
+static const char eedi_help[] =
+    "Eedi (NeurIPS 2020 challenge, tasks 1 and 2). --time-meta "
+    "answer_metadata_task_1_2.csv adds times, --item-meta "
+    "question_metadata_task_1_2.csv subjects as skills, --skill-names "
+    "subject_metadata.csv their names";
+
+static const struct import_format formats[] = {
+    {{"csv", csv_help, COLUMN_FLAGS}, &csv_preset, import_columns},
+    {{"three-line", three_line_help, " q-matrix item-names skill-names "},
+     NULL,
+     import_three_line},
+    {{"matrix", matrix_help, " q-matrix item-names skill-names student delimiter "},
+     NULL,
+     import_matrix},
+    {{"sequences", sequences_help, " items item-names "}, NULL, import_sequences},
+    {{"grockit", grockit_help, COLUMN_FLAGS}, &grockit_preset, import_columns},
+    {{"assistments", assistments_help, COLUMN_FLAGS}, &assistments_preset, import_columns},
+    {{"kddcup", kddcup_help, COLUMN_FLAGS}, &kddcup_preset, import_columns},
+    {{"ednet", ednet_help, " questions step session-gap item-names skill-names "},
+     NULL,
+     import_ednet},
+    {{"eedi", eedi_help, COLUMN_FLAGS " time-meta "}, &eedi_preset, import_columns},
+};
+
+const struct menu import_menu = {
+    .command = "import",
+    .noun = "format",
+    .takes = " train valid test output split seed withheld skip-bad shuffle-outcomes ",
+    .rows = formats,
+    .n = COUNT(formats),
+    .stride = sizeof formats[0],
+};

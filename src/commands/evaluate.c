@@ -1,0 +1,393 @@
+/* cohort evaluate: how well a model predicts, beside the item-mean baseline: the probability
+ * that an item is answered correctly is (right + 1) / (n + 2), counted over the training
+ * attempts, whoever the student is. A model that is not better than that has learned nothing of
+ * students. */
+#include "commands.h"
+#include "fail.h"
+#include "log.h"
+#include "memory.h"
+#include "metrics.h"
+#include "opened.h"
+#include "scoring.h"
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+struct values {
+    const char *data;
+    int split;
+    bool skip_first, groups, calibration, json;
+    int64_t replicates, seed;
+};
+
+static const char *const splits[] = {"train", "valid", "test", "all", NULL};
+enum { SPLIT_ALL = N_SPLITS };
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "another data set than the one the run was trained on; its items are found by name"},
+     0},
+    {{"split", OPTION_CHOICE, AT(split), "test", 0, 0, splits, "which attempts to score"}, 0},
+    {{"skip-first", OPTION_SWITCH, AT(skip_first), "no", 0, 0, NULL,
+      "leave each student's first attempt out of everything"},
+     0},
+    {{"groups", OPTION_SWITCH, AT(groups), "no", 0, 0, NULL,
+      "score each group of items by itself too"},
+     0},
+    {{"calibration", OPTION_SWITCH, AT(calibration), "no", 0, 0, NULL,
+      "show the share correct beside the probabilities, in 15 bins"},
+     0},
+    {{"confidence", OPTION_INTEGER, AT(replicates), "0", 0, 1e6, NULL,
+      "95 % intervals from so many resamplings of the students; 1000 is a good number"},
+     0},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "of the resamplings"}, 0},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+};
+
+/* A row of the table. */
+struct rated {
+    struct score score, low, high; /* low and high: if resamplings were asked for */
+};
+
+/* Of all attempts, and of all but each student's first. */
+struct rated_twice {
+    struct rated all, rest;
+};
+
+struct report {
+    const struct opened *opened;
+    const struct values *values;
+    struct rated_twice model, item_mean;
+    bool has_item_mean;
+    struct rated
+        *groups; /* n_groups + 1, the first for items in no group; NULL: not asked for */
+    struct calibration_bin bins[N_CALIBRATION_BINS];
+};
+
+static void rate(const struct report *report, const struct prediction *list, size_t n,
+                 struct rated *rated)
+{
+    const struct comm *comm = report->opened->comm;
+    metrics_score(comm, list, n, &rated->score);
+    if (report->values->replicates > 0)
+        metrics_interval(comm, list, n, (int)report->values->replicates,
+                         (uint64_t)report->values->seed, &rated->low, &rated->high);
+}
+
+static void rate_twice(const struct report *report, const struct prediction *list, size_t n,
+                       struct rated_twice *rated)
+{
+    struct prediction *rest = NEW_SCRATCH(struct prediction, n);
+    size_t n_rest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!list[i].is_first)
+            rest[n_rest++] = list[i];
+    rate(report, list, n, &rated->all);
+    rate(report, rest, n_rest, &rated->rest);
+    memory_free(rest);
+}
+
+static void rate_item_mean(struct report *report, const struct predictions *predictions)
+{
+    struct item_counts counts;
+    report->has_item_mean = opened_counts(report->opened, &counts);
+    if (!report->has_item_mean)
+        return;
+    struct prediction *list = NEW_SCRATCH(struct prediction, predictions->n);
+    for (size_t p = 0; p < predictions->n; p++) {
+        const uint32_t i = report->opened->shard.item[predictions->place[p]];
+        list[p] = predictions->list[p];
+        list[p].probability = (float)((double)(counts.right[i] + 1) /
+                                      (double)(counts.right[i] + counts.wrong[i] + 2));
+    }
+    rate_twice(report, list, predictions->n, &report->item_mean);
+    memory_free(list);
+    memory_free(counts.right);
+}
+
+static void rate_groups(struct report *report, const struct predictions *predictions)
+{
+    const size_t n = report->opened->dataset.n_groups + 1;
+    size_t *first = NEW(size_t, n + 1);
+    for (size_t p = 0; p < predictions->n; p++)
+        first[predictions->list[p].group + 2]++;
+    for (size_t g = 0; g < n; g++)
+        first[g + 1] += first[g];
+    struct prediction *sorted = NEW_SCRATCH(struct prediction, predictions->n);
+    size_t *next = NEW_SCRATCH(size_t, n);
+    memcpy(next, first, n * sizeof *next);
+    for (size_t p = 0; p < predictions->n; p++)
+        sorted[next[predictions->list[p].group + 1]++] = predictions->list[p];
+    report->groups = NEW(struct rated, n);
+    for (size_t g = 0; g < n; g++)
+        rate(report, sorted + first[g], first[g + 1] - first[g], &report->groups[g]);
+    memory_free(next);
+    memory_free(sorted);
+    memory_free(first);
+}
+
+static const char *group_name(const struct report *report, size_t g)
+{
+    return g == 0 ? NULL : names_get(&report->opened->dataset.groups, g - 1);
+}
+
+/* Collective: there must be something to score. */
+static enum status check_attempts(const struct opened *opened, const struct values *values)
+{
+    int64_t n[N_SPLITS] = {0};
+    for (uint64_t t = 0; t < opened->shard.n_attempts; t++)
+        if (mark_outcome(opened->shard.mark[t]) != UNKNOWN)
+            n[mark_split(opened->shard.mark[t])]++;
+    comm_sum_i64(opened->comm, n, N_SPLITS);
+    if (n[TRAIN] + n[VALID] + n[TEST] == 0)
+        return fail(BAD_USER, "%s: no outcome is known, so there is nothing to score",
+                    opened->dataset.path);
+    if (values->split == SPLIT_ALL || n[values->split] > 0)
+        return OK;
+    char list[160] = "", *end = list;
+    for (int s = 0; s < N_SPLITS; s++)
+        if (n[s] > 0)
+            end +=
+                sprintf(end, "%s%" PRId64 " for %s", end > list ? ", " : "", n[s], splits[s]);
+    return fail(BAD_USER,
+                "%s: there are no attempts with a known outcome for %s; there are %s: choose "
+                "with --split",
+                opened->dataset.path, splits[values->split], list);
+}
+
+static json_t *score_json(const struct score *score)
+{
+    struct score copy = *score;
+    json_t *object = json_object();
+    json_object_set_new(object, "n", json_integer(score->n));
+    json_object_set_new(object, "students", json_integer(score->n_students));
+    json_object_set_new(object, "correct", command_json_number(score->correct));
+    for (int m = 0; m < N_METRICS; m++)
+        json_object_set_new(object, metrics_names[m],
+                            command_json_number(*metrics_value(&copy, m)));
+    return object;
+}
+
+static json_t *rated_json(const struct report *report, const struct rated *rated)
+{
+    json_t *object = score_json(&rated->score);
+    if (report->values->replicates > 0) {
+        json_t *interval = json_object();
+        json_object_set_new(interval, "level", json_real(0.95));
+        json_object_set_new(interval, "resamplings", json_integer(report->values->replicates));
+        json_object_set_new(interval, "low", score_json(&rated->low));
+        json_object_set_new(interval, "high", score_json(&rated->high));
+        json_object_set_new(object, "interval", interval);
+    }
+    return object;
+}
+
+static json_t *rated_twice_json(const struct report *report, const struct rated_twice *rated)
+{
+    json_t *object = rated_json(report, &rated->all);
+    json_object_set_new(object, "skip_first", rated_json(report, &rated->rest));
+    return object;
+}
+
+static json_t *groups_json(const struct report *report)
+{
+    json_t *array = json_array();
+    for (size_t g = 0; g <= report->opened->dataset.n_groups; g++) {
+        if (report->groups[g].score.n == 0)
+            continue;
+        const char *name = group_name(report, g);
+        json_t *object = json_object();
+        json_object_set_new(object, "group", name ? command_json_text(name) : json_null());
+        json_t *scores = rated_json(report, &report->groups[g]);
+        json_object_update(object, scores);
+        json_decref(scores);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *calibration_json(const struct report *report)
+{
+    json_t *array = json_array();
+    for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
+        const struct calibration_bin *bin = &report->bins[b];
+        json_t *object = json_object();
+        json_object_set_new(object, "n", json_integer(bin->n));
+        json_object_set_new(object, "probability", command_json_number(bin->probability));
+        json_object_set_new(object, "correct", command_json_number(bin->correct));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static void print_json(const struct report *report)
+{
+    const struct opened *opened = report->opened;
+    json_t *object = json_object();
+    json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
+    json_object_set_new(object, "model", json_string(opened->model->kind->name));
+    json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
+    json_object_set_new(object, "digest", json_string(opened->checkpoint.digest));
+    json_object_set_new(object, "data", command_json_text(opened->dataset.path));
+    json_object_set_new(object, "data_digest", json_string(opened->dataset.digest));
+    json_object_set_new(object, "split", json_string(splits[report->values->split]));
+    json_t *scores = rated_twice_json(report, &report->model);
+    json_object_update(object, scores);
+    json_decref(scores);
+    json_object_set_new(object, "item_mean",
+                        report->has_item_mean ? rated_twice_json(report, &report->item_mean)
+                                              : json_null());
+    if (report->groups != NULL)
+        json_object_set_new(object, "groups", groups_json(report));
+    if (report->values->calibration)
+        json_object_set_new(object, "calibration", calibration_json(report));
+    command_json_print(object);
+}
+
+enum { LABEL = 26 };
+
+static void print_numbers(const struct score *score)
+{
+    static const int digits[N_METRICS] = {5, 5, 4, 4, 4, 4};
+    struct score copy = *score;
+    for (int m = -1; m < N_METRICS; m++) {
+        const double value = m < 0 ? score->correct : *metrics_value(&copy, m);
+        if (isnan(value))
+            printf("  %9s", "-");
+        else
+            printf("  %9.*f", m < 0 ? 4 : digits[m], value);
+    }
+    putchar('\n');
+}
+
+static void print_row(const struct report *report, const char *label, const struct rated *rated)
+{
+    printf("%-*.*s  %10" PRId64 "  %8" PRId64, LABEL, LABEL, label, rated->score.n,
+           rated->score.n_students);
+    print_numbers(&rated->score);
+    if (report->values->replicates > 0)
+        for (int end = 0; end < 2; end++) {
+            printf("%*s  %10s  %8s", LABEL, end == 0 ? "2.5 %" : "97.5 %", "", "");
+            print_numbers(end == 0 ? &rated->low : &rated->high);
+        }
+}
+
+static void print_rows(const struct report *report, const char *name,
+                       const struct rated_twice *rated)
+{
+    char label[64];
+    if (!report->values->skip_first) {
+        snprintf(label, sizeof label, "%s, all", name);
+        print_row(report, label, &rated->all);
+    }
+    snprintf(label, sizeof label, "%s, but the first", name);
+    print_row(report, label, &rated->rest);
+}
+
+static void print_table(const struct report *report)
+{
+    static const char *const columns[] = {"correct",  "CBD",  "log-loss", "AUC",
+                                          "accuracy", "RMSE", "cal. err."};
+    const struct opened *opened = report->opened;
+    printf("%s: %s after epoch %" PRId64 ", on the %s attempts of %s\n\n",
+           opened->checkpoint.path, opened->model->kind->name,
+           opened->checkpoint.progress.epoch, splits[report->values->split],
+           opened->dataset.path);
+    printf("%-*s  %10s  %8s", LABEL, "", "attempts", "students");
+    for (size_t c = 0; c < COUNT(columns); c++)
+        printf("  %9s", columns[c]);
+    putchar('\n');
+    print_rows(report, opened->model->kind->name, &report->model);
+    if (report->has_item_mean)
+        print_rows(report, "item mean", &report->item_mean);
+    if (report->groups != NULL && opened->dataset.n_groups == 0)
+        printf("\nThe items of this data set are in no groups.\n");
+    else if (report->groups != NULL)
+        printf("\n%s by group of items%s\n", opened->model->kind->name,
+               report->values->skip_first ? ", each student's first attempt left out" : "");
+    for (size_t g = 0; report->groups != NULL && opened->dataset.n_groups > 0 &&
+                       g <= opened->dataset.n_groups;
+         g++)
+        if (report->groups[g].score.n > 0)
+            print_row(report, g == 0 ? "(no group)" : group_name(report, g),
+                      &report->groups[g]);
+    if (!report->values->calibration)
+        return;
+    printf("\n%-15s  %10s  %16s  %13s\n", "probability", "attempts", "mean probability",
+           "share correct");
+    for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
+        const struct calibration_bin *bin = &report->bins[b];
+        printf("%.3f to %.3f  %11" PRId64, (double)b / N_CALIBRATION_BINS,
+               (double)(b + 1) / N_CALIBRATION_BINS, bin->n);
+        if (bin->n > 0)
+            printf("  %16.4f  %13.4f", bin->probability, bin->correct);
+        putchar('\n');
+    }
+}
+
+static enum status evaluate(const struct opened *opened, const struct values *values)
+{
+    TRY(check_attempts(opened, values));
+    const unsigned set =
+        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
+    struct predictions predictions;
+    scoring_predict(opened->model, opened->work, &opened->shard, set, &predictions);
+    scoring_keep(&predictions, &opened->shard, values->skip_first);
+    struct report report = {.opened = opened, .values = values};
+    rate_twice(&report, predictions.list, predictions.n, &report.model);
+    rate_item_mean(&report, &predictions);
+    if (values->groups)
+        rate_groups(&report, &predictions);
+    if (values->calibration)
+        metrics_calibration(opened->comm, predictions.list, predictions.n, report.bins);
+    scoring_free(&predictions);
+    if (!log_muted() && values->json)
+        print_json(&report);
+    else if (!log_muted())
+        print_table(&report);
+    memory_free(report.groups);
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_evaluate, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words != 1)
+        status = command_usage(&command_evaluate);
+    if (status == OK) {
+        struct opened opened;
+        status = opened_open(&opened, words[0], values.data, comm);
+        if (status == OK)
+            status = evaluate(&opened, &values);
+        opened_close(&opened);
+    }
+    memory_free(words);
+    return status;
+}
+
+const struct command command_evaluate = {
+    .name = "evaluate",
+    .usage = "evaluate RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] [--json] ...",
+    .summary = "Scores a model's predictions on attempts it has not seen",
+    .details =
+        "Of a run the best epoch's model is taken (best.h5), or the last where nothing was\n"
+        "validated. Each attempt is predicted from the student's earlier attempts whose "
+        "outcome\n"
+        "is shown. Scores: capped binomial deviance (CBD: base 10, probabilities capped to\n"
+        "[0.01, 0.99]; 0.30103 is a coin), log-loss in nats, area under the ROC curve, "
+        "accuracy\n"
+        "at 0.5, root mean squared error, calibration error (mean distance of probability and\n"
+        "share correct over 15 bins); for all attempts and for all but each student's first,\n"
+        "where a model can only know the item. `item mean` predicts each item's share of "
+        "correct\n"
+        "training answers. Every number has the same bits at any number of ranks.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

@@ -1,0 +1,366 @@
+/* cohort export: what a model has learned, for other programs: its tensors, and the hidden
+ * activations of students. */
+#include "commands.h"
+#include "fail.h"
+#include "h5.h"
+#include "listing.h"
+#include "log.h"
+#include "memory.h"
+#include "opened.h"
+#include "store.h"
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *data, *output, *tensor;
+    bool hidden;
+};
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL,
+      "FILE.h5 for everything; FILE.csv for one table; else a directory of CSV files"},
+     'o'},
+    {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "only the tensor of this name"}, 0},
+    {{"hidden", OPTION_SWITCH, AT(hidden), "no", 0, 0, NULL,
+      "also the hidden activations of each student after all shown attempts"},
+     0},
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "with --hidden: another data set than the one the run was trained on"},
+     0},
+};
+
+/* Hidden activations of this rank's students. */
+struct hidden {
+    size_t n_students, m;
+    real *values;
+    struct names students;
+};
+
+/* A tensor without padding. `items`: names of its rows, NULL if they are not items. */
+struct table {
+    const struct tensor *tensor;
+    real *values;
+    size_t n_rows, n_columns;
+    const struct names *items;
+};
+
+static hid_t memory_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+static hid_t stored_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+}
+
+static void print_number(FILE *out, real value)
+{
+    fprintf(out, ",%.*g", sizeof(real) == sizeof(float) ? 9 : 17, (double)value);
+}
+
+static enum status find_tensor(const struct opened *opened, const char *name,
+                               const struct tensor **tensor)
+{
+    const struct params *params = &opened->model->params;
+    char list[512] = "";
+    for (size_t t = 0; t < params->n_tensors; t++) {
+        *tensor = &params->tensors[t];
+        if (strcmp((*tensor)->name, name) == 0)
+            return OK;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", t > 0 ? ", " : "",
+                 (*tensor)->name);
+    }
+    return fail(BAD_USER, "%s: there is no tensor '%s'; it has %s", opened->checkpoint.path,
+                name, list);
+}
+
+static void table_fill(struct table *table, const struct opened *opened,
+                       const struct tensor *tensor)
+{
+    const struct params *params = &opened->model->params;
+    const size_t n_items = opened->checkpoint.items.n, n = params_size(params, tensor);
+    const size_t n_panel_rows = params->panels[tensor->panel].n_rows;
+    /* A vector of hidden units lies in one row of its panel, however many there are. */
+    const bool by_item =
+        tensor->shape[0] == n_items && n_panel_rows >= n_items && n_panel_rows % n_items == 0;
+    *table = (struct table){.tensor = tensor,
+                            .values = NEW_SCRATCH(real, n),
+                            .n_rows = tensor->shape[0],
+                            .n_columns = n / size_max(1, tensor->shape[0]),
+                            .items = by_item ? &opened->checkpoint.items : NULL};
+    params_take(params, tensor, params->value, table->values);
+}
+
+/* The first line of a table: text from malloc. */
+struct head {
+    char *text;
+    size_t n;
+    FILE *out;
+};
+
+static void head_begin(struct head *head)
+{
+    head->out = open_memstream(&head->text, &head->n);
+    if (head->out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+}
+
+static void head_end(struct head *head)
+{
+    fputc('\n', head->out);
+    fclose(head->out);
+}
+
+/* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
+static void table_head(const struct table *table, struct head *head)
+{
+    const struct tensor *tensor = table->tensor;
+    head_begin(head);
+    fputs(table->items ? "item" : "row", head->out);
+    for (size_t c = 0; c < table->n_columns; c++) {
+        fprintf(head->out, ",%s", tensor->name);
+        size_t below = table->n_columns, rest = c;
+        for (int d = 1; d < tensor->rank; d++) {
+            below /= tensor->shape[d];
+            fprintf(head->out, "_%zu", rest / below + 1);
+            rest %= below;
+        }
+    }
+    head_end(head);
+}
+
+static void print_table_row(FILE *out, size_t r, const void *arg)
+{
+    const struct table *table = arg;
+    if (table->items != NULL)
+        listing_cell(out, names_get(table->items, r));
+    else
+        fprintf(out, "%zu", r + 1);
+    for (size_t c = 0; c < table->n_columns; c++)
+        print_number(out, table->values[r * table->n_columns + c]);
+    fputc('\n', out);
+}
+
+/* Collective: rank 0 has all rows. */
+static enum status write_tensor_csv(const struct opened *opened, const struct tensor *tensor,
+                                    const char *path)
+{
+    struct table table;
+    table_fill(&table, opened, tensor);
+    struct head head;
+    table_head(&table, &head);
+    enum status status =
+        listing_write(opened->comm, path, head.text, opened->comm->rank == 0 ? table.n_rows : 0,
+                      print_table_row, &table);
+    free(head.text);
+    memory_free(table.values);
+    return status;
+}
+
+static enum status hidden_fill(struct hidden *hidden, const struct opened *opened)
+{
+    const struct model_kind *kind = opened->model->kind;
+    if (kind->hidden == NULL)
+        return fail(BAD_USER, "%s: a model of kind %s has no hidden activations",
+                    opened->checkpoint.path, kind->name);
+    hidden->n_students = opened->shard.n_students;
+    hidden->m = kind->n_hidden(opened->model);
+    hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
+    for (size_t s = 0; s < hidden->n_students; s++)
+        kind->hidden(opened->model, opened->work, s, hidden->values + s * hidden->m);
+    return comm_agree(opened->comm,
+                      dataset_read_names(&opened->dataset, opened->shard.first_student,
+                                         hidden->n_students, &hidden->students));
+}
+
+static void hidden_free(struct hidden *hidden)
+{
+    memory_free(hidden->values);
+    names_free(&hidden->students);
+}
+
+static void print_hidden_row(FILE *out, size_t s, const void *arg)
+{
+    const struct hidden *hidden = arg;
+    listing_cell(out, names_get(&hidden->students, s));
+    for (size_t j = 0; j < hidden->m; j++)
+        print_number(out, hidden->values[s * hidden->m + j]);
+    fputc('\n', out);
+}
+
+static enum status write_hidden_csv(const struct opened *opened, const struct hidden *hidden,
+                                    const char *path)
+{
+    struct head head;
+    head_begin(&head);
+    fputs("student", head.out);
+    for (size_t j = 0; j < hidden->m; j++)
+        fprintf(head.out, ",h%zu", j + 1);
+    head_end(&head);
+    enum status status = listing_write(opened->comm, path, head.text, hidden->n_students,
+                                       print_hidden_row, hidden);
+    free(head.text);
+    return status;
+}
+
+static enum status write_tensor_h5(const struct opened *opened, const struct tensor *tensor,
+                                   hid_t file)
+{
+    const struct params *params = &opened->model->params;
+    char *path = memory_text("/tensors/%s", tensor->name);
+    real *values = NEW_SCRATCH(real, params_size(params, tensor));
+    params_take(params, tensor, params->value, values);
+    enum status status =
+        h5_write(file, path, stored_type(), memory_type(), tensor->rank, tensor->shape, values);
+    memory_free(values);
+    memory_free(path);
+    return status;
+}
+
+/* Rank 0. `only` NULL: all tensors. */
+static enum status write_tensors_h5(const struct opened *opened, const struct tensor *only,
+                                    hid_t file)
+{
+    const struct params *params = &opened->model->params;
+    TRY(h5_write_text(file, "format", "cohort tensors"));
+    TRY(h5_write_text(file, "model", opened->checkpoint.model));
+    TRY(h5_write_text(file, "config", opened->checkpoint.config));
+    TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
+    TRY(listing_h5_names(file, "/items", &opened->checkpoint.items));
+    TRY(h5_group(file, "/tensors"));
+    for (size_t t = 0; t < params->n_tensors; t++)
+        if (only == NULL || only == &params->tensors[t])
+            TRY(write_tensor_h5(opened, &params->tensors[t], file));
+    return OK;
+}
+
+/* Rank 0: names of all students, which stand beside the array /hidden. */
+static enum status write_students_h5(const struct opened *opened, hid_t file)
+{
+    struct names students = {0};
+    enum status status =
+        dataset_read_names(&opened->dataset, 0, opened->dataset.n_students, &students);
+    if (status == OK)
+        status = listing_h5_names(file, "/students", &students);
+    names_free(&students);
+    return status;
+}
+
+static enum status write_h5(const struct opened *opened, const struct tensor *only,
+                            const struct hidden *hidden, const char *path)
+{
+    const struct comm *comm = opened->comm;
+    char *temporary = NULL;
+    hid_t file = -1;
+    enum status status = comm->rank == 0 ? listing_h5_begin(path, &temporary, &file) : OK;
+    if (comm->rank == 0 && status == OK)
+        status = write_tensors_h5(opened, only, file);
+    if (comm->rank == 0 && status == OK && hidden != NULL)
+        status = write_students_h5(opened, file);
+    status = comm_agree(comm, status);
+    if (status == OK && hidden != NULL)
+        status = listing_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
+                                  hidden->n_students, hidden->m, hidden->values);
+    if (comm->rank == 0)
+        status = listing_h5_end(status, path, temporary, file);
+    return comm_agree(comm, status);
+}
+
+static enum status write_directory(const struct opened *opened, const struct tensor *only,
+                                   const struct hidden *hidden, const char *path)
+{
+    const struct params *params = &opened->model->params;
+    enum status status =
+        comm_agree(opened->comm, opened->comm->rank == 0 ? store_directory(path) : OK);
+    for (size_t t = 0; status == OK && t < params->n_tensors; t++) {
+        if (only != NULL && only != &params->tensors[t])
+            continue;
+        char *file = memory_text("%s/%s.csv", path, params->tensors[t].name);
+        status = write_tensor_csv(opened, &params->tensors[t], file);
+        memory_free(file);
+    }
+    if (status == OK && hidden != NULL) {
+        char *file = memory_text("%s/hidden.csv", path);
+        status = write_hidden_csv(opened, hidden, file);
+        memory_free(file);
+    }
+    return status;
+}
+
+static enum status export(const struct opened *opened, const struct values *values) {
+    const struct tensor *only = NULL;
+    if (values->tensor[0] != '\0') TRY(find_tensor(opened, values->tensor, &only));
+    struct hidden hidden = {0};
+    enum status status = values->hidden ? hidden_fill(&hidden, opened) : OK;
+    const struct hidden *wanted = values->hidden ? &hidden : NULL; if (status == OK){
+        if (listing_ends_in(values->output, ".h5"))
+            status = write_h5(opened, only, wanted, values->output);
+        else if (!listing_ends_in(values->output, ".csv"))
+            status = write_directory(opened, only, wanted, values->output);
+        else if (only != NULL) status = write_tensor_csv(opened, only, values->output);
+        else status = write_hidden_csv(opened, wanted, values->output);}
+hidden_free(&hidden);
+if (status == OK)
+    log_say("wrote %s", values->output);
+return status;
+}
+
+static enum status check(const struct values *values)
+{
+    if (values->output[0] == '\0')
+        return fail(BAD_USAGE, "export: where to? Name a file or a directory with -o");
+    if (listing_ends_in(values->output, ".csv") &&
+        (values->tensor[0] != '\0') == values->hidden)
+        return fail(
+            BAD_USAGE,
+            "export: a CSV file holds one table: choose it with either --tensor NAME or "
+            "--hidden (`cohort inspect` lists the tensors), or name a directory for all");
+    if (values->data[0] != '\0' && !values->hidden)
+        return fail(BAD_USAGE, "export: --data is of use only with --hidden");
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_export, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words != 1)
+        status = command_usage(&command_export);
+    if (status == OK)
+        status = check(&values);
+    if (status == OK) {
+        struct opened opened;
+        status = values.hidden ? opened_open(&opened, words[0], values.data, comm)
+                               : opened_open_model(&opened, words[0], comm);
+        if (status == OK)
+            status = export(&opened, &values);
+        opened_close(&opened);
+    }
+    memory_free(words);
+    return status;
+}
+
+const struct command command_export = {
+    .name = "export",
+    .usage =
+        "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] -o FILE.h5|FILE.csv|DIRECTORY",
+    .summary =
+        "Writes a model's tensors, and hidden activations of students, for other programs",
+    .details = "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
+               "(students\n"
+               "by hidden units) and /students/names. CSV: a line for each item (or row) and a "
+               "column\n"
+               "for each further place in the tensor, called NAME_2_1 and the like, counted "
+               "from 1; for\n"
+               "hidden activations student,h1,h2,... A directory gets a CSV file for each "
+               "tensor. The\n"
+               "bytes are the same at any number of ranks.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

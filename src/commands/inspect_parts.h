@@ -1,0 +1,30 @@
+/* layer 6 (people): what the files of `cohort inspect` share. Nothing else includes this. */
+#ifndef COHORT_INSPECT_PARTS_H
+#define COHORT_INSPECT_PARTS_H
+
+#include "base.h"
+#include "comm.h"
+#include <jansson.h>
+
+struct inspect_flags {
+    bool json, items;
+    int64_t n_students;
+};
+
+/* Everything about one thing, as JSON; the words for people are made from it, so both say the
+ * same. Rank 0 alone calls these. */
+CHECKED enum status inspect_dataset(const char *path, const struct inspect_flags *flags,
+                                    json_t *object);
+CHECKED enum status inspect_checkpoint(const char *path, json_t *object);
+CHECKED enum status inspect_run(const char *path, json_t *object);
+
+/* The words. */
+void inspect_dataset_say(const json_t *object);
+void inspect_run_say(const json_t *object);
+
+/* Members of an object: a text ("" where there is none), a whole number, a number. */
+const char *inspect_text(const json_t *object, const char *key);
+long long inspect_integer(const json_t *object, const char *key);
+double inspect_number(const json_t *object, const char *key);
+
+#endif

@@ -1,0 +1,243 @@
+/* What evaluate, predict and export share. Rank 0 finds out what the user's path means and
+ * tells the others, since only rank 0 needs to see the run directory; the data set is read by
+ * all. */
+#include "opened.h"
+#include "fail.h"
+#include "folds.h"
+#include "h5.h"
+#include "log.h"
+#include "memory.h"
+#include "run.h"
+#include "store.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool has(const char *directory, const char *name)
+{
+    char *path = memory_text("%s/%s", directory, name);
+    const bool there = store_exists(path);
+    memory_free(path);
+    return there;
+}
+
+static enum status find_checkpoint(const char *path, char **checkpoint)
+{
+    if (is_directory(path) && has(path, "fold-1"))
+        return fail(BAD_USER,
+                    "%s: this is a cross-validation, which has a model for each fold; name one "
+                    "of them, as in %s/fold-1",
+                    path, path);
+    return run_find(path, checkpoint);
+}
+
+/* A text that rank 0 has (or has not: NULL) on every rank; caller frees. */
+static char *share_text(const struct comm *comm, char *text)
+{
+    int64_t n = comm->rank == 0 && text != NULL ? (int64_t)strlen(text) + 1 : 0;
+    comm_broadcast(comm, &n, sizeof n, 0);
+    if (n == 0)
+        return NULL;
+    if (comm->rank != 0)
+        text = NEW(char, (size_t)n);
+    comm_broadcast(comm, text, (size_t)n, 0);
+    return text;
+}
+
+static enum status open_checkpoint(struct opened *opened, const char *path)
+{
+    const struct comm *comm = opened->comm;
+    char *file = NULL;
+    TRY(comm_agree(comm, comm->rank == 0 ? find_checkpoint(path, &file) : OK));
+    file = share_text(comm, file);
+    opened->training = share_text(comm, comm->rank == 0 ? run_data(path) : NULL);
+    enum status status = checkpoint_open(&opened->checkpoint, file, comm);
+    memory_free(file);
+    return status;
+}
+
+static enum status check_training(const struct opened *opened)
+{
+    if (opened->training == NULL)
+        return fail(BAD_USER,
+                    "%s: there is no config.ini beside it that says what it was trained on; "
+                    "name a data set with --data FILE",
+                    opened->checkpoint.path);
+    if (!store_exists(opened->training))
+        return fail(BAD_USER,
+                    "%s: it was trained on %s, which is not there (seen from this directory); "
+                    "say with --data FILE where it is now",
+                    opened->checkpoint.path, opened->training);
+    return OK;
+}
+
+static bool is_trained_on(const struct opened *opened, const struct dataset *dataset)
+{
+    return strcmp(dataset->digest, opened->checkpoint.data_digest) == 0;
+}
+
+static int64_t train_integer(const struct opened *opened, const char *key)
+{
+    const char *value = config_get(opened->config, "train", key);
+    return value ? strtoll(value, NULL, 10) : 0;
+}
+
+/* Collective: this rank's students, marked as they were in training. */
+static enum status read_part(const struct opened *opened, const struct dataset *dataset,
+                             struct shard *shard)
+{
+    const size_t rank = (size_t)opened->comm->rank, n_ranks = (size_t)opened->comm->size;
+    const size_t first = dataset_cut(dataset, rank, n_ranks);
+    TRY(dataset_read(dataset, first, dataset_cut(dataset, rank + 1, n_ranks) - first, shard));
+    if (train_integer(opened, "fold") > 0 && is_trained_on(opened, dataset))
+        folds_mark(shard, train_integer(opened, "folds"), train_integer(opened, "fold"),
+                   (uint64_t)train_integer(opened, "seed"));
+    return OK;
+}
+
+enum status opened_open_model(struct opened *opened, const char *path, const struct comm *comm)
+{
+    *opened = (struct opened){.comm = comm, .checkpoint = {.file = -1}};
+    TRY(open_checkpoint(opened, path));
+    opened->config = config_create();
+    return checkpoint_model(&opened->checkpoint, comm, opened->config, NULL, &opened->model);
+}
+
+enum status opened_open(struct opened *opened, const char *path, const char *data,
+                        const struct comm *comm)
+{
+    *opened = (struct opened){.comm = comm, .checkpoint = {.file = -1}};
+    TRY(open_checkpoint(opened, path));
+    const bool chosen = data[0] != '\0';
+    if (!chosen)
+        TRY(comm_agree(comm, check_training(opened)));
+    TRY(dataset_open(&opened->dataset, chosen ? data : opened->training, comm));
+    opened->own_data = is_trained_on(opened, &opened->dataset);
+    if (!opened->own_data && !chosen)
+        return fail(
+            BAD_USER,
+            "%s: trained on a data set with digest %s, but %s has digest %s now: it does "
+            "not match the checkpoint; use the same data, or name this one with --data "
+            "to use it all the same",
+            opened->checkpoint.path, opened->checkpoint.data_digest, opened->dataset.path,
+            opened->dataset.digest);
+    if (!opened->own_data)
+        log_say(
+            "note: %s is not the data set that %s was trained on; items are matched by name",
+            opened->dataset.path, opened->checkpoint.path);
+    opened->config = config_create();
+    TRY(checkpoint_model(&opened->checkpoint, comm, opened->config, &opened->dataset,
+                         &opened->model));
+    TRY(read_part(opened, &opened->dataset, &opened->shard));
+    opened->work = opened->model->kind->attach(opened->model, &opened->shard);
+    return OK;
+}
+
+void opened_close(struct opened *opened)
+{
+    if (opened->work != NULL)
+        opened->model->kind->detach(opened->work);
+    model_destroy(opened->model);
+    config_destroy(opened->config);
+    shard_free(&opened->shard);
+    dataset_close(&opened->dataset);
+    checkpoint_close(&opened->checkpoint);
+    memory_free(opened->training);
+    *opened = (struct opened){.checkpoint = {.file = -1}};
+}
+
+static void count(const struct shard *shard, struct item_counts *counts)
+{
+    counts->n_items = shard->dataset->n_items;
+    counts->right = NEW(int64_t, 2 * counts->n_items);
+    counts->wrong = counts->right + counts->n_items;
+    for (uint64_t t = 0; t < shard->n_attempts; t++) {
+        const enum outcome outcome = mark_outcome(shard->mark[t]);
+        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+            (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
+    }
+    comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
+}
+
+bool opened_counts(const struct opened *opened, struct item_counts *counts)
+{
+    if (opened->own_data) {
+        count(&opened->shard, counts);
+        return true;
+    }
+    if (opened->training == NULL)
+        return false;
+    struct dataset dataset = {0};
+    struct shard shard = {0};
+    enum status status = dataset_open(&dataset, opened->training, opened->comm);
+    if (status == OK && !is_trained_on(opened, &dataset))
+        status = BAD_USER;
+    if (status == OK)
+        status = dataset_follow(&dataset, &opened->checkpoint.items);
+    if (status == OK)
+        status = read_part(opened, &dataset, &shard);
+    if (status == OK)
+        count(&shard, counts);
+    fail_clear();
+    shard_free(&shard);
+    dataset_close(&dataset);
+    return status == OK;
+}
+
+static bool starts_as_checkpoint(const char *path)
+{
+    static const char begin[] = "cohort checkpoint";
+    char bytes[sizeof begin] = "";
+    FILE *file = fopen(path, "rb");
+    const size_t n = file != NULL ? fread(bytes, 1, sizeof begin - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return n == sizeof begin - 1 && memcmp(bytes, begin, n) == 0;
+}
+
+/* The attribute `format` that cohort gives its HDF5 files, NULL if it is none; caller frees. */
+static char *format_of(const char *path)
+{
+    hid_t file = h5_open(path, MPI_COMM_SELF, 1);
+    if (file < 0)
+        return NULL;
+    char *format = h5_text(file, "format");
+    H5Fclose(file);
+    return format;
+}
+
+enum status opened_recognize(const char *path, enum opened_kind *kind)
+{
+    if (!store_exists(path))
+        return fail(BAD_USER, "%s: %s; expected a data set, a checkpoint or a run directory",
+                    path, strerror(errno));
+    if (is_directory(path)) {
+        *kind = OPENED_RUN;
+        if (has(path, "config.ini") || has(path, "last.h5") || has(path, "best.h5") ||
+            has(path, "fold-1"))
+            return OK;
+        return fail(BAD_DATA,
+                    "%s: this directory is not a run: it has no config.ini and no checkpoint",
+                    path);
+    }
+    *kind = OPENED_CHECKPOINT;
+    if (starts_as_checkpoint(path))
+        return OK;
+    char *format = format_of(path);
+    enum status status = OK;
+    if (format != NULL && strcmp(format, "cohort data set") == 0)
+        *kind = OPENED_DATA_SET;
+    else if (format == NULL || strcmp(format, "cohort checkpoint") != 0)
+        status = fail(BAD_DATA,
+                      "%s: this is %s; expected a data set, a checkpoint or a run directory",
+                      path, format ? format : "no file of cohort's, or it is damaged");
+    memory_free(format);
+    return status;
+}
