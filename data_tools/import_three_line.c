@@ -51,8 +51,8 @@ static enum status read_triple(struct triple *triple, struct import *import, boo
                     line.start);
     bool got_items = false, got_outcomes = false;
     TRY(text_line(text, &line, &got_items));
-    if (line.n > triple->capacity) {
-        triple->capacity = 2 * line.n;
+    if (line.n >= triple->capacity) {
+        triple->capacity = 2 * line.n + 64;
         triple->lines = memory_resize(triple->lines, triple->capacity, 1);
     }
     if (got_items) {

@@ -80,39 +80,53 @@ enum status command_usage(const struct command *command)
                 command->name);
 }
 
+/* Paragraphs, which may begin with blanks all over; lines that stand out from them are lists,
+ * which are code in markdown. */
+static void print_details(FILE *out, const char *text, bool markdown)
+{
+    const size_t margin = strspn(text, " ");
+    while (*text != '\0') {
+        text += size_min(margin, strspn(text, " "));
+        const size_t n = strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", markdown && text[0] == ' ' ? "    " : "", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void print_flag(FILE *out, const struct flag *flag, bool markdown)
+{
+    const struct option *option = &flag->option;
+    const bool has_standard = option->type != OPTION_SWITCH && option->standard != NULL &&
+                              option->standard[0] != '\0';
+    const char *standard = has_standard ? option->standard : "";
+    char name[64], choices[256] = "";
+    snprintf(name, sizeof name, "%s%c%s--%s", flag->short_key ? "-" : "",
+             flag->short_key ? flag->short_key : ' ', flag->short_key ? ", " : "   ",
+             option->key);
+    for (size_t c = 0; option->type == OPTION_CHOICE && option->choices[c] != NULL; c++)
+        snprintf(choices + strlen(choices), sizeof choices - strlen(choices), "%s%s",
+                 c > 0 ? ", " : ": ", option->choices[c]);
+    if (markdown)
+        fprintf(out, "| `%s` | %s | %s%s |\n", name + strspn(name, " "), standard, option->help,
+                choices);
+    else
+        fprintf(out, "  %-22s %s%s%s%s%s\n", name, option->help, choices,
+                has_standard ? " (standard: " : "", standard, has_standard ? ")" : "");
+}
+
 void command_help(FILE *out, const struct command *command, bool markdown)
 {
     if (markdown)
-        fprintf(out, "\n### cohort %s\n\n%s\n\n    cohort %s\n\n%s\n", command->name,
-                command->summary, command->usage, command->details);
+        fprintf(out, "\n### cohort %s\n\n%s.\n\n    cohort %s\n\n", command->name,
+                command->summary, command->usage);
     else
-        fprintf(out, "cohort %s\n\n  %s.\n\n%s\n", command->usage, command->summary,
-                command->details);
+        fprintf(out, "cohort %s\n\n  %s.\n\n", command->usage, command->summary);
+    print_details(out, command->details, markdown);
     if (command->n_flags > 0)
         fprintf(out,
                 markdown ? "\n| flag | standard | meaning |\n|---|---|---|\n" : "\nFlags:\n");
-    for (size_t f = 0; f < command->n_flags; f++) {
-        const struct option *option = &command->flags[f].option;
-        const char short_key = command->flags[f].short_key;
-        const char *standard =
-            option->standard && option->standard[0] ? option->standard : NULL;
-        char name[64];
-        snprintf(name, sizeof name, "%s%c%s--%s", short_key ? "-" : "",
-                 short_key ? short_key : ' ', short_key ? ", " : "   ", option->key);
-        if (markdown)
-            fprintf(out, "| `%s` | %s | %s |\n", name + strspn(name, " "),
-                    standard ? standard : "", option->help);
-        else
-            fprintf(out, "  %-22s %s%s%s%s\n", name, option->help,
-                    standard ? " (standard: " : "", standard ? standard : "",
-                    standard ? ")" : "");
-        if (option->type == OPTION_CHOICE && !markdown) {
-            fprintf(out, "  %-22s one of", "");
-            for (const char *const *choice = option->choices; *choice != NULL; choice++)
-                fprintf(out, " %s", *choice);
-            fputc('\n', out);
-        }
-    }
+    for (size_t f = 0; f < command->n_flags; f++)
+        print_flag(out, &command->flags[f], markdown);
     if (command->more_help != NULL)
         command->more_help(out, markdown);
 }

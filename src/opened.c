@@ -236,8 +236,9 @@ enum status opened_recognize(const char *path, enum opened_kind *kind)
         *kind = OPENED_DATA_SET;
     else if (format == NULL || strcmp(format, "cohort checkpoint") != 0)
         status = fail(BAD_DATA,
-                      "%s: this is %s; expected a data set, a checkpoint or a run directory",
-                      path, format ? format : "no file of cohort's, or it is damaged");
+                      "%s: this %s%s; expected a data set, a checkpoint or a run directory",
+                      path, format ? "holds " : "is no file of cohort's, or it is damaged",
+                      format ? format : "");
     memory_free(format);
     return status;
 }

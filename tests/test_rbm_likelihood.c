@@ -81,7 +81,7 @@ static void test_gradient_by_differences(void **state)
             oracle_read(&o, &tiny);
             slope = (slope - log_likelihood(&o, &units)) / ((double)high - (double)low);
             params->value[i] = value;
-            if (!(fabs(slope - mean[i]) < (is_double ? 1e-8 : 2e-5)))
+            if (!(fabs(slope - mean[i]) < (is_double ? 1e-8 : 5e-5) * (1 + fabs(slope))))
                 fail_msg("%s: %s: slope %.9g, gradient %.9g", variants[v],
                          params_find(params, i)->name, slope, mean[i]);
             n_moved += fabs(slope) > 1e-3;
@@ -155,7 +155,8 @@ static void compare_chains(const char *more, size_t n_students, uint32_t n_draws
         struct oracle_units units;
         char *options = memory_text("%s, %s", variants[v], more);
         tiny_model_open(&tiny, "rbm", options, &class.dataset);
-        tiny_model_scatter(&tiny, 0.4, v);
+        oracle_read(&o, &tiny);
+        tiny_model_scatter(&tiny, o.kind == GAUSSIAN ? 0.2 : 0.4, v); /* more mixes slowly */
         oracle_read(&o, &tiny);
         oracle_student(&o, &class.shard, 0, &units);
         const struct model *model = tiny.model;
@@ -244,8 +245,10 @@ static void test_learning_climbs(void **state)
         void *work = model->kind->attach(model, &class.shard);
         struct exact_slices slices;
         struct optimizer optimizer;
-        const struct optimizer_options options = {
-            .method = METHOD_SGD, .rate = 0.001, .momentum = 0.9, .bias_rate = 1};
+        const struct optimizer_options options = {.method = METHOD_SGD,
+                                                  .rate = v == 2 ? 0.0002 : 0.001,
+                                                  .momentum = 0.9,
+                                                  .bias_rate = 1};
         exact_slices_create(&slices, &world, &model->params);
         optimizer_create(&optimizer, &options, &model->params, &slices, 1);
         bool wide = false;
@@ -254,7 +257,7 @@ static void test_learning_climbs(void **state)
         struct tally tally;
         tally_create(&tally, model->params.n, wide, bits);
         const double start = class_likelihood(&class, &tiny);
-        for (uint32_t epoch = 0; epoch < 1000; epoch++) {
+        for (uint32_t epoch = 0; epoch < 3000; epoch++) {
             const struct draw draw = {.seed = 1, .epoch = epoch};
             tally_clear(&tally);
             model->kind->accumulate(model, work, who, N_LEARNERS, &draw, &tally);

@@ -292,8 +292,8 @@ static void say(const struct findings *findings)
     json_t *part = NULL, *value = NULL, *line = NULL;
     const char *name = NULL, *key = NULL;
     size_t i = 0;
-    printf("cohort %s, %lld ranks\n", COHORT_VERSION,
-           (long long)json_integer_value(json_object_get(findings->object, "ranks")));
+    const long long n_ranks = json_integer_value(json_object_get(findings->object, "ranks"));
+    printf("cohort %s, %lld rank%s\n", COHORT_VERSION, n_ranks, n_ranks == 1 ? "" : "s");
     json_object_foreach(findings->object, name, part)
     {
         if (strcmp(name, "hosts") == 0) {

@@ -90,8 +90,10 @@ static void print_models(FILE *out, bool markdown)
 
 static void print_settings(FILE *out, bool markdown)
 {
-    struct option_group groups[4];
+    struct option_group groups[5];
     settings_help_groups(groups);
+    groups[4] =
+        (struct option_group){"model", model_name_options, COUNT(model_name_options), NULL};
     fprintf(out,
             "%sSettings are `key = value` lines in sections, or section.key=value on the "
             "command\nline of `cohort train`, which wins.\n",
@@ -114,7 +116,7 @@ enum { FIRST_PART = 1 }; /* of man page and markdown: the models are among the s
 
 static void print_entries(FILE *out, const struct entry *entries, size_t n, bool markdown)
 {
-    if (markdown)
+    if (markdown && n > 0)
         fprintf(out, "\n| | |\n|---|---|\n");
     for (size_t e = 0; e < n; e++)
         fprintf(out, markdown ? "| `%s` | %s |\n" : "  %-22s %s\n", entries[e].name,
@@ -215,7 +217,7 @@ static void roff_command(FILE *out, const struct command *command)
                 snprintf(more + strlen(more), sizeof more - strlen(more), "%s%s",
                          choice > option->choices ? ", " : "", *choice);
         }
-        if (option->standard != NULL && option->standard[0] != '\0')
+        if (option->type != OPTION_SWITCH && option->standard != NULL && option->standard[0])
             snprintf(more + strlen(more), sizeof more - strlen(more), " (standard: %s)",
                      option->standard);
         roff_item(out, name, option->help, more);

@@ -306,12 +306,10 @@ void inspect_dataset_say(const json_t *object)
     const json_t *lengths = json_object_get(object, "attempts_per_student");
     printf("%s: a data set\n\n", inspect_text(object, "path"));
     printf("  students            %lld\n", inspect_integer(object, "students"));
-    printf(
-        "  attempts            %lld; of a student at least %lld, half of them up to %lld, at "
-        "most %lld, %.1f on average\n",
-        inspect_integer(object, "attempts"), inspect_integer(lengths, "least"),
-        inspect_integer(lengths, "median"), inspect_integer(lengths, "most"),
-        inspect_number(lengths, "mean"));
+    printf("  attempts            %lld; a student has %lld to %lld, median %lld, mean %.1f\n",
+           inspect_integer(object, "attempts"), inspect_integer(lengths, "least"),
+           inspect_integer(lengths, "most"), inspect_integer(lengths, "median"),
+           inspect_number(lengths, "mean"));
     printf("  items               %lld, with %lld skills, in %lld groups\n",
            inspect_integer(object, "items"), inspect_integer(object, "skills"),
            inspect_integer(object, "groups"));

@@ -253,10 +253,9 @@ static void say_config(const json_t *object)
 {
     json_t *sections = json_object_get(object, "config"), *section = NULL, *value = NULL;
     const char *name = NULL, *key = NULL;
-    putchar('\n');
     json_object_foreach(sections, name, section)
     {
-        printf("[%s]\n", name);
+        printf("\n[%s]\n", name);
         json_object_foreach(section, key, value)
             printf("%s = %s\n", key, json_string_value(value));
     }

@@ -123,8 +123,8 @@ static enum status verify(const char *const *paths, int n_paths)
         verify_path(&files, paths[p]);
     fflush(stdout);
     if (files.n_damaged > 0)
-        return fail(BAD_DATA, "verify: %d of %d files %s damaged", files.n_damaged, files.n,
-                    files.n_damaged == 1 ? "is" : "are");
+        return fail(BAD_DATA, "verify: %d of %d files %s damaged, or none of cohort's",
+                    files.n_damaged, files.n, files.n_damaged == 1 ? "is" : "are");
     if (files.n_absent > 0)
         return fail(BAD_USER, "verify: %d of %d files %s not there or cannot be used",
                     files.n_absent, files.n, files.n_absent == 1 ? "is" : "are");
