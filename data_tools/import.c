@@ -156,10 +156,15 @@ static char *describe(const struct import *import)
 {
     char *text = memory_text("%s:", import->format->entry.name);
     for (size_t f = 0; f < import->n_files; f++) {
-        const char *slash = strrchr(import->files[f].path, '/');
-        const char *name =
-            slash != NULL && slash[1] != '\0' ? slash + 1 : import->files[f].path;
-        char *longer = memory_text("%s%s %s", text, f > 0 ? "," : "", name);
+        const char *path = import->files[f].path;
+        size_t end = strlen(path);
+        while (end > 1 && path[end - 1] == '/')
+            end--;
+        size_t start = end;
+        while (start > 0 && path[start - 1] != '/')
+            start--;
+        char *longer =
+            memory_text("%s%s %.*s", text, f > 0 ? "," : "", (int)(end - start), path + start);
         memory_free(text);
         text = longer;
         if (f == 9 && import->n_files > 10)

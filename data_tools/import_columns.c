@@ -8,7 +8,9 @@
 #include "fail.h"
 #include "import.h"
 #include "index.h"
+#include "log.h"
 #include "memory.h"
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -110,6 +112,27 @@ static enum status find_fields(struct columns *c)
         TRY(find_field(csv, "group", flags->group, preset->group, false, &c->group));
     }
     return OK;
+}
+
+/* What the file could tell and nobody asked for: perhaps somebody would, who knew. */
+static void say_unused(const struct columns *c)
+{
+    const struct field *const fields[] = {&c->student, &c->item,  &c->outcome, &c->time,
+                                          &c->skills,  &c->group, &c->split,   &c->key};
+    char list[400] = "";
+    size_t n = 0;
+    for (size_t column = 0; column < c->csv.n_columns && n < sizeof list; column++) {
+        bool is_used = false;
+        for (size_t f = 0; f < COUNT(fields); f++)
+            for (size_t j = 0; j < fields[f]->n; j++)
+                is_used |= fields[f]->columns[j] == column;
+        if (!is_used)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "",
+                                  c->csv.columns[column]);
+    }
+    if (n > 0)
+        log_say("%s: columns not used: %s%s", c->csv.text.path, list,
+                n < sizeof list ? "" : " ...");
 }
 
 static struct span join_cells(struct columns *c, const struct field *field)
@@ -268,6 +291,8 @@ static enum status read_file(struct columns *c, const struct import_file *file)
                     "import the files apart",
                     file->path, has_time ? "" : "no", import->files[0].path);
     import->plan.has_time = has_time;
+    if (import->builder == NULL)
+        say_unused(c);
     TRY(import_begin(import));
     for (bool got = true;;) {
         TRY(csv_next(&c->csv, &got));

@@ -90,7 +90,8 @@ static uint32_t add_item(struct ednet *ednet, uint32_t question)
     return item;
 }
 
-static enum status read_row(struct ednet *ednet, uint32_t student, const size_t columns[3])
+static enum status read_row(struct ednet *ednet, uint32_t student, enum split split,
+                            const size_t columns[3])
 {
     struct import *import = ednet->import;
     const struct csv *csv = &ednet->csv;
@@ -117,12 +118,12 @@ static enum status read_row(struct ednet *ednet, uint32_t student, const size_t 
                                      ? CORRECT
                                      : INCORRECT;
     builder_add(import->builder, student, add_item(ednet, question),
-                mark_make(outcome, TRAIN, false, true), milliseconds);
+                mark_make(outcome, split, false, true), milliseconds);
     return OK;
 }
 
 /* The student's name is the file's, up to its first dot. */
-static enum status read_student(struct ednet *ednet, const char *path)
+static enum status read_student(struct ednet *ednet, const char *path, enum split split)
 {
     struct import *import = ednet->import;
     struct csv *csv = &ednet->csv;
@@ -139,7 +140,7 @@ static enum status read_student(struct ednet *ednet, const char *path)
         TRY(csv_next(csv, &got));
         if (!got)
             break;
-        TRY(read_row(ednet, s, columns));
+        TRY(read_row(ednet, s, split, columns));
         import->n_rows++;
     }
     import->n_bytes += csv->text.n_bytes;
@@ -168,7 +169,7 @@ static enum status list_folder(const char *path, struct names *files)
     return OK;
 }
 
-static enum status read_folder(struct ednet *ednet, const char *path)
+static enum status read_folder(struct ednet *ednet, const char *path, enum split split)
 {
     struct names files = {0};
     enum status status = list_folder(path, &files);
@@ -178,7 +179,7 @@ static enum status read_folder(struct ednet *ednet, const char *path)
     index_sort(&files, order);
     for (size_t f = 0; f < files.n && status == OK; f++) {
         char *file = memory_text("%s/%s", path, names_get(&files, order[f]));
-        status = read_student(ednet, file);
+        status = read_student(ednet, file, split);
         if (f % PROGRESS == 0 && status == OK)
             import_show_progress(ednet->import, &(struct text){.path = file});
         memory_free(file);
@@ -231,8 +232,9 @@ static enum status read_all(struct ednet *ednet)
     enum status status = read_questions(ednet, questions);
     memory_free(questions);
     for (size_t f = 0; f < import->n_files && status == OK; f++) {
-        const char *path = import->files[f].path;
-        status = is_folder(path) ? read_folder(ednet, path) : read_student(ednet, path);
+        const struct import_file *file = &import->files[f];
+        status = is_folder(file->path) ? read_folder(ednet, file->path, file->split)
+                                       : read_student(ednet, file->path, file->split);
     }
     return status;
 }

@@ -6,6 +6,23 @@
 #include "base.h"
 #include "comm.h"
 #include "params.h"
+#include "shared.h"
+
+/* How the ranks share the work of a step: rank r owns numbers cuts[r] .. cuts[r + 1] of the
+ * flat vector. Ranks of one machine have the parameters in common; elsewhere they send each
+ * other what changed. */
+struct exact_slices {
+    const struct comm *comm;
+    size_t *cuts; /* comm->size + 1 */
+    struct params *params;
+    real *own_value;      /* the parameters' private memory, while params->value is shared */
+    struct shared shared; /* holds params->value */
+};
+
+/* Collective. Until destroyed, params->value may be memory that all ranks share. */
+void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
+                         struct params *params);
+void exact_slices_destroy(struct exact_slices *slices);
 
 /* The statistics of a mini-batch, one number for each parameter (same flat layout), in fixed
  * point: a whole number stands for itself times 2^-bits. 32 bits where the model can bound its
@@ -18,11 +35,15 @@ struct tally {
     int64_t n_scored;     /* attempts that `loss` is over */
     int64_t loss;         /* fixed point, LOSS_BITS */
     int64_t out_of_range; /* numbers that did not fit: training diverges */
-    void *received;       /* what the other ranks sent */
+    void *received;       /* what another rank sent */
+    struct shared shared; /* the tallies of all ranks, end to end */
+    size_t n_bytes;       /* of a tally in shared memory, padded */
 };
 enum { LOSS_BITS = 20 };
 
-void tally_create(struct tally *tally, size_t n, bool wide, int bits);
+/* Collective over the slices' ranks; slices = NULL: a tally that is never summed. */
+void tally_create(struct tally *tally, size_t n, bool wide, int bits,
+                  const struct exact_slices *slices);
 void tally_destroy(struct tally *tally);
 void tally_clear(struct tally *tally);
 
@@ -34,21 +55,13 @@ static inline double tally_unit(const struct tally *tally)
     return 1.0 / (double)((uint64_t)1 << tally->bits);
 }
 
-/* How the ranks share the work of a step: rank r owns numbers cuts[r] .. cuts[r + 1]. */
-struct exact_slices {
-    const struct comm *comm;
-    size_t *cuts; /* comm->size + 1 */
-};
-void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
-                         const struct params *params);
-void exact_slices_destroy(struct exact_slices *slices);
-
 /* Collective: each rank's own slice of `tally` becomes the sum over all ranks; the rest is
  * lost. */
 void exact_sum(const struct exact_slices *slices, struct tally *tally);
 
-/* Collective: each rank hands its slice of `flat` to all others. */
-void exact_share(const struct exact_slices *slices, real *flat);
+/* Collective: after each rank has moved its slice of the parameters, all ranks have all of
+ * them. */
+void exact_share(const struct exact_slices *slices);
 
 /* Collective: rank 0 gets the whole of a flat vector of which each rank has its slice; and
  * back. */

@@ -38,6 +38,10 @@ void opened_close(struct opened *opened);
  * where the data the model was trained on are not at hand. */
 bool opened_counts(const struct opened *opened, struct item_counts *counts);
 
+/* Names of students first .. first + n of the data set. Not collective. */
+CHECKED enum status opened_students(const struct opened *opened, size_t first, size_t n,
+                                    struct names *names);
+
 /* What a path is, found out from the file itself. A path that does not exist is the user's
  * mistake, one that is something else is bad data. Not collective. */
 enum opened_kind { OPENED_DATA_SET, OPENED_CHECKPOINT, OPENED_RUN };

@@ -44,9 +44,9 @@ extern const char *const optimizer_slot_names[2][2]; /* [method][slot] */
 /* The rate of step `step` (counted from 0) in an epoch that has n_steps. */
 double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps);
 
-/* Collective. `tally` holds the sum in the own slice (see exact_sum); gradient ascent; the new
- * parameters are shared with all ranks. */
+/* Collective: moves params->value by gradient ascent. `tally` holds the sum in the own slice
+ * (see exact_sum). */
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
-                    int64_t n_steps, real *flat);
+                    int64_t n_steps);
 
 #endif

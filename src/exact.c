@@ -13,22 +13,38 @@
 #include <math.h>
 #include <string.h>
 
-void tally_create(struct tally *tally, size_t n, bool wide, int bits)
+static size_t number_size(bool wide)
+{
+    return wide ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+void tally_create(struct tally *tally, size_t n, bool wide, int bits,
+                  const struct exact_slices *slices)
 {
     *tally = (struct tally){.n = n, .wide = wide, .bits = bits};
-    tally->values = memory_zeroed(n, wide ? sizeof(int64_t) : sizeof(int32_t));
+    const size_t page = 4096;
+    tally->n_bytes = (n * number_size(wide) + page - 1) / page * page;
+    if (slices != NULL)
+        shared_create(&tally->shared, slices->comm,
+                      tally->n_bytes * (size_t)slices->comm->size);
+    tally->values =
+        tally->shared.bytes != NULL
+            ? (char *)tally->shared.bytes + tally->n_bytes * (size_t)slices->comm->rank
+            : memory_zeroed(n, number_size(wide));
 }
 
 void tally_destroy(struct tally *tally)
 {
-    memory_free(tally->values);
+    if (tally->shared.bytes == NULL)
+        memory_free(tally->values);
+    shared_destroy(&tally->shared);
     memory_free(tally->received);
     *tally = (struct tally){0};
 }
 
 void tally_clear(struct tally *tally)
 {
-    memset(tally->values, 0, tally->n * (tally->wide ? sizeof(int64_t) : sizeof(int32_t)));
+    memset(tally->values, 0, tally->n * number_size(tally->wide));
 }
 
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
@@ -48,17 +64,32 @@ void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
 }
 
 void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
-                         const struct params *params)
+                         struct params *params)
 {
-    slices->comm = comm;
+    *slices = (struct exact_slices){.comm = comm, .params = params};
     slices->cuts = NEW(size_t, (size_t)comm->size + 1);
     for (int r = 0; r <= comm->size; r++)
         slices->cuts[r] = params_cut(params, (size_t)r, (size_t)comm->size);
+    shared_create(&slices->shared, comm, params->n * sizeof(real));
+    if (slices->shared.bytes == NULL)
+        return;
+    slices->own_value = params->value;
+    params->value = slices->shared.bytes;
+    const size_t start = slices->cuts[comm->rank];
+    memcpy(params->value + start, slices->own_value + start,
+           (slices->cuts[comm->rank + 1] - start) * sizeof(real));
+    comm_barrier(comm);
 }
 
 void exact_slices_destroy(struct exact_slices *slices)
 {
+    if (slices->shared.bytes != NULL) {
+        memcpy(slices->own_value, slices->params->value, slices->params->n * sizeof(real));
+        slices->params->value = slices->own_value;
+    }
+    shared_destroy(&slices->shared);
     memory_free(slices->cuts);
+    *slices = (struct exact_slices){0};
 }
 
 static size_t slice_size(const struct exact_slices *slices, int r)
@@ -76,38 +107,52 @@ static void add_slice(void *to, const void *from, size_t n, bool wide)
             ((int32_t *)to)[i] += ((const int32_t *)from)[i];
 }
 
-void exact_sum(const struct exact_slices *slices, struct tally *tally)
+/* Ranks of one machine: each reads its slice of the others' tallies where they are. */
+static void sum_shared(const struct exact_slices *slices, struct tally *tally)
 {
     const struct comm *comm = slices->comm;
-    if (comm->size == 1)
-        return;
-    const size_t size = tally->wide ? sizeof(int64_t) : sizeof(int32_t);
-    MPI_Datatype type = tally->wide ? MPI_INT64_T : MPI_INT32_T;
+    const size_t at = slices->cuts[comm->rank] * number_size(tally->wide);
+    comm_barrier(comm);
+    for (int r = 0; r < comm->size; r++)
+        if (r != comm->rank)
+            add_slice((char *)tally->values + at,
+                      (const char *)tally->shared.bytes + tally->n_bytes * (size_t)r + at,
+                      slice_size(slices, comm->rank), tally->wide);
+}
+
+static void sum_sent(const struct exact_slices *slices, struct tally *tally)
+{
+    const struct comm *comm = slices->comm;
+    const size_t size = number_size(tally->wide), own = slice_size(slices, comm->rank);
     int *counts = NEW(int, (size_t)comm->size);
     for (int r = 0; r < comm->size; r++) {
         ENSURE(slice_size(slices, r) < INT32_MAX);
         counts[r] = (int)slice_size(slices, r);
     }
-    const size_t own = slice_size(slices, comm->rank);
-    char *const mine = (char *)tally->values + slices->cuts[comm->rank] * size;
     if (tally->received == NULL)
         tally->received = memory_scratch(own, size);
-    if (comm->size == 2) { /* one message each way, added where it is needed */
-        const int other = 1 - comm->rank;
-        MPI_Sendrecv((char *)tally->values + slices->cuts[other] * size, counts[other], type,
-                     other, 0, tally->received, counts[comm->rank], type, other, 0, comm->mpi,
-                     MPI_STATUS_IGNORE);
-        add_slice(mine, tally->received, own, tally->wide);
-    } else {
-        MPI_Reduce_scatter(tally->values, tally->received, counts, type, MPI_SUM, comm->mpi);
-        memcpy(mine, tally->received, own * size);
-    }
+    MPI_Reduce_scatter(tally->values, tally->received, counts,
+                       tally->wide ? MPI_INT64_T : MPI_INT32_T, MPI_SUM, comm->mpi);
+    memcpy((char *)tally->values + slices->cuts[comm->rank] * size, tally->received,
+           own * size);
     memory_free(counts);
 }
 
-void exact_share(const struct exact_slices *slices, real *flat)
+void exact_sum(const struct exact_slices *slices, struct tally *tally)
+{
+    if (tally->shared.bytes != NULL)
+        sum_shared(slices, tally);
+    else if (slices->comm->size > 1)
+        sum_sent(slices, tally);
+}
+
+void exact_share(const struct exact_slices *slices)
 {
     const struct comm *comm = slices->comm;
+    if (slices->shared.bytes != NULL) {
+        comm_barrier(comm);
+        return;
+    }
     if (comm->size == 1)
         return;
     MPI_Datatype type = sizeof(real) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
@@ -116,7 +161,8 @@ void exact_share(const struct exact_slices *slices, real *flat)
         counts[r] = (int)slice_size(slices, r);
         starts[r] = (int)slices->cuts[r];
     }
-    MPI_Allgatherv(MPI_IN_PLACE, 0, type, flat, counts, starts, type, comm->mpi);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, type, slices->params->value, counts, starts, type,
+                   comm->mpi);
     memory_free(counts);
 }
 

@@ -191,6 +191,13 @@ bool opened_counts(const struct opened *opened, struct item_counts *counts)
     return status == OK;
 }
 
+enum status opened_students(const struct opened *opened, size_t first, size_t n,
+                            struct names *names)
+{
+    enum status status = dataset_read_names(&opened->dataset, first, n, names);
+    return status == OK ? OK : fail_context(status, "%s", opened->dataset.path);
+}
+
 static bool starts_as_checkpoint(const char *path)
 {
     static const char begin[] = "cohort checkpoint";

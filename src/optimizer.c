@@ -169,7 +169,7 @@ static double norm_of(const struct optimizer *optimizer, const struct tally *tal
 }
 
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
-                    int64_t n_steps, real *flat)
+                    int64_t n_steps)
 {
     const struct optimizer_options *o = &optimizer->options;
     double unit = tally_unit(tally), rate = optimizer_rate(optimizer, step, n_steps);
@@ -187,6 +187,7 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
         epsilon *= c2;
     }
     const size_t size = tally->wide ? sizeof(int64_t) : sizeof(int32_t);
+    real *const flat = optimizer->params->value;
     const real beta[2] = {(real)o->beta1, (real)o->beta2};
     optimizer->largest = 0;
     for (size_t p = 0; p < optimizer->params->n_panels; p++) {
@@ -208,5 +209,5 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
                                 optimizer->decay, (real)o->momentum, stride, end - start);
         optimizer->largest = fmax(optimizer->largest, most);
     }
-    exact_share(optimizer->slices, flat);
+    exact_share(optimizer->slices);
 }

@@ -89,7 +89,7 @@ static enum status start_model(struct stepper *stepper)
     if (kind->measure != NULL)
         kind->measure(stepper->model, stepper->work, stepper->comm,
                       stepper->lanes.most_students, &wide, &bits);
-    tally_create(&stepper->tally, stepper->model->params.n, wide, bits);
+    tally_create(&stepper->tally, stepper->model->params.n, wide, bits, &stepper->slices);
     return OK;
 }
 
@@ -133,6 +133,5 @@ void stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
                                          &stepper->tally);
     }
     exact_sum(&stepper->slices, &stepper->tally);
-    optimizer_step(&stepper->optimizer, &stepper->tally, epoch * n_steps + step, n_steps,
-                   stepper->model->params.value);
+    optimizer_step(&stepper->optimizer, &stepper->tally, epoch * n_steps + step, n_steps);
 }

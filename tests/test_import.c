@@ -228,6 +228,11 @@ static void test_three_line(void **state)
     assert_string_equal(names_get(&class.dataset.items, 2), "10");
     free_class(&class);
 
+    write_text("idle.txt", "0\n\n\n1\n5\n1\n");
+    import_class("three-line @/idle.txt --split none", &class);
+    assert_string_equal(story(&class, "2", false), "5+");
+    free_class(&class);
+
     write_text("bad.txt", "3\n1,2\n1,0,1\n1\n5\n1\n");
     import_fails("three-line @/bad.txt", BAD_DATA,
                  "bad.txt:1: 3 attempts are announced, 2 items");

@@ -63,7 +63,7 @@ static void open_bench(struct bench *bench, const char *options, const char *mor
     bool wide = false;
     int bits = 0;
     model->kind->measure(model, bench->work, &world, n_students, &wide, &bits);
-    tally_create(&bench->tally, model->params.n, wide, bits);
+    tally_create(&bench->tally, model->params.n, wide, bits, NULL);
     bench->mean = NEW(double, model->params.n);
     bench->variance = NEW(double, model->params.n);
     bench->sum = NEW(double, model->params.n);
@@ -313,7 +313,7 @@ static void fill_to_the_brim(int copies, size_t n_heavy, size_t repeats, size_t 
     int bits = 0;
     tiny.model->kind->measure(tiny.model, work, &world, most_students, &wide, &bits);
     struct tally tally;
-    tally_create(&tally, params->n, wide, bits);
+    tally_create(&tally, params->n, wide, bits, NULL);
     uint32_t who[N];
     for (uint32_t s = 0; s < N; s++)
         who[s] = s;

@@ -171,9 +171,8 @@ static enum status hidden_fill(struct hidden *hidden, const struct opened *opene
     hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
     for (size_t s = 0; s < hidden->n_students; s++)
         kind->hidden(opened->model, opened->work, s, hidden->values + s * hidden->m);
-    return comm_agree(opened->comm,
-                      dataset_read_names(&opened->dataset, opened->shard.first_student,
-                                         hidden->n_students, &hidden->students));
+    return comm_agree(opened->comm, opened_students(opened, opened->shard.first_student,
+                                                    hidden->n_students, &hidden->students));
 }
 
 static void hidden_free(struct hidden *hidden)
@@ -241,8 +240,7 @@ static enum status write_tensors_h5(const struct opened *opened, const struct te
 static enum status write_students_h5(const struct opened *opened, hid_t file)
 {
     struct names students = {0};
-    enum status status =
-        dataset_read_names(&opened->dataset, 0, opened->dataset.n_students, &students);
+    enum status status = opened_students(opened, 0, opened->dataset.n_students, &students);
     if (status == OK)
         status = listing_h5_names(file, "/students", &students);
     names_free(&students);

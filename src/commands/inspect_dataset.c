@@ -190,7 +190,7 @@ static enum status students_json(const struct dataset *dataset, const struct cou
         json_array_append_new(array, outcomes_json(names_get(&names, s), &counts->students[s]));
     json_object_set_new(object, "student_list", array);
     names_free(&names);
-    return status;
+    return status == OK ? OK : fail_context(status, "%s", dataset->path);
 }
 
 static enum status describe(const struct dataset *dataset, const struct inspect_flags *flags,

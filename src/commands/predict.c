@@ -62,9 +62,8 @@ static void print_row(FILE *out, size_t r, const void *arg)
 static enum status write_csv(struct part *part, const char *path)
 {
     const struct shard *shard = &part->opened->shard;
-    TRY(comm_agree(part->opened->comm,
-                   dataset_read_names(&part->opened->dataset, shard->first_student,
-                                      shard->n_students, &part->students)));
+    TRY(comm_agree(part->opened->comm, opened_students(part->opened, shard->first_student,
+                                                       shard->n_students, &part->students)));
     return listing_write(part->opened->comm, path, "student,item,time,outcome,probability\n",
                          part->predictions.n, print_row, part);
 }
@@ -161,7 +160,7 @@ static enum status write_head(struct part *part, hid_t file)
     TRY(h5_write_text(file, "model", opened->model->kind->name));
     TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
     TRY(h5_write_text(file, "data_digest", opened->dataset.digest));
-    TRY(dataset_read_names(&opened->dataset, 0, opened->dataset.n_students, &part->students));
+    TRY(opened_students(opened, 0, opened->dataset.n_students, &part->students));
     TRY(listing_h5_names(file, "/students", &part->students));
     return listing_h5_names(file, "/items", &opened->dataset.items);
 }

@@ -58,10 +58,12 @@ static void note(struct verdicts *files, const char *path, const char *what, enu
     files->n++;
     files->n_damaged += status != OK && status != BAD_USER;
     files->n_absent += status == BAD_USER;
+    const char *sentence = fail_sentence();
+    const bool has_path = strncmp(sentence, path, strlen(path)) == 0;
     if (status == OK)
         printf("%s: ok, %s\n", path, what);
     else
-        printf("%s\n", fail_sentence());
+        printf("%s%s%s\n", has_path ? "" : path, has_path ? "" : ": ", sentence);
     fail_clear();
 }
 

@@ -70,7 +70,7 @@ static void plain_step(struct stepper *stepper, real *speed, int64_t epoch, int6
                                          &draw, &stepper->tally);
     }
     MPI_Allreduce(MPI_IN_PLACE, plain, (int)n, MPI_FLOAT, MPI_SUM, stepper->comm->mpi);
-    real *w = stepper->model->params.value;
+    real *w = stepper->model->params.value; /* private during plain rounds */
     for (size_t i = 0; i < n; i++) {
         speed[i] = (real)0.9 * speed[i] + (real)plain[i];
         w[i] += (real)2e-4 * speed[i] - (real)2e-5 * w[i];
@@ -161,16 +161,20 @@ static void measure(const struct comm *world, const char *data, const struct sha
     open_stepper(&self, data, shape, &settings[1], &alone);
     plain = NEW(float, all.model->params.n);
     plain_unit = tally_unit(&all.tally);
-    real *speed = NEW(real, all.model->params.n);
+    real *speed = NEW(real, all.model->params.n), *own = NEW(real, all.model->params.n);
+    memcpy(own, all.model->params.value, all.model->params.n * sizeof *own);
     const struct rows_table *const exact_rows = rows;
     struct rows_table plain_rows = *rows;
     plain_rows.tally = plain_tally;
     double together = INFINITY, one = INFINITY, floating = INFINITY;
     for (int64_t round = 0; round < ROUNDS; round++) {
         together = fmin(together, time_epoch(&all, round, NULL));
+        real *const shared = all.model->params.value;
+        all.model->params.value = own;
         rows = &plain_rows;
         floating = fmin(floating, time_epoch(&all, round, speed));
         rows = exact_rows;
+        all.model->params.value = shared;
         if (world->rank == 0)
             one = fmin(one, time_epoch(&alone, round, NULL));
         comm_barrier(world);
@@ -191,6 +195,7 @@ static void measure(const struct comm *world, const char *data, const struct sha
             100 * rate * operations / (vector * world->size));
     memory_free(plain);
     memory_free(speed);
+    memory_free(own);
     stepper_destroy(&all);
     stepper_destroy(&alone);
     settings_destroy(&settings[0]);
