@@ -5,6 +5,8 @@
 # that do all the set-up themselves call it and then make again, since only then can they be found.
 VARIANT ?= $(if $(filter double,$(REAL)),double,release)
 BUILD ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+# One spelling, whatever the user's: the files of dependencies hold it.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 PREFIX ?= /usr/local
 WERROR ?= -Werror
 CC = mpicc

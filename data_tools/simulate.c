@@ -62,6 +62,11 @@ double simulate_exp(double x)
     return Sleef_cinz_expd1_u10purec(x);
 }
 
+double simulate_log(double x)
+{
+    return Sleef_cinz_logd1_u10purec(x);
+}
+
 double simulate_sigmoid(double x)
 {
     return 1 / (1 + simulate_exp(-x));

@@ -73,6 +73,7 @@ struct rng simulate_rng(const struct simulation *simulation, uint32_t part, size
 
 /* The same bits on every machine. */
 double simulate_exp(double x);
+double simulate_log(double x);
 double simulate_sigmoid(double x);
 
 #endif

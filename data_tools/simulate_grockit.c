@@ -72,7 +72,7 @@ static void make_alias_table(struct track *track)
     size_t *small = NEW(size_t, n), *large = NEW(size_t, n);
     double sum = 0;
     for (size_t r = 0; r < n; r++) {
-        height[r] = 1 / simulate_exp(0.7 * log((double)r + 10));
+        height[r] = 1 / simulate_exp(0.7 * simulate_log((double)r + 10));
         sum += height[r];
     }
     size_t n_small = 0, n_large = 0;
@@ -170,7 +170,7 @@ static double logit_of(const struct simulation *simulation, const struct class *
     }
     const double theta = class->ability[s] +
                          class->track_ability[s * N_TRACKS + class->track_of_item[i]] +
-                         tag_ability + 0.1 * log1p((double)n_before);
+                         tag_ability + 0.1 * simulate_log(1 + (double)n_before);
     return class->discrimination[i] * theta - class->difficulty[i];
 }
 

@@ -24,10 +24,9 @@ char *run_path(const struct run *run, const char *name); /* caller frees */
 CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpoint,
                                bool *found);
 
-/* Rank 0 writes: last.h5, the one before becoming previous.h5; with `best` best.h5 first, so
- * that a kill in between leaves nothing inconsistent. Not collective. */
-CHECKED enum status run_save(const struct run *run, const char *bytes, size_t n_bytes,
-                             bool best);
+/* Rank 0 writes best.h5; or last.h5, the one before becoming previous.h5. Not collective. */
+CHECKED enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes);
+CHECKED enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes);
 
 /* Rank 0: cuts log.jsonl back to its first n records; adds one; writes a text file by rename.
  */

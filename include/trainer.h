@@ -19,7 +19,6 @@ struct train_options {
 };
 struct run_options {
     const char *directory;
-    int64_t save_every;
     double save_minutes;
 };
 

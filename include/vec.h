@@ -52,7 +52,7 @@ struct row_shape {
 };
 
 struct rows_table {
-    /* x += copies * sum of the rows of the units */
+    /* x += copies * the rows of the units, one after the other */
     void (*gather)(const struct row_shape *shape, const real *table, const uint32_t *unit,
                    size_t n, real *x);
     /* logit[a] = g . (row 1 - row 0) of unit a's item, for a < n; 0 up to the next multiple of

@@ -324,16 +324,25 @@ void dataset_close(struct dataset *dataset)
     *dataset = (struct dataset){0};
 }
 
-static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard, bool together)
+/* Collective. A damaged chunk fails on the rank that reads it, so all agree after each array. */
+static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard)
+{
+    const struct comm *comm = shard->dataset->comm;
+    const bool together = comm->size > 1;
+    const uint64_t n = shard->n_attempts;
+    TRY(comm_agree(comm, h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n,
+                                       shard->item, together)));
+    TRY(comm_agree(comm, h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n,
+                                       shard->mark, together)));
+    if (shard->time != NULL)
+        TRY(comm_agree(comm, h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n,
+                                           shard->time, together)));
+    return OK;
+}
+
+static enum status check_attempts(uint64_t first, const struct shard *shard)
 {
     const uint64_t n = shard->n_attempts;
-    TRY(h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n, shard->item,
-                      together));
-    TRY(h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n, shard->mark,
-                      together));
-    if (shard->time != NULL)
-        TRY(h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n, shard->time,
-                          together));
     const uint32_t *map = shard->dataset->item_map;
     for (uint64_t t = 0; map != NULL && t < n; t++)
         shard->item[t] = shard->item[t] < map[0] ? map[1 + shard->item[t]] : UINT32_MAX;
@@ -364,7 +373,9 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     enum status status =
         comm_agree(comm, open_file(dataset->path, &file, comm->mpi, comm->size));
     if (status == OK)
-        status = comm_agree(comm, read_attempts(file, first, shard, comm->size > 1));
+        status = read_attempts(file, first, shard);
+    if (status == OK)
+        status = comm_agree(comm, check_attempts(first, shard));
     if (file >= 0)
         H5Fclose(file);
     if (status != OK) {

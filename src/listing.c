@@ -116,6 +116,8 @@ enum status listing_h5_end(enum status status, const char *path, char *temporary
     if (status == OK && closed == OK)
         return store_commit(temporary, path);
     store_abandon(temporary);
+    if (status != OK && file >= 0)
+        return fail_context(status, "%s", path);
     return status == OK ? closed : status;
 }
 

@@ -97,15 +97,22 @@ enum status run_resume(const struct run *run, struct checkpoint *checkpoint, boo
     return OK;
 }
 
-enum status run_save(const struct run *run, const char *bytes, size_t n_bytes, bool best)
+enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes)
+{
+    char *path = run_path(run, "best.h5");
+    enum status status = store_write(path, bytes, n_bytes);
+    memory_free(path);
+    return status;
+}
+
+enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes)
 {
     char *last = run_path(run, "last.h5"), *previous = run_path(run, "previous.h5");
-    char *best_path = run_path(run, "best.h5");
-    enum status status = best ? store_write(best_path, bytes, n_bytes) : OK;
-    if (status == OK && store_exists(last)) {
+    enum status status = OK;
+    if (store_exists(last)) {
         unlink(previous);
         if (link(last, previous) != 0 &&
-            rename(last, previous) != 0) /* some disks have no links */
+            rename(last, previous) != 0) /* no links on some disks */
             status =
                 fail(BAD_IO, "%s: cannot be kept as %s: %s", last, previous, strerror(errno));
     }
@@ -113,7 +120,6 @@ enum status run_save(const struct run *run, const char *bytes, size_t n_bytes, b
         status = store_write(last, bytes, n_bytes);
     memory_free(last);
     memory_free(previous);
-    memory_free(best_path);
     return status;
 }
 

@@ -19,7 +19,7 @@ static const struct option train_table[] = {
      "passes over the training students"},
     {"batch", OPTION_INTEGER, AT(train_options, batch), "1000", 1, 1e9, NULL,
      "students in a mini-batch, about"},
-    {"block", OPTION_INTEGER, AT(train_options, block), "16", 1, 1e9, NULL,
+    {"block", OPTION_INTEGER, AT(train_options, block), "10", 1, 1e9, NULL,
      "students in a block; batch / block lanes bound the number of ranks"},
     {"seed", OPTION_INTEGER, AT(train_options, seed), "1", 0, 9e18, NULL,
      "names all random numbers of the run"},
@@ -38,10 +38,8 @@ static const struct option train_table[] = {
 static const struct option run_table[] = {
     {"directory", OPTION_TEXT, AT(run_options, directory), NULL, 0, 0, NULL,
      "where checkpoints, log and result go; the same command continues there"},
-    {"save_every", OPTION_INTEGER, AT(run_options, save_every), "1", 1, 1e9, NULL,
-     "epochs between checkpoints"},
-    {"save_minutes", OPTION_NUMBER, AT(run_options, save_minutes), "10", 0.001, 1e9, NULL,
-     "minutes between checkpoints within long epochs"},
+    {"save_minutes", OPTION_NUMBER, AT(run_options, save_minutes), "0.5", 0, 1e9, NULL,
+     "minutes between checkpoints; one is also written at the end and on a signal"},
 };
 
 enum { GROUP_DATA, GROUP_NAMES, GROUP_MODEL, GROUP_OPTIMIZER, GROUP_TRAIN, GROUP_RUN };

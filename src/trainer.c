@@ -48,6 +48,8 @@ struct trainer {
     char *config; /* as stored in the checkpoint */
     struct progress progress;
     struct score valid;             /* of the last validation; n = 0: none */
+    char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
+    size_t n_best;
     double started, saved, trained; /* moments; seconds in the steps of the epoch */
     int64_t steps_at_start, check_every;
 };
@@ -99,34 +101,52 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
     return OK;
 }
 
-/* Collective: gathers what ranks hold in parts, and lets rank 0 write it. */
-static enum status save(struct trainer *t, bool best)
+/* Collective: gathers what ranks hold in parts; the checkpoint's bytes are rank 0's. */
+static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
 {
     for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
         exact_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
     size_t n_own = 0, n_state = 0;
     void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
     void *state = comm_gather(t->comm, own, n_own, &n_state);
-    enum status status = OK;
-    if (t->comm->rank == 0) {
-        const struct checkpoint_content content = {
-            .model = t->model,
-            .config = t->config,
-            .data_digest = t->stepper.dataset.digest,
-            .items = &t->stepper.dataset.items,
-            .progress = &t->progress,
-            .optimizer = &t->stepper.optimizer,
-            .state = state,
-            .n_state = n_state,
-        };
-        char *bytes = NULL;
-        size_t n_bytes = 0;
-        status = checkpoint_bytes(&content, &bytes, &n_bytes);
-        if (status == OK)
-            status = run_save(&t->run, bytes, n_bytes, best);
-        memory_free(bytes);
-    }
+    const struct checkpoint_content content = {
+        .model = t->model,
+        .config = t->config,
+        .data_digest = t->stepper.dataset.digest,
+        .items = &t->stepper.dataset.items,
+        .progress = &t->progress,
+        .optimizer = &t->stepper.optimizer,
+        .state = state,
+        .n_state = n_state,
+    };
+    enum status status = t->comm->rank == 0 ? checkpoint_bytes(&content, bytes, n_bytes) : OK;
     memory_free(state);
+    return comm_agree(t->comm, status);
+}
+
+/* Collective: the best epoch waits in memory until the next checkpoint is written. */
+static enum status keep_best(struct trainer *t)
+{
+    memory_free(t->best);
+    t->best = NULL;
+    return collect(t, &t->best, &t->n_best);
+}
+
+/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch,
+ * from which the best one is found again. */
+static enum status save(struct trainer *t)
+{
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    TRY(collect(t, &bytes, &n_bytes));
+    enum status status = OK;
+    if (t->best != NULL)
+        status = run_save_best(&t->run, t->best, t->n_best);
+    if (status == OK && t->comm->rank == 0)
+        status = run_save_last(&t->run, bytes, n_bytes);
+    memory_free(bytes);
+    memory_free(t->best);
+    t->best = NULL;
     t->saved = log_clock();
     return comm_agree(t->comm, status);
 }
@@ -171,28 +191,28 @@ static void show_progress(const struct trainer *t)
         (double)(all - t->progress.all_steps) / rate);
 }
 
-/* Collective, now and then: a signal anywhere, or ten minutes without a checkpoint on rank 0.
+/* Collective, now and then: saves if it must, if it is time, or if a signal came to any rank.
  */
-static enum status look_around(struct trainer *t)
+static enum status look_around(struct trainer *t, bool must_save)
 {
     const double now = log_clock(), seconds = now - t->started;
     const int64_t steps = t->progress.all_steps - t->steps_at_start;
     int64_t wishes[3] = {
         asked_to_stop,
-        t->comm->rank == 0 && now - t->saved > 60 * t->settings->run.save_minutes,
+        t->comm->rank == 0 && now - t->saved >= 60 * t->settings->run.save_minutes,
         t->comm->rank == 0 ? (int64_t)fmax(1, 0.1 * (double)steps / fmax(seconds, 1e-3)) : 0,
     };
     comm_max_i64(t->comm, wishes, COUNT(wishes));
     t->check_every = wishes[2] < 1000 ? wishes[2] : 1000;
     show_progress(t);
-    if (wishes[0]) {
-        TRY(save(t, false));
+    if (wishes[0] || wishes[1] || must_save)
+        TRY(save(t));
+    if (wishes[0] && !t->progress.finished)
         return fail(STOPPED,
                     "stopped by a signal after epoch %lld, step %lld; everything is saved: the "
                     "same command continues",
                     (long long)t->progress.epoch, (long long)t->progress.step);
-    }
-    return wishes[1] ? save(t, false) : OK;
+    return OK;
 }
 
 static enum status train_epoch(struct trainer *t)
@@ -203,8 +223,8 @@ static enum status train_epoch(struct trainer *t)
         stepper_step(&t->stepper, t->progress.epoch, t->progress.step);
         t->progress.step++;
         t->progress.all_steps++;
-        if (++since >= t->check_every ||
-            t->progress.step == (int64_t)t->stepper.lanes.n_steps) {
+        const bool ends = t->progress.step == (int64_t)t->stepper.lanes.n_steps;
+        if (++since >= t->check_every || ends) {
             since = 0;
             sums[0] = t->stepper.tally.n_scored;
             sums[1] = t->stepper.tally.loss;
@@ -214,7 +234,8 @@ static enum status train_epoch(struct trainer *t)
             t->progress.n_scored += sums[0];
             t->progress.loss += sums[1];
             TRY(check_finite(t, sums[2]));
-            TRY(look_around(t));
+            if (!ends)
+                TRY(look_around(t, false));
         }
     }
     return OK;
@@ -315,9 +336,9 @@ static enum status finish_epoch(struct trainer *t, bool *done)
         t->progress.epoch >= o->epochs || (o->patience > 0 && t->progress.stale >= o->patience);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, log_epoch(t, loss)));
-    if (best || *done || t->progress.epoch % t->settings->run.save_every == 0)
-        TRY(save(t, best));
-    return OK;
+    if (best)
+        TRY(keep_best(t));
+    return look_around(t, *done);
 }
 
 /* Scores the best epoch's parameters, or the last ones where nothing was validated. */
@@ -440,6 +461,7 @@ enum status trainer_run(const struct comm *comm, struct settings *settings,
     enum status status = train(&t, result);
     run_close(&t.run);
     memory_free(t.config);
+    memory_free(t.best);
     stepper_destroy(&t.stepper);
     return status;
 }

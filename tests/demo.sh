@@ -18,13 +18,18 @@ show() {
 say 'A class of 2000 students and 50 items on 3 skills, with known truth:'
 show "$COHORT" simulate irt --students 2000 --items 50 --skills 3 --seed 1 -o "$DEMO/class.h5"
 
-say 'A restricted Boltzmann machine, trained on two ranks; any other number gives the same bits:'
-train=("$COHORT" train jobs/rbm.ini data="$DEMO/class.h5" run="$DEMO/rbm" model.hidden=15 train.epochs=40
-    train.seed=7)
-show mpirun -n 2 "${train[@]}"
+say 'A restricted Boltzmann machine, trained on two ranks until it stops getting better:'
+train=("$COHORT" train jobs/rbm.ini data="$DEMO/class.h5" model.hidden=15 train.epochs=40 train.seed=7)
+show mpirun -n 2 "${train[@]}" run="$DEMO/rbm"
 
 say 'The same command again finds the run finished; killed half-way, it would have gone on from there:'
-show "${train[@]}"
+show "${train[@]}" run="$DEMO/rbm"
+
+say 'The same on three ranks: the model has the same bytes, whatever the number of ranks:'
+show mpirun -n 3 "${train[@]}" run="$DEMO/rbm3" >"$DEMO/rbm3.txt" 2>&1
+head -1 "$DEMO/rbm3.txt"
+sha256sum "$DEMO/rbm/best.h5" "$DEMO/rbm3/best.h5" | sed 's/^/  /'
+cmp "$DEMO/rbm/best.h5" "$DEMO/rbm3/best.h5"
 
 say 'How well it predicts answers of students it has never seen:'
 show mpirun -n 2 "$COHORT" evaluate "$DEMO/rbm" --split test
@@ -33,17 +38,12 @@ say 'What it thinks of the first of them, answer by answer:'
 show "$COHORT" predict "$DEMO/rbm" --split test -o "$DEMO/p.csv"
 head -6 "$DEMO/p.csv" | sed 's/^/  /'
 
-# number KEY...: the number at the end of a path of keys in every line of the log.
-curve() {
-    awk -v key="$1" '{
-        if (match($0, "\"" key "\": *[-+.0-9eE]+")) {
-            value = substr($0, RSTART, RLENGTH)
-            sub(/.*: */, "", value)
-            print ++n, value
-        }
-    }' "$DEMO/rbm/log.jsonl"
-}
-curve cbd >"$DEMO/curve.txt"
+awk '/"valid"/ {
+    match($0, /"cbd": *[0-9.eE+-]+/)
+    value = substr($0, RSTART, RLENGTH)
+    sub(/.*: */, "", value)
+    print NR, value
+}' "$DEMO/rbm/log.jsonl" >"$DEMO/curve.txt"
 say "Capped binomial deviance on the validation students, epoch by epoch ($DEMO/rbm/log.jsonl):"
 if command -v gnuplot >/dev/null; then
     gnuplot <<END

@@ -257,7 +257,7 @@ static void test_learning_climbs(void **state)
         int bits = 0;
         model->kind->measure(model, work, &world, N_LEARNERS, &wide, &bits);
         struct tally tally;
-        tally_create(&tally, model->params.n, wide, bits, NULL);
+        tally_create(&tally, model->params.n, wide, bits, &slices);
         const double start = class_likelihood(&class, &tiny);
         for (uint32_t epoch = 0; epoch < 1000; epoch++) {
             const struct draw draw = {.seed = 1, .epoch = epoch};

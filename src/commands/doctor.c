@@ -263,7 +263,7 @@ static void report_disk(struct findings *findings, const char *directory,
     if (disk->small_file > 0.5)
         advise(findings,
                "%s: a small file takes %.1f s to become durable: save less often "
-               "(run.save_every)",
+               "(run.save_minutes)",
                directory, disk->small_file);
 }
 

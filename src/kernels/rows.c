@@ -12,19 +12,21 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* Adds the chosen rows' columns c .. c + groups * WIDTH, with the sum in registers. */
+/* Adds the chosen rows' columns c .. c + groups * WIDTH, with the sum in registers. One row
+ * after the other, so that a sum does not depend on how many rows are handed over at a time. */
 ALWAYS void gather_columns(size_t stride, int per_item, const real *table, const uint32_t *unit,
                            size_t n, int copies, real *x, int groups)
 {
     rreal sum[4 * REGISTERS] = {0};
+    UNROLL for (int r = 0; r < groups * REGISTERS; r++) sum[r] = ((const rreal *)x)[r];
     for (size_t a = 0; a < n; a++) {
         if (per_item == 1 && !(unit[a] & 1))
             continue;
         const rreal *row =
             (const rreal *)(table + (per_item == 2 ? unit[a] : unit[a] >> 1) * stride);
-        UNROLL for (int r = 0; r < groups * REGISTERS; r++) sum[r] += row[r];
+        UNROLL for (int r = 0; r < groups * REGISTERS; r++) sum[r] += (real)copies * row[r];
     }
-    UNROLL for (int r = 0; r < groups * REGISTERS; r++)((rreal *)x)[r] += (real)copies * sum[r];
+    UNROLL for (int r = 0; r < groups * REGISTERS; r++)((rreal *)x)[r] = sum[r];
 }
 
 ALWAYS void gather_as(size_t stride, int per_item, const real *table, const uint32_t *unit,

@@ -5,10 +5,10 @@
 
 #ifdef COHORT_REAL_DOUBLE
 #define ROOT sqrt
-#define ROUND rint
+#define ROUND __builtin_irint
 #else
 #define ROOT sqrtf
-#define ROUND rintf
+#define ROUND __builtin_irintf
 #endif
 
 static void vector_exp(real *x, size_t n)
@@ -81,12 +81,17 @@ static void uniform(const struct rng *rng, real *out, size_t n)
 
 static void binomial(const real *logit, const real *u, int copies, uint8_t *count, size_t n)
 {
+    /* What is likelier than not is counted by its failures, from the other end of u's grid: so
+     * the chance of no success, (1 - p)^copies, is at least 2^-copies and never underflows. */
+    const real last = 1 - (real)0x1p-24;
     for (size_t i = 0; i < n; i += LANES) {
-        /* Beyond +-30 a float's sigmoid is 0 or 1 already; inside, the odds cannot overflow. */
+        /* Beyond -30 a float's sigmoid is 0 already; inside, the odds cannot underflow. */
         rreal t = *(const rreal *)(logit + i);
+        const rmask likely = t > 0;
+        t = simd_select(likely, -t, t);
         t = simd_select(t > -30, t, simd_all(-30));
-        t = simd_select(t < 30, t, simd_all(30));
-        const rreal odds = simd_exp(t), fail = 1 / (1 + odds), draw = *(const rreal *)(u + i);
+        const rreal odds = simd_exp(t), fail = 1 / (1 + odds), given = *(const rreal *)(u + i);
+        const rreal draw = simd_select(likely, last - given, given);
         rreal chance = fail;
         for (int c = 1; c < copies; c++)
             chance *= fail;
@@ -97,6 +102,7 @@ static void binomial(const real *logit, const real *u, int copies, uint8_t *coun
             chance *= odds * ((real)(copies - c) / (real)(c + 1));
             below += chance;
         }
+        k = (likely & (copies - k)) | (~likely & k);
         for (size_t j = 0; j < LANES; j++)
             count[i + j] = (uint8_t)k[j];
     }
@@ -104,14 +110,14 @@ static void binomial(const real *logit, const real *u, int copies, uint8_t *coun
 
 static void quantize(const real *x, real limit, int bits, int32_t *q, size_t n)
 {
-    const real unit = (real)ldexp(1, bits);
+    const real unit = (real)(1 << bits);
     for (size_t i = 0; i < n; i += LANES) {
         rreal value = *(const rreal *)(x + i);
         value = simd_select(value == value, value, simd_all(0));
         value = simd_select(value > -limit, value, simd_all(-limit));
         value = simd_select(value < limit, value, simd_all(limit)) * unit;
         for (size_t j = 0; j < LANES; j++)
-            q[i + j] = (int32_t)ROUND(value[j]);
+            q[i + j] = ROUND(value[j]);
     }
 }
 
@@ -128,8 +134,8 @@ static inline rreal statistic(const void *statistics, bool wide, size_t i, doubl
 static inline rreal larger_size(rreal most, rreal w)
 {
     const rreal size = simd_select(w < 0, -w, w);
-    return simd_select(size <= most, most,
-                       size); /* takes a NaN and then keeps it: NaN <= x is false */
+    /* A NaN is taken, since NaN <= x is false, and then kept. */
+    return simd_select((size <= most) | (most != most), most, size);
 }
 
 static double largest(rreal most)

@@ -100,7 +100,8 @@ static const struct preset presets[] = {
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
 
-/* Sets `steps` to what the schedule says of an epoch, if it says anything; false if it is none. */
+/* Sets `steps` to what the schedule says of an epoch, if it says anything; false if it is none.
+ */
 static bool schedule_at(const char *text, int64_t epoch, int64_t *steps)
 {
     int64_t last = -1;

@@ -38,8 +38,10 @@ struct rbm_work {
         *unit; /* training units of student s: 2 * item + outcome, first[s] .. first[s+1] */
     uint8_t *chain; /* persistent: correct copies of each unit where the chain was left */
     uint64_t *seen_first;
-    uint32_t *seen; /* conditional: the items student s saw, each once */
-    int64_t *last;  /* scratch by item: where it was met last, -1 between students */
+    uint32_t *seen;    /* conditional: the items student s saw, each once */
+    uint32_t *pending; /* prediction: units that are not in the sum yet */
+    size_t n_pending;
+    int64_t *last; /* scratch by item: where it was met last, -1 between students */
 
     real *base, *x, *h, *f, *g, *logit, *u; /* vectors; logit and u have room for any student */
     real *mean, *mean_data, *f_data;

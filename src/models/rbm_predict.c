@@ -77,13 +77,16 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
 }
 
-/* Walks along a student's attempts with work->f the sum of the shown answers' rows and
- * work->base the input without them. */
+/* A walk along a student's attempts. work->f is the sum of the rows of what was shown, but for
+ * the units that are still pending: rows are added many at a time where nothing is asked in
+ * between. work->base is the input without them. work->last[item] is -1 before the item is met,
+ * 0 when it was seen, 1 + unit when it was answered. */
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
     memset(work->f, 0, work->shape.rows.stride * sizeof(real));
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
            work->shape.stride * sizeof(real));
+    work->n_pending = 0;
 }
 
 static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
@@ -97,22 +100,34 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
     work->last[item] = 0;
 }
 
-/* work->last[item] is -1 before the item is met, 0 when it was seen, 1 + unit when it was
- * answered. */
+/* Brings work->x up to date. */
+static void walk_arrive(const struct model *model, struct rbm_work *work)
+{
+    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), work->pending,
+                 work->n_pending, work->f);
+    work->n_pending = 0;
+    rbm_lift(&work->shape, model, work->f, work->base, work->x);
+}
+
+/* Takes an answer out again that a later one replaces. */
+static void walk_forget(const struct model *model, struct rbm_work *work, uint32_t unit)
+{
+    const size_t row = work->shape.rows.stride;
+    walk_arrive(model, work);
+    memset(work->g, 0, row * sizeof(real));
+    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
+                 work->g);
+    for (size_t j = 0; j < row; j++)
+        work->f[j] -= work->g[j];
+}
+
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
     const struct rbm_options *o = model->options;
-    const real *table = params_rows(&model->params, PANEL_VISIBLE);
-    const size_t row = work->shape.rows.stride;
     int64_t *last = &work->last[unit >> 1];
-    if (o->repeats == REPEATS_LAST && *last > 0) {
-        const uint32_t old = (uint32_t)(*last - 1);
-        memset(work->g, 0, row * sizeof(real));
-        rows->gather(&work->shape.rows, table, &old, 1, work->g);
-        for (size_t j = 0; j < row; j++)
-            work->f[j] -= work->g[j];
-    }
-    rows->gather(&work->shape.rows, table, &unit, 1, work->f);
+    if (o->repeats == REPEATS_LAST && *last > 0)
+        walk_forget(model, work, (uint32_t)(*last - 1));
+    work->pending[work->n_pending++] = unit;
     *last = 1 + (int64_t)unit;
 }
 
@@ -135,7 +150,7 @@ void rbm_predict(const struct model *model, void *memory, size_t s, unsigned spl
         const uint8_t mark = shard->mark[t];
         walk_see(model, work, item);
         if (splits >> mark_split(mark) & 1) {
-            rbm_lift(&work->shape, model, work->f, work->base, work->x);
+            walk_arrive(model, work);
             p[t - start] = (real)(o->prediction == PREDICTION_EXACT
                                       ? predict_exact(model, work, item)
                                       : predict_mean_field(model, work, item));
@@ -158,7 +173,7 @@ void rbm_hidden(const struct model *model, void *memory, size_t s, real *activat
                         2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT));
     }
     walk_end(work, s);
-    rbm_lift(&work->shape, model, work->f, work->base, work->x);
+    walk_arrive(model, work);
     rbm_mean(&work->shape, work->x, work->mean);
     memcpy(activation, work->mean, work->shape.m * sizeof *activation);
 }
