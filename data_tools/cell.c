@@ -43,17 +43,21 @@ bool cell_integer(struct span cell, int64_t *value)
 {
     enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */
     const bool negative = cell.n > 0 && cell.start[0] == '-';
+    const char *digit = cell.start + negative, *end = cell.start + cell.n;
+    const char *safe_end = digit + size_min(SAFE_DIGITS, (size_t)(end - digit));
     int64_t sum = 0;
-    if (cell.n == (size_t)negative)
+    if (digit == end)
         return false;
-    for (size_t i = negative; i < cell.n; i++) {
-        const int digit = cell.start[i] - '0';
-        if (digit < 0 || digit > 9)
+    for (; digit < safe_end; digit++) {
+        const unsigned d = (unsigned)(*digit - '0');
+        if (d > 9)
             return false;
-        if (i < SAFE_DIGITS)
-            sum = 10 * sum + digit;
-        else if (__builtin_mul_overflow(sum, 10, &sum) ||
-                 __builtin_add_overflow(sum, digit, &sum))
+        sum = 10 * sum + (int64_t)d;
+    }
+    for (; digit < end; digit++) {
+        const unsigned d = (unsigned)(*digit - '0');
+        if (d > 9 || __builtin_mul_overflow(sum, 10, &sum) ||
+            __builtin_add_overflow(sum, d, &sum))
             return false;
     }
     *value = negative ? -sum : sum;

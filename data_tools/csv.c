@@ -79,24 +79,34 @@ static char *scan(struct csv *csv, bool *has_quotes)
 {
     char *at = csv->text.buffer + csv->text.begin;
     char *const end = csv->text.buffer + csv->text.end;
-    csv->n_cells = 0;
+    const bool *const stops = csv->stops;
+    const bool quotes = !csv->no_quotes;
+    struct span *cells = csv->cells;
+    size_t n = 0, capacity = csv->capacity; /* local, so that they stay in registers */
+    bool is_whole = true;
     *has_quotes = false;
     for (;;) {
         char *const start = at;
-        if (*at == '"' && !csv->no_quotes) {
+        if (*at == '"' && quotes) {
             *has_quotes = true;
             at = end_of_quoted(at, end);
-            if (at == NULL)
-                return NULL;
+            if (at == NULL) {
+                is_whole = false;
+                break;
+            }
         }
-        while (!csv->stops[(unsigned char)*at])
+        while (!stops[(unsigned char)*at])
             at++;
-        GROW(csv->cells, csv->n_cells, csv->capacity);
-        csv->cells[csv->n_cells++] = (struct span){start, (size_t)(at - start)};
+        GROW(cells, n, capacity);
+        cells[n++] = (struct span){start, (size_t)(at - start)};
         if (*at == '\n')
-            return at < end || csv->text.at_end ? at : NULL;
+            break;
         at++;
     }
+    csv->cells = cells;
+    csv->n_cells = n;
+    csv->capacity = capacity;
+    return is_whole && (at < end || csv->text.at_end) ? at : NULL;
 }
 
 static void unquote_cells(struct csv *csv)

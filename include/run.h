@@ -20,7 +20,7 @@ void run_close(struct run *run);
 char *run_path(const struct run *run, const char *name); /* caller frees */
 
 /* Collective: the newest whole checkpoint; *found = false if there is none. A damaged last.h5
- * is reported and previous.h5 used. */
+ * is reported, set aside as last.h5.damaged, and previous.h5 used. */
 CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpoint,
                                bool *found);
 
@@ -33,6 +33,9 @@ CHECKED enum status run_save_last(const struct run *run, const char *bytes, size
 CHECKED enum status run_log_cut(const struct run *run, int64_t n_records);
 CHECKED enum status run_log_add(const struct run *run, const char *record);
 CHECKED enum status run_write(const struct run *run, const char *name, const char *text);
+
+/* Rank 0: the file may be missing already. */
+CHECKED enum status run_remove(const struct run *run, const char *name);
 
 /* Where a command finds the checkpoint that `path` (a run or a file) means: best.h5 of a run
  * where there is one, else last.h5, else previous.h5. Caller frees. */

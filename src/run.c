@@ -21,31 +21,41 @@ char *run_path(const struct run *run, const char *name)
     return memory_text("%s/%s", run->directory, name);
 }
 
+static enum status taken(const struct run *run)
+{
+    char owner[256] = "";
+    const ssize_t n = pread(run->lock, owner, sizeof owner - 1, 0);
+    owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
+    return fail(
+        BAD_USER,
+        "%s: another job has this run (%s); two jobs cannot share a run directory: wait "
+        "for it, stop it, or choose another run=",
+        run->directory, owner[0] ? owner : "unknown");
+}
+
 static enum status take_lock(struct run *run)
 {
     TRY(store_directory(run->directory));
     char *path = run_path(run, "lock");
     enum status status = OK;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (run->lock < 0) {
         status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    } else {
-        struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    } else if (fcntl(run->lock, F_OFD_SETLK, &whole) == 0) {
         char owner[256] = "", host[128] = "";
-        if (fcntl(run->lock, F_OFD_SETLK, &whole) != 0) {
-            ssize_t n = pread(run->lock, owner, sizeof owner - 1, 0);
-            owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
-            status = fail(BAD_USER,
-                          "%s: another job has this run (%s); two jobs cannot share a run "
-                          "directory: wait for it, stop it, or choose another run=",
-                          run->directory, owner[0] ? owner : "unknown");
-        } else {
-            gethostname(host, sizeof host - 1);
-            const int n =
-                snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
-            if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
-                status = fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno));
-        }
+        gethostname(host, sizeof host - 1);
+        const int n =
+            snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
+        if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
+            status = fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno));
+    } else if (errno == EAGAIN || errno == EACCES) {
+        status = taken(run);
+        close(run->lock); /* its text is the other job's */
+        run->lock = -1;
+    } else {
+        status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk", path,
+                      strerror(errno));
     }
     memory_free(path);
     return status;
@@ -62,39 +72,61 @@ enum status run_open(struct run *run, const char *directory, const struct comm *
 
 void run_close(struct run *run)
 {
-    if (run->lock >= 0)
+    if (run->lock >= 0) {
+        const int cleared =
+            ftruncate(run->lock, 0); /* so that a finished run keeps its bytes */
+        (void)cleared;
         close(run->lock);
+    }
     memory_free(run->directory);
     *run = (struct run){.lock = -1};
+}
+
+/* Out of the way, or the next save would keep it as previous.h5, in place of the whole one. */
+static enum status set_aside(const struct run *run)
+{
+    char *last = run_path(run, "last.h5"), *aside = run_path(run, "last.h5.damaged");
+    enum status status = OK;
+    if (rename(last, aside) != 0)
+        status = fail(BAD_IO, "%s: cannot be renamed to %s: %s", last, aside, strerror(errno));
+    memory_free(last);
+    memory_free(aside);
+    return status;
 }
 
 enum status run_resume(const struct run *run, struct checkpoint *checkpoint, bool *found)
 {
     static const char *const candidates[] = {"last.h5", "previous.h5"};
-    int64_t n_damaged = 0;
+    int n_damaged = 0;
     *found = false;
     for (size_t c = 0; c < COUNT(candidates) && !*found; c++) {
         char *path = run_path(run, candidates[c]);
         int64_t there = run->comm->rank == 0 && store_exists(path);
         comm_max_i64(run->comm, &there, 1);
-        if (there) {
-            *found = checkpoint_open(checkpoint, path, run->comm) == OK;
-            if (!*found) {
-                log_warn("%s", fail_sentence());
-                fail_clear();
-                n_damaged++;
-            }
-        }
+        const enum status status = there ? checkpoint_open(checkpoint, path, run->comm) : OK;
         memory_free(path);
+        *found = there && status == OK;
+        if (status == BAD_DATA) {
+            log_warn("%s", fail_sentence());
+            fail_clear();
+            n_damaged++;
+        } else if (status != OK) {
+            return status;
+        }
     }
-    if (n_damaged > 0 && *found)
-        log_warn("continuing from %s instead", checkpoint->path);
-    if (n_damaged > 0 && !*found)
+    if (n_damaged == 0)
+        return OK;
+    if (!*found)
         return fail(BAD_DATA,
                     "%s: no checkpoint of this run can be read; remove the directory to "
                     "start again",
                     run->directory);
-    return OK;
+    log_warn("continuing from %s; the other is kept as last.h5.damaged", checkpoint->path);
+    const enum status status =
+        comm_agree(run->comm, run->comm->rank == 0 ? set_aside(run) : OK);
+    if (status != OK)
+        checkpoint_close(checkpoint);
+    return status;
 }
 
 enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes)
@@ -162,6 +194,16 @@ enum status run_write(const struct run *run, const char *name, const char *text)
 {
     char *path = run_path(run, name);
     enum status status = store_write(path, text, strlen(text));
+    memory_free(path);
+    return status;
+}
+
+enum status run_remove(const struct run *run, const char *name)
+{
+    char *path = run_path(run, name);
+    enum status status = OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = fail(BAD_IO, "%s: cannot be removed: %s", path, strerror(errno));
     memory_free(path);
     return status;
 }

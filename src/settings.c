@@ -60,6 +60,10 @@ void settings_help_groups(struct option_group groups[4])
 static enum status check(const struct settings *settings)
 {
     const struct train_options *train = &settings->train;
+    if (settings->data.file[0] == '\0')
+        return fail(BAD_USER, "data= is empty: expected the file of a data set");
+    if (settings->run.directory[0] == '\0')
+        return fail(BAD_USER, "run= is empty: expected a directory for checkpoints and log");
     if (train->block > train->batch)
         return fail(BAD_USER,
                     "train.block = %lld is more than train.batch = %lld; expected a block "

@@ -84,6 +84,7 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
 enum status store_write(const char *path, const void *bytes, size_t n_bytes)
 {
     char *temporary = store_temporary(path);
+    unlink(temporary); /* a leftover may be somebody else's, or a link */
     int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     enum status status =
         file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", temporary, strerror(errno))
@@ -112,11 +113,12 @@ enum status store_read(const char *path, char **bytes, size_t *n_bytes)
         if (n + 1 == capacity)
             text = memory_resize(text, capacity *= 2, 1);
     }
-    bool failed = ferror(file) != 0;
+    const int reason = ferror(file) ? errno : 0;
     fclose(file);
-    if (failed) {
+    if (reason != 0) {
         memory_free(text);
-        return fail(BAD_IO, "%s: reading stopped: %s", path, strerror(errno));
+        return fail(reason == EISDIR ? BAD_USER : BAD_IO, "%s: reading stopped: %s", path,
+                    strerror(reason));
     }
     text[n] = '\0';
     *bytes = text;
@@ -134,9 +136,10 @@ enum status store_directory(const char *path)
         const char end = *p;
         *p = '\0';
         struct stat info;
-        if (mkdir(part, 0777) != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
-            status =
-                fail(BAD_IO, "%s: the directory cannot be made: %s", part, strerror(errno));
+        const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
+        if (reason != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
+            status = fail(reason == ENOTDIR || reason == EEXIST ? BAD_USER : BAD_IO,
+                          "%s: the directory cannot be made: %s", part, strerror(reason));
         *p = end;
         if (end == '\0')
             break;

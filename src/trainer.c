@@ -47,10 +47,11 @@ struct trainer {
     struct run run;
     char *config; /* as stored in the checkpoint */
     struct progress progress;
-    struct score valid;             /* of the last validation; n = 0: none */
+    struct score valid; /* of the last validation; n = 0: none */
     char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
     size_t n_best;
     double started, saved, trained; /* moments; seconds in the steps of the epoch */
+    double rate;                    /* attempts a second in them */
     int64_t steps_at_start, check_every;
 };
 
@@ -169,8 +170,9 @@ static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
                 break;
         }
     return fail(DIVERGED,
-                "training diverged in epoch %lld, at step %lld: %s reached %g; the last "
-                "checkpoint is from before; lower optimizer.rate or set optimizer.clip",
+                "training diverged in epoch %lld, at step %lld: %s reached %g; what was saved "
+                "before is intact; begin another run= with a lower optimizer.rate, or set "
+                "optimizer.clip",
                 (long long)t->progress.epoch + 1, (long long)t->progress.all_steps,
                 worst ? worst->name : "a tensor", most);
 }
@@ -266,10 +268,8 @@ static bool is_better(struct trainer *t)
     if (better) {
         t->progress.best = value;
         t->progress.best_epoch = t->progress.epoch;
-        t->progress.stale = 0;
-    } else {
-        t->progress.stale++;
     }
+    t->progress.stale = t->progress.epoch - t->progress.best_epoch;
     return better;
 }
 
@@ -288,16 +288,16 @@ static json_t *score_json(const struct score *score)
 
 static enum status log_epoch(struct trainer *t, double loss)
 {
-    const double rate = (double)t->stepper.n_training / fmax(t->trained, 1e-9);
     if (t->valid.n > 0)
         log_say("epoch %lld: loss %.4f, valid cbd %.5f, log-loss %.5f, auc %.4f%s; %.2f s, "
                 "%.1f million "
                 "attempts a second",
                 (long long)t->progress.epoch, loss, t->valid.cbd, t->valid.log_loss,
-                t->valid.auc, t->progress.stale == 0 ? " (best)" : "", t->trained, rate / 1e6);
+                t->valid.auc, t->progress.stale == 0 ? " (best)" : "", t->trained,
+                t->rate / 1e6);
     else
         log_say("epoch %lld: loss %.4f; %.2f s, %.1f million attempts a second",
-                (long long)t->progress.epoch, loss, t->trained, rate / 1e6);
+                (long long)t->progress.epoch, loss, t->trained, t->rate / 1e6);
     if (t->comm->rank != 0)
         return OK;
     json_t *record = json_object();
@@ -307,7 +307,7 @@ static enum status log_epoch(struct trainer *t, double loss)
     if (t->valid.n > 0)
         json_object_set_new(record, "valid", score_json(&t->valid));
     json_object_set_new(record, "seconds", json_real(t->trained));
-    json_object_set_new(record, "attempts_per_second", json_real(rate));
+    json_object_set_new(record, "attempts_per_second", json_real(t->rate));
     char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     enum status status = run_log_add(&t->run, text);
     free(text);
@@ -344,18 +344,19 @@ static enum status finish_epoch(struct trainer *t, bool *done)
 /* Scores the best epoch's parameters, or the last ones where nothing was validated. */
 static enum status score_best(struct trainer *t, struct result *result)
 {
-    char *path = run_path(&t->run, "best.h5");
-    int64_t there = t->comm->rank == 0 && t->progress.best_epoch > 0 && store_exists(path);
-    comm_max_i64(t->comm, &there, 1);
     enum status status = OK;
-    if (there) {
+    if (t->progress.best_epoch > 0) {
+        char *path = run_path(&t->run, "best.h5");
         struct checkpoint best;
         status = checkpoint_open(&best, path, t->comm);
         if (status == OK)
             status = checkpoint_params(&best, t->comm, t->model);
         checkpoint_close(&best);
+        memory_free(path);
+        if (status != OK)
+            status = fail_context(status, "the best epoch cannot be had, train it again in "
+                                          "another run=");
     }
-    memory_free(path);
     for (int split = VALID; status == OK && split < N_SPLITS; split++)
         score_split(t, (enum split)split, &result->scores[split]);
     return status;
@@ -386,6 +387,18 @@ static enum status write_result(const struct trainer *t, const struct result *re
     return status;
 }
 
+/* Rank 0: what is in the directory follows the checkpoint. */
+static enum status prepare(const struct trainer *t, bool finished)
+{
+    TRY(run_log_cut(&t->run, t->progress.epoch));
+    if (finished)
+        return OK;
+    char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
+    enum status status = run_write(&t->run, "config.ini", complete);
+    memory_free(complete);
+    return status == OK ? run_remove(&t->run, "result.json") : status;
+}
+
 static enum status begin(struct trainer *t, bool *done)
 {
     const struct train_options *o = &t->settings->train;
@@ -402,17 +415,10 @@ static enum status begin(struct trainer *t, bool *done)
     }
     *done =
         t->progress.epoch >= o->epochs || (o->patience > 0 && t->progress.stale >= o->patience);
-    if (*done && found)
-        return OK;
-    char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
-    enum status status = OK;
-    if (t->comm->rank == 0) {
-        status = run_write(&t->run, "config.ini", complete);
-        if (status == OK)
-            status = run_log_cut(&t->run, t->progress.epoch);
-    }
-    memory_free(complete);
-    TRY(comm_agree(t->comm, status));
+    t->progress.finished = *done;
+    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, *done && found) : OK));
+    if (*done)
+        return found ? OK : save(t);
     log_say(
         "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu steps an "
         "epoch, %zu lanes, %d rank%s",
@@ -437,8 +443,15 @@ static enum status train(struct trainer *t, struct result *result)
     t->check_every = 1;
     while (!done) {
         const double epoch_started = log_clock();
-        TRY(train_epoch(t));
+        const int64_t n_steps = (int64_t)t->stepper.lanes.n_steps;
+        const double share = (double)(n_steps - t->progress.step) / (double)n_steps;
+        const enum status status = train_epoch(t);
+        if (status == DIVERGED && t->best != NULL &&
+            run_save_best(&t->run, t->best, t->n_best) != OK)
+            log_warn("the best epoch before could not be saved");
+        TRY(status);
         t->trained = log_clock() - epoch_started;
+        t->rate = share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
         TRY(finish_epoch(t, &done));
     }
     result->seconds = log_clock() - t->started;

@@ -205,9 +205,9 @@ static void test_places_where_nothing_can_be_written(void **state)
     assert_int_equal(mkdir(directory, 0777), 0);
     expect_failure(store_write(below, "y", 1), BAD_IO, below);
     expect_failure(store_write(directory, "y", 1), BAD_IO, directory);
-    expect_failure(store_directory(below), BAD_IO, file);
-    expect_failure(store_directory(file), BAD_IO, file);
-    expect_failure(store_read(directory, &bytes, &n), BAD_IO, directory);
+    expect_failure(store_directory(below), BAD_USER, file);
+    expect_failure(store_directory(file), BAD_USER, file);
+    expect_failure(store_read(directory, &bytes, &n), BAD_USER, directory);
     assert_int_equal(n_files(home), 2);
     expect_content(file, "x", 1);
     memory_free(file);

@@ -25,6 +25,7 @@
  * items, m) visible_bias    items, K            a; stored behind the row of weights, as its
  * last column hidden_bias     m                   b seen            items, m            D
  *     factors         C, m                B
+ *     common          K, m (or C)         a row added to every item's own: what any answer says
  *
  * A step costs O(m) per answer and touches 2 rows of weights and 2 of statistics: it is bound
  * by memory. Prediction is exact by default: x is kept up to date along the student's answers,
@@ -61,6 +62,9 @@ static const struct option table[] = {
      "let the items a student saw act on the hidden units, whatever the outcome"},
     {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
      "write the weights as a product with this many factors; 0: do not"},
+    {"common", OPTION_SWITCH, AT(common), "no", 0, 0, NULL,
+     "a row of weights that all items share, added to each item's own; helps where data are "
+     "few"},
     {"repeats", OPTION_CHOICE, AT(repeats), "each", 0, 0, repeat_kinds,
      "an item answered more than once is as many visible units (each) or only the last (last)"},
     {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, 10000, NULL,
@@ -158,6 +162,13 @@ static enum status declare(struct model *model)
     ENSURE(panel == PANEL_FACTORS);
     if (c > 0)
         params_tensor(p, &(struct tensor){"factors", panel, 0, m, 2, {c, m}, true});
+    panel = params_panel(p, o->common ? per_item : 0, dims + 1);
+    ENSURE(panel == PANEL_COMMON);
+    if (o->common)
+        params_tensor(
+            p,
+            &(struct tensor){
+                "common", panel, 0, dims, softmax ? 2 : 1, {softmax ? 2 : dims, dims}, true});
     return OK;
 }
 
@@ -218,6 +229,19 @@ void rbm_lift(const struct rbm_shape *shape, const struct model *model, const re
             x[j] += f[c] * factors[c * shape->stride + j];
 }
 
+/* f += the common rows of so many correct and incorrect copies. */
+void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
+                    int64_t n_wrong, real *f)
+{
+    if (model->params.panels[PANEL_COMMON].n_rows == 0)
+        return;
+    const real *wrong = params_rows(&model->params, PANEL_COMMON);
+    const real *right = wrong + (size_t)(shape->rows.per_item - 1) * shape->rows.stride;
+    const real n_first = shape->rows.per_item == 2 ? (real)n_wrong : 0;
+    for (size_t j = 0; j < shape->rows.stride; j++)
+        f[j] += (real)n_right * right[j] + n_first * wrong[j];
+}
+
 /* What hidden units say to the rows: g . row is then a visible unit's input, bias included. */
 void rbm_lower(const struct rbm_shape *shape, const struct model *model, const real *h, real *g)
 {
@@ -229,6 +253,21 @@ void rbm_lower(const struct rbm_shape *shape, const struct model *model, const r
         for (size_t j = 0; j < shape->m; j++)
             g[c] += factors[c * shape->stride + j] * h[j];
     g[shape->dims] = 1;
+}
+
+/* logit = the input of visible units from g, which rbm_lower made. */
+void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
+                       const uint32_t *unit, size_t n, const real *g, real *logit)
+{
+    const struct params *p = &model->params;
+    rows->dot(&shape->rows, params_rows(p, PANEL_VISIBLE), unit, n, g, logit);
+    if (p->panels[PANEL_COMMON].n_rows == 0)
+        return;
+    const uint32_t first = 0; /* the common rows are the rows of an item of their own */
+    real common[WIDTH] __attribute__((aligned(64)));
+    rows->dot(&shape->rows, params_rows(p, PANEL_COMMON), &first, 1, g, common);
+    for (size_t a = 0; a < n; a++)
+        logit[a] += common[0];
 }
 
 /* mean = E[h | x]; behind the m hidden units it is zero. */

@@ -201,7 +201,7 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
         most_answers(model, work, comm, most_students) * (double)work->shape.rows.copies;
     const int room = 30 - (int)ceil(log2(bound));
     *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
-            room < LEAST_BITS;
+            model->params.panels[PANEL_COMMON].n_rows > 0 || room < LEAST_BITS;
     *bits = *wide ? WIDE_BITS : room < MOST_BITS ? room : MOST_BITS;
 }
 
@@ -216,6 +216,43 @@ static void start_base(const struct model *model, struct rbm_work *work, size_t 
     for (uint64_t a = work->seen_first[s]; a < work->seen_first[s + 1]; a++)
         for (size_t j = 0; j < stride; j++)
             work->base[j] += seen[work->seen[a] * stride + j];
+}
+
+static int64_t count_copies(const uint8_t *count, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t a = 0; a < n; a++)
+        sum += count[a];
+    return sum;
+}
+
+/* f = the sum of the rows of a student's answers. */
+static void sum_answers(const struct model *model, struct rbm_work *work, const uint32_t *unit,
+                        size_t n, real *f)
+{
+    const struct row_shape *shape = &work->shape.rows;
+    memset(f, 0, shape->stride * sizeof *f);
+    rows->gather(shape, params_rows(&model->params, PANEL_VISIBLE), unit, n, f);
+    if (model->params.panels[PANEL_COMMON].n_rows == 0)
+        return;
+    int64_t n_right = 0;
+    for (size_t a = 0; a < n; a++)
+        n_right += unit[a] & 1;
+    rbm_add_common(&work->shape, model, n_right * shape->copies,
+                   ((int64_t)n - n_right) * shape->copies, f);
+}
+
+/* The same of a reconstruction, count[a] of whose copies are correct. */
+static void sum_copies(const struct model *model, struct rbm_work *work, const uint32_t *unit,
+                       const uint8_t *count, size_t n, real *f)
+{
+    const struct row_shape *shape = &work->shape.rows;
+    memset(f, 0, shape->stride * sizeof *f);
+    rows->mix(shape, params_rows(&model->params, PANEL_VISIBLE), unit, count, n, f);
+    if (model->params.panels[PANEL_COMMON].n_rows == 0)
+        return;
+    const int64_t n_right = count_copies(count, n);
+    rbm_add_common(&work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
 }
 
 /* h = a sample of the hidden units with input x and mean `mean`; the numbers u are for binary
@@ -246,7 +283,6 @@ static void run_chain(const struct model *model, struct rbm_work *work, size_t s
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
     const struct rbm_shape *shape = &work->shape;
-    const real *table = params_rows(&model->params, PANEL_VISIBLE);
     const size_t n_hidden_numbers = shape->hidden_kind == HIDDEN_BINARY ? shape->stride : 0;
     const int64_t steps = rbm_cd_steps(model->options, draw->epoch);
     for (int64_t step = 0; step < steps; step++) {
@@ -259,11 +295,10 @@ static void run_chain(const struct model *model, struct rbm_work *work, size_t s
         rng.purpose = RNG_HIDDEN;
         sample_hidden(shape, work->x, work->mean, work->u, &rng, work->h);
         rbm_lower(shape, model, work->h, work->g);
-        rows->dot(&shape->rows, table, unit, n, work->g, work->logit);
+        rbm_visible_input(shape, model, unit, n, work->g, work->logit);
         vec->binomial(work->logit, work->u + n_hidden_numbers, shape->rows.copies, work->count,
                       size_padded(n));
-        memset(work->f, 0, shape->rows.stride * sizeof(real));
-        rows->mix(&shape->rows, table, unit, work->count, n, work->f);
+        sum_copies(model, work, unit, work->count, n, work->f);
         rbm_lift(shape, model, work->f, work->base, work->x);
         rbm_mean(shape, work->x, work->mean);
     }
@@ -295,6 +330,24 @@ static void add_hidden_statistics(const struct model *model, struct rbm_work *wo
                    stride);
 }
 
+/* Statistics of the common rows: those of all the student's units together. */
+static void add_common_statistics(const struct model *model, struct rbm_work *work,
+                                  const uint32_t *unit, size_t n, struct tally *tally)
+{
+    const struct panel *panel = &model->params.panels[PANEL_COMMON];
+    const int64_t all = (int64_t)n * work->shape.rows.copies;
+    const int64_t in_model = count_copies(work->count, n);
+    int64_t in_data = 0, *at = (int64_t *)tally->values + panel->offset;
+    for (size_t a = 0; a < n; a++)
+        in_data += (unit[a] & 1) * work->shape.rows.copies;
+    for (size_t row = 0; row < panel->n_rows; row++, at += panel->stride) {
+        const bool right = row + 1 == panel->n_rows;
+        for (size_t j = 0; j < work->shape.dims; j++)
+            at[j] += (right ? in_data : all - in_data) * work->q_data[j] -
+                     (right ? in_model : all - in_model) * work->q_model[j];
+    }
+}
+
 /* q = what hidden means say to the rows, in fixed point. Factors have no bound, so a product
  * with them may leave the range even where the means do not. */
 static void quantize_lowered(const struct model *model, struct rbm_work *work, const real *mean,
@@ -310,19 +363,16 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
                         const struct draw *draw, struct tally *tally)
 {
     const struct rbm_shape *shape = &work->shape;
-    const real *table = params_rows(&model->params, PANEL_VISIBLE);
     const uint32_t *unit = work->unit + work->first[s];
-    const size_t n = work->first[s + 1] - work->first[s], row = shape->rows.stride;
+    const size_t n = work->first[s + 1] - work->first[s];
 
     start_base(model, work, s);
-    memset(work->f_data, 0, row * sizeof(real));
-    rows->gather(&shape->rows, table, unit, n, work->f_data);
+    sum_answers(model, work, unit, n, work->f_data);
     rbm_lift(shape, model, work->f_data, work->base, work->x);
     rbm_mean(shape, work->x, work->mean_data);
 
     if (work->chain != NULL) {
-        memset(work->f, 0, row * sizeof(real));
-        rows->mix(&shape->rows, table, unit, work->chain + work->first[s], n, work->f);
+        sum_copies(model, work, unit, work->chain + work->first[s], n, work->f);
         rbm_lift(shape, model, work->f, work->base, work->x);
         rbm_mean(shape, work->x, work->mean);
     } else {
@@ -339,6 +389,7 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
                                             (tally->wide ? sizeof(int64_t) : sizeof(int32_t)),
                 tally->wide, unit, work->count, n, work->q_data, work->q_model, work->scratch);
     add_hidden_statistics(model, work, s, tally);
+    add_common_statistics(model, work, unit, n, tally);
 
     for (size_t c = 0; c < shape->n_factors; c++) /* dB = f_data h_data^T - f_model h_model^T */
         for (size_t j = 0; j < shape->m; j++)

@@ -11,13 +11,13 @@ enum rbm_hidden { HIDDEN_BINARY, HIDDEN_GAUSSIAN, HIDDEN_RELU };
 enum { REPEATS_EACH, REPEATS_LAST };
 enum { START_ZERO, START_LOG_ODDS };
 enum { PREDICTION_EXACT, PREDICTION_MEAN_FIELD };
-enum { PANEL_VISIBLE, PANEL_HIDDEN, PANEL_SEEN, PANEL_FACTORS };
+enum { PANEL_VISIBLE, PANEL_HIDDEN, PANEL_SEEN, PANEL_FACTORS, PANEL_COMMON };
 
 struct rbm_options {
     int visible, hidden_kind, repeats, start, prediction;
     int64_t copies, hidden, factors, cd_steps;
     const char *cd_schedule;
-    bool conditional, persistent;
+    bool conditional, persistent, common;
     double scale;
 };
 
@@ -41,7 +41,8 @@ struct rbm_work {
     uint32_t *seen;    /* conditional: the items student s saw, each once */
     uint32_t *pending; /* prediction: units that are not in the sum yet */
     size_t n_pending;
-    int64_t *last; /* scratch by item: where it was met last, -1 between students */
+    int64_t n_shown[2]; /* incorrect and correct answers in the sum, pending ones included */
+    int64_t *last;      /* scratch by item: where it was met last, -1 between students */
 
     real *base, *x, *h, *f, *g, *logit, *u; /* vectors; logit and u have room for any student */
     real *mean, *mean_data, *f_data;
@@ -53,8 +54,12 @@ struct rbm_work {
 struct rbm_shape rbm_shape_of(const struct model *model);
 void rbm_lift(const struct rbm_shape *shape, const struct model *model, const real *f,
               const real *base, real *x);
+void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
+                    int64_t n_wrong, real *f);
 void rbm_lower(const struct rbm_shape *shape, const struct model *model, const real *h,
                real *g);
+void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
+                       const uint32_t *unit, size_t n, const real *g, real *logit);
 void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean);
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch);
 

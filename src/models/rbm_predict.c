@@ -50,6 +50,7 @@ static double predict_exact(const struct model *model, struct rbm_work *work, ui
             for (size_t j = 0; j < row; j++)
                 work->g[j] += (real)(copies - n) * wrong[j];
         }
+        rbm_add_common(shape, model, n, copies - n, work->g);
         rbm_lift(shape, model, work->g, work->x, work->h);
         log_chance[n] = binomial + bias + worth(shape, work->h);
         binomial += Sleef_cinz_logd1_u10purec((double)(copies - n) / (n + 1));
@@ -72,8 +73,7 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     real logit[WIDTH] __attribute__((aligned(64)));
     rbm_mean(shape, work->x, work->h);
     rbm_lower(shape, model, work->h, work->g);
-    rows->dot(&shape->rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1, work->g,
-              logit);
+    rbm_visible_input(shape, model, &unit, 1, work->g, logit);
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
 }
 
@@ -87,6 +87,7 @@ static void walk_begin(const struct model *model, struct rbm_work *work)
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
            work->shape.stride * sizeof(real));
     work->n_pending = 0;
+    work->n_shown[0] = work->n_shown[1] = 0;
 }
 
 static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
@@ -106,7 +107,10 @@ static void walk_arrive(const struct model *model, struct rbm_work *work)
     rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), work->pending,
                  work->n_pending, work->f);
     work->n_pending = 0;
-    rbm_lift(&work->shape, model, work->f, work->base, work->x);
+    memcpy(work->g, work->f, work->shape.rows.stride * sizeof(real));
+    rbm_add_common(&work->shape, model, work->n_shown[1] * work->shape.rows.copies,
+                   work->n_shown[0] * work->shape.rows.copies, work->g);
+    rbm_lift(&work->shape, model, work->g, work->base, work->x);
 }
 
 /* Takes an answer out again that a later one replaces. */
@@ -119,6 +123,7 @@ static void walk_forget(const struct model *model, struct rbm_work *work, uint32
                  work->g);
     for (size_t j = 0; j < row; j++)
         work->f[j] -= work->g[j];
+    work->n_shown[unit & 1]--;
 }
 
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
@@ -128,6 +133,7 @@ static void walk_answer(const struct model *model, struct rbm_work *work, uint32
     if (o->repeats == REPEATS_LAST && *last > 0)
         walk_forget(model, work, (uint32_t)(*last - 1));
     work->pending[work->n_pending++] = unit;
+    work->n_shown[unit & 1]++;
     *last = 1 + (int64_t)unit;
 }
 
