@@ -39,13 +39,22 @@ hid_t h5_create(const char *path)
     return create(path, H5Pcreate(H5P_FILE_ACCESS), H5F_LIBVER_LATEST, 0);
 }
 
+/* HDF5 takes two open images of one name for the same file. */
+static void image_name(char name[32])
+{
+    static unsigned n_images;
+    snprintf(name, 32, "image %u", n_images++);
+}
+
 hid_t h5_create_image(size_t reserve_in_front)
 {
+    char name[32];
+    image_name(name);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 20, 0);
     /* H5Fget_file_image of 1.10 clears a flag in a superblock that has a checksum, and forgets
      * the checksum; the oldest superblock has none. */
-    return create("image", access, H5F_LIBVER_EARLIEST, reserve_in_front);
+    return create(name, access, H5F_LIBVER_EARLIEST, reserve_in_front);
 }
 
 void *h5_image(hid_t file, size_t *n_bytes)
@@ -81,10 +90,12 @@ hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks)
 
 hid_t h5_open_image(const void *bytes, size_t n_bytes)
 {
+    char name[32];
+    image_name(name);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 20, 0);
     H5Pset_file_image(access, (void *)(uintptr_t)bytes, n_bytes);
-    hid_t file = H5Fopen("image", H5F_ACC_RDONLY, access);
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, access);
     H5Pclose(access);
     return file;
 }

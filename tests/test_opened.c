@@ -124,21 +124,23 @@ static void write_changed(const char *from, const char *to, double number, size_
     } else {
         opened.model->params.value[place] = (real)number;
     }
-    if (world.rank == 0) {
-        const struct checkpoint_content content = {
-            .model = opened.model,
-            .config = config,
-            .data_digest = old->data_digest,
-            .items = &old->items,
-            .progress = &old->progress,
-        };
-        char *bytes = NULL;
-        size_t n = 0;
-        assert_int_equal(checkpoint_bytes(&content, &bytes, &n), OK);
-        assert_int_equal(store_write(target, bytes, n), OK);
-        memory_free(bytes);
-    }
-    comm_barrier(&world);
+    const struct checkpoint_content content = {
+        .model = opened.model,
+        .config = config,
+        .data_digest = old->data_digest,
+        .items = &old->items,
+        .progress = &old->progress,
+    };
+    char *bytes = NULL;
+    size_t n = 0;
+    enum status status = world.rank == 0 ? checkpoint_bytes(&content, &bytes, &n) : OK;
+    if (status == OK && world.rank == 0)
+        status = store_write(target, bytes, n);
+    status = comm_agree(&world, status);
+    if (status != OK)
+        print_error("%s\n", fail_sentence());
+    assert_int_equal(status, OK);
+    memory_free(bytes);
     memory_free(config);
     memory_free(path);
     memory_free(target);
@@ -200,6 +202,25 @@ static void test_settings_that_do_not_fit(void **state)
     expect_refused(BAD_USER, "is not a section");
 }
 
+/* HDF5 must not take one checkpoint in memory for another. */
+static void test_two_at_once(void **state)
+{
+    (void)state;
+    char *paths[] = {in_home("run/last.h5"), in_home("changed.h5")};
+    struct opened opened[2];
+    write_changed(NULL, NULL, 12345, 1);
+    fail_clear();
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(opened_open_model(&opened[k], paths[k], &world), OK);
+    assert_true(opened[0].model->params.value[1] != 12345);
+    assert_true(opened[1].model->params.value[1] == 12345);
+    assert_string_not_equal(opened[0].checkpoint.digest, opened[1].checkpoint.digest);
+    for (int k = 0; k < 2; k++) {
+        opened_close(&opened[k]);
+        memory_free(paths[k]);
+    }
+}
+
 static void test_recognize(void **state)
 {
     (void)state;
@@ -229,7 +250,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open),         cmocka_unit_test(test_unchanged),
         cmocka_unit_test(test_not_a_number), cmocka_unit_test(test_settings_that_do_not_fit),
-        cmocka_unit_test(test_recognize),
+        cmocka_unit_test(test_two_at_once),  cmocka_unit_test(test_recognize),
     };
     const int n_failed = cmocka_run_group_tests(tests, settle, leave);
     comm_finish(&world);

@@ -67,6 +67,8 @@ static const struct option table[] = {
      "few"},
     {"repeats", OPTION_CHOICE, AT(repeats), "each", 0, 0, repeat_kinds,
      "an item answered more than once is as many visible units (each) or only the last (last)"},
+    {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
+     "learn from runs of so many answers and predict from the latest so many; 0: from all"},
     {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, 10000, NULL,
      "Gibbs steps of contrastive divergence"},
     {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,

@@ -113,7 +113,7 @@ void *rbm_attach(const struct model *model, const struct shard *shard)
     for (size_t v = 0; v < COUNT(whole); v++)
         *whole[v] = NEW(int32_t, stride);
     work->scratch = NEW(int32_t, stride * ((size_t)work->shape.rows.copies + 2));
-    work->pending = NEW(uint32_t, longest_walk);
+    work->shown = NEW(uint32_t, longest_walk);
     work->logit = NEW(real, size_padded(longest));
     work->count = NEW(uint8_t, size_padded(longest));
     work->u = NEW(real, 2 * stride + size_padded(longest) + 4 * WIDTH);
@@ -126,7 +126,7 @@ void rbm_detach(void *memory)
     struct rbm_work *work = memory;
     void *const all[] = {work->first,   work->unit,
                          work->chain,   work->seen_first,
-                         work->seen,    work->pending,
+                         work->seen,    work->shown,
                          work->last,    work->base,
                          work->x,       work->h,
                          work->f,       work->g,
@@ -279,7 +279,7 @@ static void sample_hidden(const struct rbm_shape *shape, const real *x, const re
 
 /* Runs the Gibbs chain of a student from input x with mean `mean`, and leaves the last of both
  * there and the answers in count. */
-static void run_chain(const struct model *model, struct rbm_work *work, size_t s,
+static void run_chain(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
     const struct rbm_shape *shape = &work->shape;
@@ -288,7 +288,7 @@ static void run_chain(const struct model *model, struct rbm_work *work, size_t s
     for (int64_t step = 0; step < steps; step++) {
         struct rng rng = {.seed = draw->seed,
                           .purpose = RNG_VISIBLE,
-                          .part = (uint32_t)step,
+                          .part = (uint32_t)((int64_t)run * steps + step),
                           .when = draw->epoch,
                           .who = (uint32_t)(work->shard->first_student + s)};
         vec->uniform(&rng, work->u, n_hidden_numbers + n);
@@ -359,28 +359,27 @@ static void quantize_lowered(const struct model *model, struct rbm_work *work, c
     vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape.rows.stride);
 }
 
-static void add_student(const struct model *model, struct rbm_work *work, size_t s,
-                        const struct draw *draw, struct tally *tally)
+/* Adds run number `run` of a student's answers: n units from place `first` on. */
+static void add_run(const struct model *model, struct rbm_work *work, size_t s, size_t run,
+                    uint64_t first, size_t n, const struct draw *draw, struct tally *tally)
 {
     const struct rbm_shape *shape = &work->shape;
-    const uint32_t *unit = work->unit + work->first[s];
-    const size_t n = work->first[s + 1] - work->first[s];
+    const uint32_t *unit = work->unit + first;
 
-    start_base(model, work, s);
     sum_answers(model, work, unit, n, work->f_data);
     rbm_lift(shape, model, work->f_data, work->base, work->x);
     rbm_mean(shape, work->x, work->mean_data);
 
     if (work->chain != NULL) {
-        sum_copies(model, work, unit, work->chain + work->first[s], n, work->f);
+        sum_copies(model, work, unit, work->chain + first, n, work->f);
         rbm_lift(shape, model, work->f, work->base, work->x);
         rbm_mean(shape, work->x, work->mean);
     } else {
         memcpy(work->mean, work->mean_data, shape->stride * sizeof(real));
     }
-    run_chain(model, work, s, unit, n, draw);
+    run_chain(model, work, s, run, unit, n, draw);
     if (work->chain != NULL)
-        memcpy(work->chain + work->first[s], work->count, n);
+        memcpy(work->chain + first, work->count, n);
 
     quantize_lowered(model, work, work->mean_data, tally, work->q_data);
     quantize_lowered(model, work, work->mean, tally, work->q_model);
@@ -405,6 +404,18 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
         for (size_t j = 0; j < shape->m; j++)
             tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
                                      fabs((double)work->mean[j]) < HIDDEN_LIMIT);
+}
+
+static void add_student(const struct model *model, struct rbm_work *work, size_t s,
+                        const struct draw *draw, struct tally *tally)
+{
+    const struct rbm_options *o = model->options;
+    const uint64_t first = work->first[s], n = work->first[s + 1] - first;
+    const uint64_t window = o->window > 0 ? (uint64_t)o->window : n;
+    start_base(model, work, s);
+    for (uint64_t run = 0; run * window < n; run++)
+        add_run(model, work, s, run, first + run * window, size_min(window, n - run * window),
+                draw, tally);
 }
 
 /* Students come in random order: their units are asked for a few students ahead. */

@@ -15,7 +15,7 @@ enum { PANEL_VISIBLE, PANEL_HIDDEN, PANEL_SEEN, PANEL_FACTORS, PANEL_COMMON };
 
 struct rbm_options {
     int visible, hidden_kind, repeats, start, prediction;
-    int64_t copies, hidden, factors, cd_steps;
+    int64_t copies, hidden, factors, cd_steps, window;
     const char *cd_schedule;
     bool conditional, persistent, common;
     double scale;
@@ -38,10 +38,11 @@ struct rbm_work {
         *unit; /* training units of student s: 2 * item + outcome, first[s] .. first[s+1] */
     uint8_t *chain; /* persistent: correct copies of each unit where the chain was left */
     uint64_t *seen_first;
-    uint32_t *seen;    /* conditional: the items student s saw, each once */
-    uint32_t *pending; /* prediction: units that are not in the sum yet */
-    size_t n_pending;
-    int64_t n_shown[2]; /* incorrect and correct answers in the sum, pending ones included */
+    uint32_t *seen; /* conditional: the items student s saw, each once */
+    uint32_t
+        *shown; /* prediction: units that were shown, and how many of them are in the sum */
+    size_t n_shown, n_added;
+    int64_t n_known[2]; /* incorrect and correct answers in the sum */
     int64_t *last;      /* scratch by item: where it was met last, -1 between students */
 
     real *base, *x, *h, *f, *g, *logit, *u; /* vectors; logit and u have room for any student */

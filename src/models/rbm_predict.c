@@ -77,17 +77,18 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
 }
 
-/* A walk along a student's attempts. work->f is the sum of the rows of what was shown, but for
- * the units that are still pending: rows are added many at a time where nothing is asked in
- * between. work->base is the input without them. work->last[item] is -1 before the item is met,
- * 0 when it was seen, 1 + unit when it was answered. */
+/* A walk along a student's attempts. work->shown lists the units that were shown; the first
+ * n_added of them are in work->f, the sum of their rows: rows are added many at a time where
+ * nothing is asked in between, always in the same order. work->base is the input without them.
+ * work->last[item] is -1 before the item is met, 0 when it was seen, 1 + unit when it was
+ * answered. */
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
     memset(work->f, 0, work->shape.rows.stride * sizeof(real));
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
            work->shape.stride * sizeof(real));
-    work->n_pending = 0;
-    work->n_shown[0] = work->n_shown[1] = 0;
+    work->n_shown = work->n_added = 0;
+    work->n_known[0] = work->n_known[1] = 0;
 }
 
 static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
@@ -101,39 +102,54 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
     work->last[item] = 0;
 }
 
-/* Brings work->x up to date. */
-static void walk_arrive(const struct model *model, struct rbm_work *work)
+static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
 {
-    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), work->pending,
-                 work->n_pending, work->f);
-    work->n_pending = 0;
-    memcpy(work->g, work->f, work->shape.rows.stride * sizeof(real));
-    rbm_add_common(&work->shape, model, work->n_shown[1] * work->shape.rows.copies,
-                   work->n_shown[0] * work->shape.rows.copies, work->g);
-    rbm_lift(&work->shape, model, work->g, work->base, work->x);
+    const uint32_t *unit = work->shown + work->n_added;
+    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
+                 work->f);
+    for (size_t a = 0; a < n; a++)
+        work->n_known[unit[a] & 1]++;
+    work->n_added += n;
 }
 
-/* Takes an answer out again that a later one replaces. */
+/* Takes an answer out of the sum again. */
 static void walk_forget(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
     const size_t row = work->shape.rows.stride;
-    walk_arrive(model, work);
     memset(work->g, 0, row * sizeof(real));
     rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
                  work->g);
     for (size_t j = 0; j < row; j++)
         work->f[j] -= work->g[j];
-    work->n_shown[unit & 1]--;
+    work->n_known[unit & 1]--;
+}
+
+/* Brings work->x up to date. */
+static void walk_arrive(const struct model *model, struct rbm_work *work)
+{
+    const struct rbm_options *o = model->options;
+    const size_t window = o->window > 0 ? (size_t)o->window : SIZE_MAX;
+    if (work->n_added < window && work->n_added < work->n_shown)
+        walk_add(model, work, size_min(window, work->n_shown) - work->n_added);
+    while (work->n_added < work->n_shown) {
+        walk_add(model, work, 1);
+        walk_forget(model, work, work->shown[work->n_added - 1 - window]);
+    }
+    memcpy(work->g, work->f, work->shape.rows.stride * sizeof(real));
+    rbm_add_common(&work->shape, model, work->n_known[1] * work->shape.rows.copies,
+                   work->n_known[0] * work->shape.rows.copies, work->g);
+    rbm_lift(&work->shape, model, work->g, work->base, work->x);
 }
 
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
     const struct rbm_options *o = model->options;
     int64_t *last = &work->last[unit >> 1];
-    if (o->repeats == REPEATS_LAST && *last > 0)
+    if (o->repeats == REPEATS_LAST && *last > 0) {
+        walk_add(model, work, work->n_shown - work->n_added);
         walk_forget(model, work, (uint32_t)(*last - 1));
-    work->pending[work->n_pending++] = unit;
-    work->n_shown[unit & 1]++;
+    }
+    work->shown[work->n_shown++] = unit;
     *last = 1 + (int64_t)unit;
 }
 

@@ -1,0 +1,133 @@
+# shellcheck shell=bash
+# Jobs that are stopped and killed: for tests/cli_runs.sh and its like, after lib.sh.
+PATIENCE=${PATIENCE:-60} # seconds after which a job hangs
+
+# on N COMMAND...: the command on N ranks, ended after a while in any case (exit code 124). One rank needs
+# no mpirun.
+on() {
+    local n=$1
+    shift
+    if [ "$n" = 1 ]; then
+        timeout -k 5 "$PATIENCE" "$@"
+    else
+        timeout -k 5 "$PATIENCE" mpirun -n "$n" "$@"
+    fi
+}
+
+# start N COMMAND...: the same, left running as $JOB; what it says goes where `run` puts it.
+start() {
+    local n=$1
+    shift
+    if [ "$n" != 1 ]; then set -- mpirun -n "$n" "$@"; fi
+    "$@" >"$LIB_OUT" 2>"$LIB_ERR" &
+    JOB=$!
+}
+
+# alive PID: it is there and has not ended.
+alive() { [ -e "/proc/$1/exe" ]; }
+
+# descendants PID: its children and theirs.
+descendants() {
+    local child
+    for child in $(grep -ls "^PPid:[[:space:]]$1\$" /proc/[0-9]*/status | cut -d/ -f3); do
+        echo "$child"
+        descendants "$child"
+    done
+}
+
+# job_ranks: the processes of $JOB that train, in no order.
+job_ranks() {
+    local pid
+    for pid in "$JOB" $(descendants "$JOB"); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$(basename "$COHORT")" ] || echo "$pid"
+    done
+}
+
+# finish: waits for $JOB and leaves its exit code in $ENDED; 124 if it had to be killed.
+finish() {
+    local deadline=$((SECONDS + PATIENCE))
+    ENDED=
+    while alive "$JOB"; do
+        if [ $SECONDS -ge $deadline ]; then
+            ENDED=124
+            kill_job all
+        fi
+        sleep 0.02
+    done
+    { wait "$JOB"; } 2>/dev/null
+    ENDED=${ENDED:-$?}
+}
+
+# kill_job all|one: kill -9 of everything that belongs to $JOB, or of one of its ranks; returns when they
+# are gone.
+kill_job() {
+    local victims pid
+    if [ "$1" = all ]; then
+        victims=("$JOB" $(descendants "$JOB"))
+    else
+        victims=($(job_ranks))
+        victims=(${victims[RANDOM % (${#victims[@]} + !${#victims[@]})]:-})
+    fi
+    kill -9 "${victims[@]}" 2>/dev/null
+    for pid in "${victims[@]}"; do
+        while alive "$pid"; do sleep 0.01; done
+    done
+}
+
+# until_says PATTERN: waits until $JOB says it, or has ended.
+until_says() {
+    until grep -Eq -e "$1" "$LIB_ERR"; do
+        alive "$JOB" || return 1
+        sleep 0.01
+    done
+}
+
+# pause MOST: sleeps for a random number of milliseconds.
+pause() {
+    local ms=$((RANDOM % $1))
+    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+}
+
+# storm N DIRECTORY SETTINGS...: trains there, killed N times at random moments and continued on another
+# number of ranks, and then to the end, which is a test. Leaves $N_KILLED, and in $N_WITHIN how often it was
+# continued within an epoch.
+storm() {
+    local n_kills=$1 directory=$2 counts=(1 2 3 5) round n
+    shift 2
+    N_KILLED=0 N_WITHIN=0
+    for ((round = 0; round <= n_kills; round++)); do
+        n=${counts[RANDOM % ${#counts[@]}]}
+        if [ $round = "$n_kills" ]; then
+            expect_status 0 on "$n" "$COHORT" train "$@" run="$directory"
+        else
+            start "$n" "$COHORT" train "$@" run="$directory"
+            if [ $((RANDOM % 4)) != 0 ]; then until_says ' ranks?$'; fi
+            pause 400
+            if alive "$JOB"; then
+                kill_job "$([ $((RANDOM % 2)) = 0 ] && echo all || echo one)"
+                N_KILLED=$((N_KILLED + 1))
+            fi
+            finish
+            [ "$ENDED" != 124 ] || fail "no end after a kill on $n ranks"
+        fi
+        N_WITHIN=$((N_WITHIN + $(grep -Ec '^continuing .* step [1-9]' "$LIB_ERR")))
+    done
+}
+
+# expect_log FILE N: a test: exactly one record for each of N epochs, in order, and each of them JSON.
+expect_log() {
+    local number='-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?' good
+    good="^\{\"epoch\": [0-9]+, \"step\": [0-9]+, \"loss\": $number, "
+    good+="(\"valid\": \{\"n\": [0-9]+(, \"[a-z_]+\": ($number|null))+\}, )?"
+    good+="\"seconds\": $number, \"attempts_per_second\": $number\}\$"
+    expect_equal "$(seq 1 "$2" | tr '\n' ' ')" \
+        "$(grep -E "$good" "$1" | sed -E 's/^."epoch": ([0-9]+),.*/\1/' | tr '\n' ' ')" "epochs in $1"
+    expect_equal "$2" "$(($(wc -l <"$1")))" "records in $1"
+}
+
+# flip FILE: changes one byte in the middle.
+flip() {
+    local middle=$(($(wc -c <"$1") / 2)) byte
+    byte=$(od -An -tu1 -j $middle -N 1 "$1")
+    printf "\\x$(printf %02x $((byte ^ 85)))" | dd of="$1" bs=1 seek=$middle conv=notrunc status=none
+}
