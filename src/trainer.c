@@ -50,8 +50,9 @@ struct trainer {
     struct score valid; /* of the last validation; n = 0: none */
     char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
     size_t n_best;
-    double started, saved, trained; /* moments; seconds in the steps of the epoch */
-    double rate;                    /* attempts a second in them */
+    double started, saved, spoke; /* moments */
+    double trained;               /* seconds in the steps of the epoch */
+    double rate;                  /* attempts a second in them */
     int64_t steps_at_start, check_every;
 };
 
@@ -286,18 +287,26 @@ static json_t *score_json(const struct score *score)
     return object;
 }
 
+/* A line for people, unless the last one is only just out: short epochs would fill the screen.
+ */
+static void say_epoch(struct trainer *t, double loss)
+{
+    const double now = log_clock();
+    if (now - t->spoke < 0.5 && !t->progress.finished && t->progress.epoch > 1)
+        return;
+    t->spoke = now;
+    char valid[128] = "";
+    if (t->valid.n > 0)
+        snprintf(valid, sizeof valid, ", valid cbd %.5f, log-loss %.5f, auc %.4f%s",
+                 t->valid.cbd, t->valid.log_loss, t->valid.auc,
+                 t->progress.stale == 0 ? " (best)" : "");
+    log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts a second",
+            (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
+}
+
 static enum status log_epoch(struct trainer *t, double loss)
 {
-    if (t->valid.n > 0)
-        log_say("epoch %lld: loss %.4f, valid cbd %.5f, log-loss %.5f, auc %.4f%s; %.2f s, "
-                "%.1f million "
-                "attempts a second",
-                (long long)t->progress.epoch, loss, t->valid.cbd, t->valid.log_loss,
-                t->valid.auc, t->progress.stale == 0 ? " (best)" : "", t->trained,
-                t->rate / 1e6);
-    else
-        log_say("epoch %lld: loss %.4f; %.2f s, %.1f million attempts a second",
-                (long long)t->progress.epoch, loss, t->trained, t->rate / 1e6);
+    say_epoch(t, loss);
     if (t->comm->rank != 0)
         return OK;
     json_t *record = json_object();

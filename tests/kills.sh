@@ -19,6 +19,7 @@ start() {
     local n=$1
     shift
     if [ "$n" != 1 ]; then set -- mpirun -n "$n" "$@"; fi
+    : >"$LIB_ERR"
     "$@" >"$LIB_OUT" 2>"$LIB_ERR" &
     JOB=$!
 }
@@ -54,9 +55,9 @@ finish() {
         fi
         sleep 0.02
     done
-    { wait "$JOB"; } 2>/dev/null
+    wait "$JOB"
     ENDED=${ENDED:-$?}
-}
+} 2>/dev/null # where bash says that it was killed
 
 # kill_job all|one: kill -9 of everything that belongs to $JOB, or of one of its ranks; returns when they
 # are gone.
@@ -72,7 +73,7 @@ kill_job() {
     for pid in "${victims[@]}"; do
         while alive "$pid"; do sleep 0.01; done
     done
-}
+} 2>/dev/null
 
 # until_says PATTERN: waits until $JOB says it, or has ended.
 until_says() {
@@ -102,7 +103,7 @@ storm() {
         else
             start "$n" "$COHORT" train "$@" run="$directory"
             if [ $((RANDOM % 4)) != 0 ]; then until_says ' ranks?$'; fi
-            pause 400
+            pause 300
             if alive "$JOB"; then
                 kill_job "$([ $((RANDOM % 2)) = 0 ] && echo all || echo one)"
                 N_KILLED=$((N_KILLED + 1))
