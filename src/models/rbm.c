@@ -138,6 +138,11 @@ static enum status declare(struct model *model)
                     "model.cd_schedule = %s: expected epoch:steps pairs with rising epochs, "
                     "as in 10:3 20:5",
                     o->cd_schedule);
+    if (o->window > 0 && o->repeats == REPEATS_LAST)
+        return fail(BAD_USER,
+                    "model.window = %lld goes with model.repeats = each only: an answer that a "
+                    "later one replaces has no place in a window of the latest answers",
+                    (long long)o->window);
     if (o->hidden_kind == HIDDEN_RELU)
         o->prediction = PREDICTION_MEAN_FIELD;
     const uint64_t n = model->n_items, m = (uint64_t)o->hidden, c = (uint64_t)o->factors;

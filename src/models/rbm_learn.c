@@ -190,7 +190,22 @@ static double most_answers(const struct model *model, const struct rbm_work *wor
     }
     memory_free(met);
     memory_free(at_least);
-    return fmax(bound, (double)most_students); /* hidden biases add one for each student */
+    return bound;
+}
+
+/* The most runs of answers of any student: each adds its own share to the hidden biases. */
+static double most_runs(const struct model *model, const struct rbm_work *work,
+                        const struct comm *comm)
+{
+    const struct rbm_options *o = model->options;
+    int64_t most = 1;
+    for (size_t s = 0; o->window > 0 && s < work->shard->n_students; s++) {
+        const int64_t n = (int64_t)(work->first[s + 1] - work->first[s]);
+        const int64_t n_runs = n / o->window + (n % o->window != 0);
+        most = n_runs > most ? n_runs : most;
+    }
+    comm_max_i64(comm, &most, 1);
+    return (double)most;
 }
 
 void rbm_measure(const struct model *model, const void *memory, const struct comm *comm,
@@ -198,7 +213,8 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
 {
     const struct rbm_work *work = memory;
     const double bound =
-        most_answers(model, work, comm, most_students) * (double)work->shape.rows.copies;
+        fmax(most_answers(model, work, comm, most_students) * (double)work->shape.rows.copies,
+             most_runs(model, work, comm) * (double)most_students);
     const int room = 30 - (int)ceil(log2(bound));
     *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
             model->params.panels[PANEL_COMMON].n_rows > 0 || room < LEAST_BITS;
@@ -335,6 +351,8 @@ static void add_common_statistics(const struct model *model, struct rbm_work *wo
                                   const uint32_t *unit, size_t n, struct tally *tally)
 {
     const struct panel *panel = &model->params.panels[PANEL_COMMON];
+    if (panel->n_rows == 0)
+        return;
     const int64_t all = (int64_t)n * work->shape.rows.copies;
     const int64_t in_model = count_copies(work->count, n);
     int64_t in_data = 0, *at = (int64_t *)tally->values + panel->offset;

@@ -1,0 +1,37 @@
+#!/bin/bash
+# What the models reach: on simulated students, and on public data where ../shared/data is there.
+. "$(dirname "$0")/lib.sh"
+
+section 'grockit shape'
+expect_status 0 "$COHORT" simulate grockit --seed 1 -o "$TMP/grockit.h5"
+for preset in binomial softmax; do
+    expect_status 0 ranks 2 "$COHORT" train model.kind=rbm model.preset=$preset data="$TMP/grockit.h5" \
+        run="$TMP/$preset" train.epochs=8 train.monitor=cbd
+    expect_status 0 ranks 2 "$COHORT" evaluate "$TMP/$preset" --split valid --json
+    expect_number cbd '<' "$(json item_mean cbd)"
+done
+expect_number cbd '>=' "$(json_of "$TMP/binomial/result.json" valid cbd)"
+
+data=../shared/data
+if [ ! -d $data ]; then
+    section 'public data'
+    skip "there is no $data"
+fi
+
+section eedi
+expect_status 0 "$COHORT" import csv --train $data/eedi/train_data.csv.gz --valid $data/eedi/valid_data.csv \
+    --test $data/eedi/test_data.csv --student user_id --item question_id --outcome is_correct --withheld -o "$TMP/eedi.h5"
+expect_status 0 ranks 2 "$COHORT" train jobs/eedi.ini data="$TMP/eedi.h5" run="$TMP/eedi"
+expect_status 0 "$COHORT" evaluate "$TMP/eedi" --json
+expect_equal 3543 "$(json n)"
+expect_number auc '>=' 0.77
+
+section assist2009
+files=$data/assist2009/assist2009_updated
+expect_status 0 "$COHORT" import three-line --train ${files}_train1.csv.gz --valid ${files}_valid1.csv.gz \
+    --test ${files}_test.csv.gz -o "$TMP/a09.h5"
+expect_status 0 ranks 2 "$COHORT" train jobs/assist2009.ini data="$TMP/a09.h5" run="$TMP/a09"
+expect_status 0 "$COHORT" evaluate "$TMP/a09" --json
+expect_equal 101419 "$(json n)"
+expect_number auc '>=' 0.725
+expect_number 'skip_first auc' '>=' 0.725
