@@ -60,7 +60,7 @@ endif
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help setup tests benches test run-tests check format layers scripts debug double sanitize bench \
+.PHONY: all help setup tests benches test run-tests check format layers readme scripts debug double sanitize bench \
 	soak demo install uninstall clean FORCE
 
 ##
@@ -82,7 +82,7 @@ test:
 ## check           format, layers, scripts; debug, double-precision and sanitizer builds and their tests
 check:
 	@$(SETUP) install build test check
-	+@$(AGAIN) format layers scripts
+	+@$(AGAIN) format layers scripts readme
 	+@$(AGAIN) debug
 	+@$(AGAIN) double
 	+@$(AGAIN) sanitize
@@ -120,19 +120,23 @@ endif
 layers: all
 	@BUILD=$(BUILD) tests/check_layers.sh
 
+## readme          whether the reference in README.md is what the program says; FIX=1 rewrites it
+readme: all
+	@COHORT=$(BUILD)/cohort tests/readme.sh $(if $(FIX),write) && echo 'readme: the reference is current'
+
 scripts:
-	@if command -v shellcheck >/dev/null; then shellcheck -S warning .ci/run $(wildcard tests/*.sh tests/*/*.sh) && \
+	@if command -v shellcheck >/dev/null; then shellcheck -S warning -e SC2206,SC2207 .ci/run $(wildcard tests/*.sh tests/*/*.sh) && \
 		echo 'scripts: shellcheck found nothing'; else echo 'scripts: skipped, there is no shellcheck'; fi
 
-## debug           build/debug, with NaN in fresh memory, and its tests; likewise:
-## double          build/double, all models in double precision, and its unit tests
-## sanitize        build/sanitize, address and undefined-behaviour sanitizers, and its tests
-debug sanitize:
+## debug           build/debug, with NaN in fresh memory, and its unit tests and some others; likewise:
+## double          build/double, all models in double precision
+## sanitize        build/sanitize, with the sanitizers of addresses and undefined behaviour
+debug: QUICK = test_ cli_simulate cli_bits cli_runs
+double: QUICK = test_
+sanitize: QUICK = test_ cli_simulate cli_import cli_bad_input
+debug double sanitize:
 	+@$(AGAIN) VARIANT=$@ BUILD=$(BUILD)/$@ all tests
-	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(PATTERN)
-double:
-	+@$(AGAIN) VARIANT=$@ BUILD=$(BUILD)/$@ all tests
-	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),test_)
+	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),$(QUICK))
 
 ## install         PREFIX= (/usr/local) DESTDIR=: the program, its man page, the job templates
 install: $(BUILD)/cohort $(BUILD)/cohort.1

@@ -33,6 +33,11 @@ static enum status check_outcomes(const struct stepper *stepper,
         n_wrong += counts->wrong[i];
         n_new += counts->right[i] + counts->wrong[i] == 0;
     }
+    if (n_right + n_wrong == 0)
+        return fail(BAD_USER,
+                    "%s: no training attempt has a known outcome: there is nothing to learn "
+                    "from; see `cohort inspect` and the split of the import",
+                    stepper->dataset.path);
     if (n_right == 0 || n_wrong == 0)
         return fail(BAD_USER,
                     "%s: all %lld training outcomes are %s: there is nothing to learn; "

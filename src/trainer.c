@@ -171,7 +171,7 @@ static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
                 break;
         }
     return fail(DIVERGED,
-                "training diverged in epoch %lld, at step %lld: %s reached %g; what was saved "
+                "training diverged in epoch %lld, by step %lld: %s reached %g; what was saved "
                 "before is intact; begin another run= with a lower optimizer.rate, or set "
                 "optimizer.clip",
                 (long long)t->progress.epoch + 1, (long long)t->progress.all_steps,

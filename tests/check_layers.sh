@@ -92,7 +92,6 @@ beginnings_of() {
     while :; do
         local header
         for header in "include/$stem.h" "$directory/$stem.h"; do
-            # shellcheck disable=SC2207
             [ ! -e "$header" ] || beginnings+=("$stem" $(sed -n 's/^struct \([a-z0-9_]*\) {.*/\1/p' "$header"))
         done
         [ ! -e "$directory/$stem.c" ] || beginnings+=("$stem")

@@ -8,8 +8,8 @@ class=$TMP/class.h5 other=$TMP/other.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
 run "$COHORT" simulate irt --students 600 --items 20 --seed 2 -o "$other"
 # Small, but a second or two long: many Gibbs steps. Saves as often as it looks at the clock.
-small=(model.kind=rbm model.hidden=40 model.cd_steps=100 optimizer.rate=0.0001 train.batch=20 train.block=4
-    train.epochs=12 train.seed=3 data="$class" run.save_minutes=0)
+small=(model.kind=rbm model.hidden=40 model.cd_steps=400 optimizer.rate=0.0002 train.batch=20 train.block=4
+    train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 quick=("${small[@]}" model.cd_steps=1)
 n_kills=$([ -n "${COHORT_QUICK:-}" ] && echo 3 || echo 6)
 
@@ -22,7 +22,7 @@ expect_reference() {
     expect_same "$reference/last.h5" "$1/last.h5"
     expect_same "$reference/best.h5" "$1/best.h5"
     expect_same "$reference/result.json" "$1/result.json"
-    expect_log "$1/log.jsonl" 12
+    expect_log "$1/log.jsonl" 6
     expect_equal '' "$(find "$1" -name '*.tmp')" 'no temporary files'
 }
 
@@ -52,7 +52,7 @@ expect_same "$TMP/b/best.h5" "$TMP/c/best.h5"
 section 'a result of fewer epochs'
 cp -r "$TMP/b" "$TMP/stale"
 start 2 "$COHORT" train "${quick[@]}" train.epochs=100000 run="$TMP/stale"
-until_says '^epoch 8:'
+until_epoch 8 "$TMP/stale"
 kill_job all
 finish
 check 'is gone when the run goes on' test ! -e "$TMP/stale/result.json"
@@ -61,7 +61,7 @@ check 'less than was done is finished' test "$(json_of "$TMP/stale/result.json" 
 
 section 'the reference'
 expect_status 0 on 1 "$COHORT" train "${small[@]}" run="$TMP/reference"
-expect_log "$TMP/reference/log.jsonl" 12
+expect_log "$TMP/reference/log.jsonl" 6
 
 section 'kill -9 at random moments'
 storm "$n_kills" "$TMP/storm" "${small[@]}"
@@ -106,7 +106,7 @@ expect_reference "$TMP/TERM3"
 
 section 'damaged checkpoints'
 start 2 "$COHORT" train "${small[@]}" run="$TMP/half"
-until_says '^epoch 5:'
+until_epoch 3 "$TMP/half"
 kill_job all
 finish
 check 'two checkpoints' test -s "$TMP/half/last.h5" -a -s "$TMP/half/previous.h5"
@@ -157,13 +157,13 @@ for file in last.h5 best.h5 config.ini result.json log.jsonl; do
     head -c 100000 /dev/urandom >"$TMP/leftovers/$file.tmp"
 done
 ln -sf "$TMP/nowhere/else" "$TMP/leftovers/last.h5.tmp"
-printf '{"epoch": 6, "st' >>"$TMP/leftovers/log.jsonl"
+printf '{"epoch": 4, "st' >>"$TMP/leftovers/log.jsonl"
 expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/leftovers"
 expect_reference "$TMP/leftovers"
 
 section 'one job for one run'
 start 2 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
-until_says '^epoch 2:'
+until_epoch 2 "$TMP/held"
 for n in 1 3; do
     ( # what the first job says is kept
         LIB_OUT=$TMP/second.out LIB_ERR=$TMP/second.err
@@ -201,7 +201,7 @@ expect_status 0 on 2 "$COHORT" train "${small[@]}" data="$TMP/moved.h5" run="$TM
 expect_reference "$TMP/half"
 
 section 'cross-validation'
-folds=("${small[@]}" train.epochs=3 train.folds=5)
+folds=("${small[@]}" model.cd_steps=60 train.epochs=3 train.folds=5)
 expect_status 0 on 2 "$COHORT" train "${folds[@]}" run="$TMP/folds"
 expect_match '^5 folds, test of each'
 expect_match '^  log_loss +0\.[0-9]+ \+- 0\.[0-9]+'

@@ -59,19 +59,22 @@ finish() {
     ENDED=${ENDED:-$?}
 } 2>/dev/null # where bash says that it was killed
 
-# kill_job all|one: kill -9 of everything that belongs to $JOB, or of one of its ranks; returns when they
-# are gone.
+# kill_job all|one|launcher: kill -9 of everything that belongs to $JOB, of one of its ranks, or of mpirun
+# alone, after which its ranks go by themselves; returns when those are gone that must.
 kill_job() {
-    local victims pid
-    if [ "$1" = all ]; then
-        victims=("$JOB" $(descendants "$JOB"))
-    else
-        victims=($(job_ranks))
-        victims=(${victims[RANDOM % (${#victims[@]} + !${#victims[@]})]:-})
-    fi
-    kill -9 "${victims[@]}" 2>/dev/null
-    for pid in "${victims[@]}"; do
-        while alive "$pid"; do sleep 0.01; done
+    local victims leaving pid deadline=$((SECONDS + PATIENCE))
+    mapfile -t victims < <(echo "$JOB" && descendants "$JOB")
+    leaving=("${victims[@]}")
+    case $1 in
+    one)
+        mapfile -t victims < <(job_ranks | shuf -n 1)
+        leaving=("${victims[@]}")
+        ;;
+    launcher) victims=("$JOB") ;;
+    esac
+    kill -9 "${victims[@]}"
+    for pid in "${leaving[@]}"; do
+        while alive "$pid" && [ $SECONDS -lt $deadline ]; do sleep 0.01; done
     done
 } 2>/dev/null
 
@@ -83,11 +86,22 @@ until_says() {
     done
 }
 
+# until_epoch N DIRECTORY: waits until $JOB has recorded N epochs there, or has ended.
+until_epoch() {
+    until [ "$(wc -l 2>/dev/null <"$2/log.jsonl" || echo 0)" -ge "$1" ]; do
+        alive "$JOB" || return 1
+        sleep 0.01
+    done
+} 2>/dev/null
+
 # pause MOST: sleeps for a random number of milliseconds.
 pause() {
     local ms=$((RANDOM % $1))
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
+
+# between_kills DIRECTORY: what a storm does to the run while nobody trains it.
+between_kills() { :; }
 
 # storm N DIRECTORY SETTINGS...: trains there, killed N times at random moments and continued on another
 # number of ranks, and then to the end, which is a test. Leaves $N_KILLED, and in $N_WITHIN how often it was
@@ -105,11 +119,12 @@ storm() {
             if [ $((RANDOM % 4)) != 0 ]; then until_says ' ranks?$'; fi
             pause 300
             if alive "$JOB"; then
-                kill_job "$([ $((RANDOM % 2)) = 0 ] && echo all || echo one)"
+                kill_job "$(shuf -n 1 -e all one launcher)"
                 N_KILLED=$((N_KILLED + 1))
             fi
             finish
             [ "$ENDED" != 124 ] || fail "no end after a kill on $n ranks"
+            between_kills "$directory"
         fi
         N_WITHIN=$((N_WITHIN + $(grep -Ec '^continuing .* step [1-9]' "$LIB_ERR")))
     done

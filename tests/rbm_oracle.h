@@ -18,9 +18,10 @@ struct oracle {
     const struct params *params;
     size_t n_items, m, n_factors, dims; /* dims: of a row, as stored */
     int copies;
-    bool softmax, conditional, last;
+    bool softmax, conditional, last, common;
+    size_t window; /* answers of a run; 0: all */
     enum oracle_hidden kind;
-    double row[MOST_ITEMS][2][MOST_HIDDEN]; /* A, or W without factors */
+    double row[MOST_ITEMS][2][MOST_HIDDEN]; /* A, or W without factors; common row included */
     double w[MOST_ITEMS][2][MOST_HIDDEN];   /* W = A B */
     double a[MOST_ITEMS][2], b[MOST_HIDDEN], d[MOST_ITEMS][MOST_HIDDEN];
     double factor[MOST_HIDDEN][MOST_HIDDEN];
@@ -87,6 +88,8 @@ static inline void oracle_read(struct oracle *o, const struct tiny_model *tiny)
                          .softmax = !oracle_says(tiny, "visible", "bernoulli"),
                          .conditional = oracle_says(tiny, "conditional", "yes"),
                          .last = oracle_says(tiny, "repeats", "last"),
+                         .common = oracle_says(tiny, "common", "yes"),
+                         .window = (size_t)oracle_number(tiny, "window"),
                          .kind = oracle_says(tiny, "hidden_kind", "gaussian") ? GAUSSIAN
                                  : oracle_says(tiny, "hidden_kind", "relu")   ? RELU
                                                                               : BINARY};
@@ -103,7 +106,10 @@ static inline void oracle_read(struct oracle *o, const struct tiny_model *tiny)
             const size_t row = oracle_row(o, i, k);
             o->a[i][k] = oracle_value(o, "visible_bias", row);
             for (size_t c = 0; c < o->dims; c++)
-                o->row[i][k][c] = oracle_value(o, "weights", row * o->dims + c);
+                o->row[i][k][c] =
+                    oracle_value(o, "weights", row * o->dims + c) +
+                    (o->common ? oracle_value(o, "common", oracle_row(o, 0, k) * o->dims + c)
+                               : 0);
             for (size_t j = 0; j < o->m; j++) {
                 o->w[i][k][j] = o->n_factors == 0 ? o->row[i][k][j] : 0;
                 for (size_t c = 0; c < o->n_factors; c++)
@@ -214,6 +220,32 @@ static inline void oracle_student(const struct oracle *o, const struct shard *sh
         units->seen[shard->item[t]] = true;
         if (mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN)
             oracle_answer(o, units, shard->item[t], mark_outcome(mark) == CORRECT);
+    }
+}
+
+/* Run number `run` of a student's units, which is an RBM of its own; false behind the last. */
+static inline bool oracle_run(const struct oracle *o, const struct oracle_units *units,
+                              size_t run, struct oracle_units *part)
+{
+    const size_t length = o->window > 0 ? o->window : MOST_UNITS, first = run * length;
+    *part = *units;
+    part->n = 0;
+    for (size_t u = first; u < units->n && u < first + length; u++, part->n++) {
+        part->item[part->n] = units->item[u];
+        part->correct[part->n] = units->correct[u];
+    }
+    return part->n > 0;
+}
+
+/* Forgets the oldest of more units than the window holds. */
+static inline void oracle_forget(const struct oracle *o, struct oracle_units *units)
+{
+    if (o->window == 0 || units->n <= o->window)
+        return;
+    units->n--;
+    for (size_t u = 0; u < units->n; u++) {
+        units->item[u] = units->item[u + 1];
+        units->correct[u] = units->correct[u + 1];
     }
 }
 
@@ -360,8 +392,11 @@ static inline void oracle_statistic(const struct oracle *o, const struct oracle_
             const size_t row = oracle_row(o, units->item[u], k);
             flat[oracle_place(o->params, "visible_bias", row)] += weight * n;
             for (size_t c = 0; c < o->dims; c++) {
+                const size_t common = oracle_row(o, 0, k) * o->dims + c;
                 flat[oracle_place(o->params, "weights", row * o->dims + c)] +=
                     weight * n * lowered[c];
+                if (o->common)
+                    flat[oracle_place(o->params, "common", common)] += weight * n * lowered[c];
                 f[c] += n * o->row[units->item[u]][k][c];
             }
         }
@@ -382,26 +417,25 @@ static inline void oracle_expect(const struct oracle *o, const struct oracle_uni
 {
     const size_t n = o->params->n, n_states = oracle_n_states(o, units);
     int count[MOST_UNITS];
-    double *one = NEW(double, n);
-    memset(mean, 0, n * sizeof *mean);
-    memset(variance, 0, n * sizeof *variance);
+    double *one = NEW(double, n), *sum = NEW(double, n), *squares = NEW(double, n);
     for (size_t state = 0; state < n_states; state++) {
         memset(one, 0, n * sizeof *one);
         oracle_state(o, units, state, count);
         oracle_statistic(o, units, count, 1, one);
         for (size_t i = 0; i < n; i++) {
-            mean[i] += chance[state] * one[i];
-            variance[i] += chance[state] * one[i] * one[i];
+            sum[i] += chance[state] * one[i];
+            squares[i] += chance[state] * one[i] * one[i];
         }
     }
-    memset(one, 0, n * sizeof *one);
     oracle_data(o, units, count);
-    oracle_statistic(o, units, count, 1, one);
+    oracle_statistic(o, units, count, 1, mean);
     for (size_t i = 0; i < n; i++) {
-        variance[i] = fmax(0, variance[i] - mean[i] * mean[i]);
-        mean[i] = one[i] - mean[i];
+        mean[i] -= sum[i];
+        variance[i] += fmax(0, squares[i] - sum[i] * sum[i]);
     }
     memory_free(one);
+    memory_free(sum);
+    memory_free(squares);
 }
 
 #endif

@@ -26,6 +26,8 @@ static const struct variant variants[] = {
     {"rbm", "copies=2, hidden=4, hidden_kind=relu, conditional=yes, repeats=last", PLAIN},
     {"rbm", "copies=2, hidden=15, persistent=yes, cd_schedule=0:2 1:4", STATE},
     {"rbm", "copies=2, hidden=15, prediction=mean_field, start=log_odds", PLAIN},
+    {"rbm", "copies=2, hidden=6, common=yes, window=4", PLAIN},
+    {"rbm", "visible=bernoulli, copies=2, hidden=6, common=yes, factors=2", BY_BLOCK},
 };
 
 enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };

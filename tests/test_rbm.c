@@ -83,6 +83,7 @@ static size_t compare(const struct tiny *class, const struct tiny_model *tiny, b
                          (int)(t - shard->first[s]), got, expected);
             if (mark_is_shown(mark))
                 oracle_answer(&o, &units, item, mark_outcome(mark) == CORRECT);
+            oracle_forget(&o, &units);
         }
         int count[MOST_UNITS];
         double x[MOST_HIDDEN], h[MOST_HIDDEN];
@@ -97,28 +98,31 @@ static size_t compare(const struct tiny *class, const struct tiny_model *tiny, b
     return n_compared;
 }
 
-/* Every combination of visible kind, copies, condition, factors, repeats; of the given hidden
- * kinds. */
+/* Every combination of visible kind, copies, condition, factors, common rows, and repeats or a
+ * window; of the given hidden kinds. */
 static void test_all(const char *const *hidden_kinds, size_t n_hidden_kinds, bool exact)
 {
+    static const char *const lengths[] = {"repeats=each", "repeats=last", "window=2"};
+    const size_t n_variants = 2 * 3 * 2 * 2 * 2 * COUNT(lengths) * n_hidden_kinds;
     struct tiny class;
     open_class(&class);
     size_t n_compared = 0;
-    for (unsigned v = 0; v < 48 * n_hidden_kinds; v++) {
-        char *options = memory_text(
-            "hidden=3, scale=1, visible=%s, copies=%u, conditional=%s, factors=%d, repeats=%s, "
-            "hidden_kind=%s, prediction=%s",
-            v % 2 ? "softmax" : "bernoulli", 1 + v / 2 % 3, v / 6 % 2 ? "yes" : "no",
-            v / 12 % 2 ? 2 : 0, v / 24 % 2 ? "last" : "each", hidden_kinds[v / 48],
-            exact ? "exact" : "mean_field");
+    for (unsigned v = 0; v < n_variants; v++) {
+        char *options = memory_text("hidden=3, scale=1, visible=%s, copies=%u, conditional=%s, "
+                                    "factors=%d, common=%s, %s, "
+                                    "hidden_kind=%s, prediction=%s",
+                                    v % 2 ? "softmax" : "bernoulli", 1 + v / 2 % 3,
+                                    v / 6 % 2 ? "yes" : "no", v / 12 % 2 ? 2 : 0,
+                                    v / 24 % 2 ? "yes" : "no", lengths[v / 48 % 3],
+                                    hidden_kinds[v / 144], exact ? "exact" : "mean_field");
         struct tiny_model tiny;
         tiny_model_open(&tiny, "rbm", options, &class.dataset);
-        tiny_model_scatter(&tiny, 0.6, v);
+        tiny_model_scatter(&tiny, 0.5, v);
         n_compared += compare(&class, &tiny, exact);
         tiny_model_close(&tiny);
         memory_free(options);
     }
-    assert_int_equal(n_compared, 48 * n_hidden_kinds * class.n_attempts);
+    assert_int_equal(n_compared, n_variants * class.n_attempts);
     tiny_close(&class);
 }
 
@@ -283,23 +287,29 @@ static void test_log_odds_predict_the_share(void **state)
     tiny_close(&class);
 }
 
-static void test_refused_schedules(void **state)
+/* Options that the kind refuses, with a sentence that says which. */
+static void test_refused_options(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"3",       "3:",  ":3",      "5:2 3:4", "3:0",
-                                      "3:1;4:2", "x:1", "1:2 1:3", "-1:2",    "2:3x"};
+    static const char *const bad[] = {
+        "cd_schedule=3",       "cd_schedule=3:",  "cd_schedule=:3",      "cd_schedule=5:2 3:4",
+        "cd_schedule=3:0",     "cd_schedule=x:1", "cd_schedule=1:2 1:3", "cd_schedule=-1:2",
+        "cd_schedule=3:1;4:2", "cd_schedule=2:3x"};
     struct tiny class;
     open_class(&class);
-    for (size_t b = 0; b < COUNT(bad); b++) {
+    for (size_t b = 0; b <= COUNT(bad); b++) {
         struct model *model = model_create(model_find("rbm"));
         const struct option_group group = {"model", model->kind->options,
                                            model->kind->n_options, model->options};
         struct config *config = config_create();
-        char *line = memory_text("model.cd_schedule=%s", bad[b]);
+        char *line = memory_text("model.%s", b < COUNT(bad) ? bad[b] : "window=3");
         tiny_must(config_set(config, line, "test"));
+        if (b == COUNT(bad))
+            tiny_must(config_set(config, "model.repeats=last", "test"));
         tiny_must(config_resolve_some(config, &group, 1));
         assert_int_equal(model_declare(model, &class.dataset, N_ITEMS, 0), BAD_USER);
-        assert_non_null(strstr(fail_sentence(), bad[b]));
+        *strchr(line, '=') = '\0';
+        assert_non_null(strstr(fail_sentence(), line)); /* the key */
         fail_clear();
         memory_free(line);
         config_destroy(config);
@@ -319,7 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_splits),
         cmocka_unit_test(test_first_values),
         cmocka_unit_test(test_log_odds_predict_the_share),
-        cmocka_unit_test(test_refused_schedules),
+        cmocka_unit_test(test_refused_options),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

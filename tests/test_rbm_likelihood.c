@@ -26,6 +26,8 @@ static const char *const variants[] = {
     "hidden=3, copies=2, conditional=yes, repeats=last",
     "hidden=2, copies=2, hidden_kind=gaussian, conditional=yes",
     "hidden=2, copies=1, hidden_kind=gaussian, conditional=yes, factors=2",
+    "hidden=3, copies=2, common=yes",
+    "hidden=3, copies=1, common=yes, visible=bernoulli, factors=2",
 };
 
 static void open_class(struct tiny *class, size_t n_students)

@@ -269,7 +269,7 @@ static void report_disk(struct findings *findings, const char *directory,
 
 static void say_value(const char *key, const json_t *value)
 {
-    printf("  %-24s", key);
+    printf("  %-26s", key);
     if (json_is_array(value)) {
         const json_t *one = NULL;
         size_t i = 0;

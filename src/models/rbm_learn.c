@@ -212,9 +212,9 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
                  size_t most_students, bool *wide, int *bits)
 {
     const struct rbm_work *work = memory;
-    const double bound =
-        fmax(most_answers(model, work, comm, most_students) * (double)work->shape.rows.copies,
-             most_runs(model, work, comm) * (double)most_students);
+    const double answers = most_answers(model, work, comm, most_students);
+    const double runs = most_runs(model, work, comm) * (double)most_students;
+    const double bound = fmax(answers * work->shape.rows.copies, runs);
     const int room = 30 - (int)ceil(log2(bound));
     *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
             model->params.panels[PANEL_COMMON].n_rows > 0 || room < LEAST_BITS;

@@ -1,0 +1,342 @@
+/* ranks: 1 2 3 5 */
+/* limit: 200 */
+/* Data sets: what is written is read, by any number of ranks; damage is noticed; items follow a
+ * model's. */
+#include "h5.h"
+#include "store.h"
+#include "tiny.h"
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct comm world;
+
+enum { N_STUDENTS = 61, N_ITEMS = 9 };
+
+static void open_class(struct tiny *class)
+{
+    tiny_begin(class, N_ITEMS, true);
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        const struct rng rng = {.seed = 14, .purpose = RNG_SIMULATE, .who = s};
+        tiny_random(class, &rng, s % 4 == 0 ? 0 : s % 17, 6);
+    }
+    class->draft.head.item_group[2] = -1;
+    tiny_finish(class, &world);
+}
+
+static void expect_same_names(const struct names *a, const struct names *b)
+{
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        assert_string_equal(names_get(a, i), names_get(b, i));
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    const struct dataset *head = &class.draft.head, *got = &class.dataset;
+    assert_int_equal(got->n_students, N_STUDENTS);
+    assert_int_equal(got->n_attempts, class.n_attempts);
+    assert_true(got->withheld && !got->has_time);
+    assert_string_equal(got->source, "a test");
+    assert_string_equal(got->digest, head->digest[0] ? head->digest : got->digest);
+    expect_same_names(&got->items, &head->items);
+    expect_same_names(&got->skills, &head->skills);
+    expect_same_names(&got->groups, &head->groups);
+    assert_memory_equal(got->first, class.first, (N_STUDENTS + 1) * sizeof *got->first);
+    assert_memory_equal(got->item_first, head->item_first, (N_ITEMS + 1) * sizeof(uint64_t));
+    assert_memory_equal(got->item_skills, head->item_skills, N_ITEMS * sizeof(uint32_t));
+    assert_memory_equal(got->item_group, head->item_group, N_ITEMS * sizeof(int32_t));
+    assert_memory_equal(class.shard.item, class.item, class.n_attempts * sizeof(uint32_t));
+    assert_memory_equal(class.shard.mark, class.mark, class.n_attempts);
+    assert_null(class.shard.time);
+    if (world.rank == 0)
+        assert_int_equal(dataset_verify(class.path), OK);
+    tiny_close(&class);
+}
+
+/* Every rank reads its own range, which may be empty. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    for (int round = 0; round < 6; round++) {
+        const struct rng rng = {
+            .seed = 3, .part = (uint32_t)round, .who = (uint32_t)world.rank};
+        const size_t first = (size_t)rng_below(&rng, 0, N_STUDENTS + 1);
+        const size_t n = round == 0 ? 0 : (size_t)rng_below(&rng, 1, N_STUDENTS + 1 - first);
+        struct shard shard;
+        struct names names;
+        tiny_must(dataset_read(&class.dataset, first, n, &shard));
+        assert_int_equal(shard.n_attempts, class.first[first + n] - class.first[first]);
+        assert_int_equal(shard.first[0], 0);
+        for (size_t s = 0; s < n; s++)
+            assert_int_equal(shard.first[s + 1] - shard.first[s],
+                             class.first[first + s + 1] - class.first[first + s]);
+        assert_memory_equal(shard.item, class.item + class.first[first],
+                            shard.n_attempts * sizeof(uint32_t));
+        assert_memory_equal(shard.mark, class.mark + class.first[first], shard.n_attempts);
+        shard_free(&shard);
+        tiny_must(dataset_read_names(&class.dataset, first, n, &names));
+        assert_int_equal(names.n, n);
+        for (size_t s = 0; s < n; s++)
+            assert_string_equal(names_get(&names, s),
+                                names_get(&class.draft.students, first + s));
+        names_free(&names);
+    }
+    tiny_close(&class);
+}
+
+static void test_cuts(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    for (size_t n = 1; n < 2 * N_STUDENTS; n++) {
+        size_t last = 0;
+        assert_int_equal(dataset_cut(&class.dataset, 0, n), 0);
+        assert_int_equal(dataset_cut(&class.dataset, n, n), N_STUDENTS);
+        for (size_t w = 1; w <= n; w++) {
+            const size_t cut = dataset_cut(&class.dataset, w, n);
+            assert_true(cut >= last);
+            const double attempts = (double)(class.first[cut] - class.first[last]);
+            assert_true(attempts <= (double)class.n_attempts / (double)n + 17);
+            last = cut;
+        }
+    }
+    tiny_close(&class);
+}
+
+/* The digest is of the content: the same in another file, another when anything differs. */
+static void test_digest(void **state)
+{
+    (void)state;
+    struct tiny class, other;
+    open_class(&class);
+    open_class(&other);
+    assert_string_not_equal(class.path, other.path);
+    assert_string_equal(class.dataset.digest, other.dataset.digest);
+    assert_int_equal(strlen(class.dataset.digest), 32);
+    if (world.rank == 0) {
+        char *bytes[2];
+        size_t n_bytes[2];
+        tiny_must(store_read(class.path, &bytes[0], &n_bytes[0]));
+        tiny_must(store_read(other.path, &bytes[1], &n_bytes[1]));
+        assert_int_equal(n_bytes[0], n_bytes[1]);
+        assert_memory_equal(bytes[0], bytes[1], n_bytes[0]);
+        memory_free(bytes[0]);
+        memory_free(bytes[1]);
+        for (int change = 0; change < 5; change++) {
+            struct dataset *head = &other.draft.head;
+            switch (change) {
+            case 0:
+                other.mark[3] ^= MARK_STEP;
+                break;
+            case 1:
+                other.item[3] = (other.item[3] + 1) % N_ITEMS;
+                break;
+            case 2:
+                other.draft.students.bytes[3] ^= 1;
+                break;
+            case 3:
+                head->item_skills[1] ^= 1;
+                break;
+            case 4:
+                head->item_group[1] = -1;
+                break;
+            }
+            char before[33];
+            memcpy(before, head->digest, sizeof before);
+            tiny_must(dataset_write(&other.draft, other.path));
+            assert_string_not_equal(head->digest, before);
+            assert_int_equal(dataset_verify(other.path), OK);
+        }
+    }
+    tiny_close(&class);
+    tiny_close(&other);
+}
+
+/* Opens and reads a file that may be damaged. */
+static enum status try_file(const char *path, const struct tiny *class, bool *same)
+{
+    struct dataset dataset;
+    TRY(dataset_open(&dataset, path, &world));
+    struct shard shard;
+    enum status status = dataset_read(&dataset, 0, dataset.n_students, &shard);
+    if (status == OK) {
+        *same = dataset.n_students == N_STUDENTS && dataset.n_attempts == class->n_attempts &&
+                dataset.withheld && !dataset.has_time &&
+                memcmp(shard.item, class->item, class->n_attempts * sizeof(uint32_t)) == 0 &&
+                memcmp(shard.mark, class->mark, class->n_attempts) == 0 &&
+                memcmp(dataset.item_skills, class->draft.head.item_skills,
+                       N_ITEMS * sizeof(uint32_t)) == 0 &&
+                memcmp(dataset.item_group, class->draft.head.item_group,
+                       N_ITEMS * sizeof(int32_t)) == 0 &&
+                strcmp(names_get(&dataset.items, 3), "item 3") == 0;
+        shard_free(&shard);
+    }
+    dataset_close(&dataset);
+    return status;
+}
+
+/* A file with a bit flipped, or cut short, is refused in a sentence that names it; nothing of
+ * it is read wrongly. */
+static void test_damage(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    char *bytes = NULL, path[600];
+    size_t n_bytes = 0;
+    snprintf(path, sizeof path, "%s.damaged", class.path);
+    if (world.rank == 0)
+        tiny_must(store_read(class.path, &bytes, &n_bytes));
+    comm_broadcast(&world, &n_bytes, sizeof n_bytes, 0);
+    const struct rng rng = {.seed = 2, .purpose = RNG_SIMULATE};
+    const int n_flips = getenv("COHORT_QUICK") ? 60 : 400;
+    int n_noticed = 0;
+    for (int round = 0; round < n_flips + 20; round++) {
+        const size_t place = (size_t)rng_below(&rng, (uint32_t)round, n_bytes);
+        const bool flip = round < n_flips;
+        if (world.rank == 0) {
+            bytes[place] ^= (char)(1 << round % 8);
+            tiny_must(store_write(path, bytes, flip ? n_bytes : place));
+            bytes[place] ^= (char)(1 << round % 8);
+        }
+        comm_barrier(&world);
+        bool same = false;
+        fail_clear();
+        const enum status status = try_file(path, &class, &same);
+        if (status == OK && !same)
+            fail_msg("byte %zu, bit %d: the damage was not noticed", place, round % 8);
+        if (status != OK) {
+            assert_int_equal(status, BAD_DATA);
+            assert_non_null(strstr(fail_sentence(), path));
+            n_noticed++;
+        }
+        if (!flip)
+            assert_int_equal(status, BAD_DATA);
+        comm_barrier(&world);
+    }
+    fail_clear();
+    assert_true(n_noticed > n_flips / 10);
+    if (world.rank == 0)
+        unlink(path);
+    memory_free(bytes);
+    tiny_close(&class);
+}
+
+static void test_what_is_no_data_set(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    bool same;
+    char path[600];
+    snprintf(path, sizeof path, "%s.text", class.path);
+    assert_int_equal(try_file(path, &class, &same), BAD_USER); /* not there */
+    assert_non_null(strstr(fail_sentence(), path));
+    if (world.rank == 0)
+        tiny_must(store_write(path, "student,item,outcome\n", 21));
+    comm_barrier(&world);
+    fail_clear();
+    assert_int_equal(try_file(path, &class, &same), BAD_DATA);
+    assert_non_null(strstr(fail_sentence(), path));
+    comm_barrier(&world);
+    if (world.rank == 0)
+        tiny_must(store_write(path, "", 0));
+    comm_barrier(&world);
+    fail_clear();
+    assert_int_equal(try_file(path, &class, &same), BAD_DATA);
+    comm_barrier(&world);
+    if (world.rank == 0) { /* another program's HDF5 */
+        hid_t file = h5_create(path);
+        assert_true(file >= 0);
+        tiny_must(h5_write_text(file, "format", "something else"));
+        tiny_must(h5_close(file, path));
+    }
+    comm_barrier(&world);
+    fail_clear();
+    assert_int_equal(try_file(path, &class, &same), BAD_DATA);
+    assert_non_null(strstr(fail_sentence(), "not a cohort data set"));
+    fail_clear();
+    comm_barrier(&world);
+    if (world.rank == 0)
+        unlink(path);
+    tiny_close(&class);
+}
+
+/* A model's items in another order, and some more: attempts and tables follow them. */
+static void test_follow(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    struct names items = {0};
+    static const uint32_t order[] = {4, 11, 2, 0, 8, 1, 3, 7, 10, 6, 5, 9}; /* 9.. are others */
+    uint32_t place[COUNT(order)];
+    for (uint32_t i = 0; i < COUNT(order); i++) {
+        char name[32];
+        snprintf(name, sizeof name, "item %u", order[i]);
+        names_add(&items, name, strlen(name));
+        place[order[i]] = i;
+    }
+    struct dataset dataset;
+    struct shard shard;
+    tiny_must(dataset_open(&dataset, class.path, &world));
+    tiny_must(dataset_follow(&dataset, &items));
+    assert_int_equal(dataset.n_items, COUNT(order));
+    expect_same_names(&dataset.items, &items);
+    tiny_must(dataset_read(&dataset, 0, N_STUDENTS, &shard));
+    for (size_t t = 0; t < class.n_attempts; t++)
+        assert_int_equal(shard.item[t], place[class.item[t]]);
+    for (uint32_t i = 0; i < COUNT(order); i++) {
+        const uint64_t n = dataset.item_first[place[i] + 1] - dataset.item_first[place[i]];
+        assert_int_equal(n, i < N_ITEMS ? 1 : 0);
+        assert_int_equal(dataset.item_group[place[i]],
+                         i < N_ITEMS ? class.draft.head.item_group[i] : -1);
+        if (i < N_ITEMS)
+            assert_int_equal(dataset.item_skills[dataset.item_first[place[i]]], i % 2);
+    }
+    shard_free(&shard);
+    dataset_close(&dataset);
+
+    tiny_must(dataset_open(&dataset, class.path, &world)); /* its own items: nothing changes */
+    tiny_must(dataset_follow(&dataset, &class.dataset.items));
+    assert_int_equal(dataset.n_items, N_ITEMS);
+    dataset_close(&dataset);
+
+    names_free(&items); /* one is missing */
+    for (int i = 0; i < N_ITEMS; i++)
+        if (i != 5) {
+            char name[32];
+            snprintf(name, sizeof name, "item %d", i);
+            names_add(&items, name, strlen(name));
+        }
+    tiny_must(dataset_open(&dataset, class.path, &world));
+    assert_int_equal(dataset_follow(&dataset, &items), BAD_USER);
+    assert_non_null(strstr(fail_sentence(), "'item 5'"));
+    fail_clear();
+    dataset_close(&dataset);
+    names_free(&items);
+    tiny_close(&class);
+}
+
+int main(int argc, char **argv)
+{
+    comm_start(&world, &argc, &argv);
+    h5_start();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_cuts),       cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_damage),     cmocka_unit_test(test_what_is_no_data_set),
+        cmocka_unit_test(test_follow),
+    };
+    const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+    comm_finish(&world);
+    return n_failed;
+}
