@@ -13,8 +13,9 @@ struct predictions {
     struct prediction *list;
     uint64_t *place;
 };
-void scoring_predict(const struct model *model, void *work, const struct shard *shard,
-                     unsigned splits, struct predictions *predictions);
+CHECKED enum status scoring_predict(const struct model *model, void *work,
+                                    const struct shard *shard, unsigned splits,
+                                    struct predictions *predictions);
 void scoring_free(struct predictions *predictions);
 
 /* Leaves out attempts with an unknown outcome and, if asked, each student's first attempt. */

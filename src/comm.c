@@ -130,7 +130,9 @@ void *comm_gather(const struct comm *comm, const void *bytes, size_t n_bytes, si
     for (int r = 0; r < comm->size; r++)
         *n_all += sizes[r];
     char *all = memory_scratch(*n_all, 1), *next = all;
-    memcpy(next, bytes, n_bytes);
+    if (n_bytes > 0) /* of nothing, the address may be NULL */
+        if (n_bytes > 0)
+            memcpy(next, bytes, n_bytes);
     for (int r = 1; r < comm->size; r++) {
         next += sizes[r - 1];
         receive(comm, next, sizes[r], r, TAG_GATHER);
@@ -147,7 +149,9 @@ void comm_scatter(const struct comm *comm, const void *all, void *bytes, size_t 
         return;
     }
     const char *next = all;
-    memcpy(bytes, next, n_bytes);
+    if (n_bytes > 0)
+        if (n_bytes > 0)
+            memmove(bytes, next, n_bytes); /* they may be the same memory */
     for (int r = 1; r < comm->size; r++) {
         next += sizes[r - 1];
         send(comm, next, sizes[r], r, TAG_SCATTER);

@@ -324,7 +324,8 @@ void dataset_close(struct dataset *dataset)
     *dataset = (struct dataset){0};
 }
 
-/* Collective. A damaged chunk fails on the rank that reads it, so all agree after each array. */
+/* Collective. A damaged chunk fails on the rank that reads it, so all agree after each array.
+ */
 static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard)
 {
     const struct comm *comm = shard->dataset->comm;

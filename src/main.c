@@ -5,6 +5,7 @@
 #include "h5.h"
 #include "log.h"
 #include "machine.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,10 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    enum status status = comm_agree(&world, dispatch(&world, argc, argv));
+    enum status status = dispatch(&world, argc, argv);
+    if (fflush(stdout) != 0 && status == OK)
+        status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));
+    status = comm_agree(&world, status);
     if (status != OK && fail_sentence()[0] != '\0')
         log_say("cohort: %s", fail_sentence());
     comm_finish(&world);

@@ -6,8 +6,8 @@
 #include "memory.h"
 #include <math.h>
 
-void scoring_predict(const struct model *model, void *work, const struct shard *shard,
-                     unsigned splits, struct predictions *predictions)
+enum status scoring_predict(const struct model *model, void *work, const struct shard *shard,
+                            unsigned splits, struct predictions *predictions)
 {
     size_t n = 0, longest = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
@@ -17,6 +17,7 @@ void scoring_predict(const struct model *model, void *work, const struct shard *
     *predictions = (struct predictions){.list = NEW_SCRATCH(struct prediction, n),
                                         .place = NEW_SCRATCH(uint64_t, n)};
     real *p = NEW(real, longest);
+    bool defined = true;
     for (size_t s = 0; s < shard->n_students; s++) {
         const uint64_t start = shard->first[s], end = shard->first[s + 1];
         bool wanted = false;
@@ -28,7 +29,7 @@ void scoring_predict(const struct model *model, void *work, const struct shard *
         for (uint64_t t = start; t < end; t++) {
             if (!(splits >> mark_split(shard->mark[t]) & 1))
                 continue;
-            ENSURE(p[t - start] >= 0 && p[t - start] <= 1);
+            defined &= p[t - start] >= 0 && p[t - start] <= 1;
             predictions->place[predictions->n] = t;
             predictions->list[predictions->n++] =
                 (struct prediction){.probability = (float)p[t - start],
@@ -39,6 +40,12 @@ void scoring_predict(const struct model *model, void *work, const struct shard *
         }
     }
     memory_free(p);
+    if (defined)
+        return OK;
+    scoring_free(predictions);
+    return fail(DIVERGED,
+                "the model's parameters are so large that its predictions are no numbers: "
+                "training diverged; begin again with a lower optimizer.rate");
 }
 
 void scoring_free(struct predictions *predictions)

@@ -244,13 +244,15 @@ static enum status train_epoch(struct trainer *t)
     return OK;
 }
 
-static void score_split(struct trainer *t, enum split split, struct score *score)
+static enum status score_split(struct trainer *t, enum split split, struct score *score)
 {
     struct predictions predictions;
-    scoring_predict(t->model, t->stepper.work, &t->stepper.shard, 1u << split, &predictions);
+    TRY(comm_agree(t->comm, scoring_predict(t->model, t->stepper.work, &t->stepper.shard,
+                                            1u << split, &predictions)));
     scoring_keep(&predictions, &t->stepper.shard, false);
     metrics_score(t->comm, predictions.list, predictions.n, score);
     scoring_free(&predictions);
+    return OK;
 }
 
 /* True if the score just measured is the best so far. AUC and accuracy are better when larger.
@@ -338,7 +340,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     bool best = false;
     t->valid = (struct score){0};
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
-        score_split(t, VALID, &t->valid);
+        TRY(score_split(t, VALID, &t->valid));
     if (t->valid.n > 0)
         best = is_better(t);
     *done =
@@ -367,7 +369,7 @@ static enum status score_best(struct trainer *t, struct result *result)
                                           "another run=");
     }
     for (int split = VALID; status == OK && split < N_SPLITS; split++)
-        score_split(t, (enum split)split, &result->scores[split]);
+        status = score_split(t, (enum split)split, &result->scores[split]);
     return status;
 }
 

@@ -49,10 +49,11 @@ same schedule grockit "model.cd_schedule=1:2 2:4"
 same last bkt model.repeats=last model.hidden=20
 same adam grockit optimizer.method=adam optimizer.rate=0.02 optimizer.clip=5 optimizer.schedule=cosine \
     optimizer.decay=0.1
+same window bkt model.window=5 model.common=yes model.conditional=yes
 same folds grockit train.folds=4 train.fold=2
 
 section "other settings are other bits"
-expect_equal 13 "$(sha256sum "$TMP"/*-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "13 checkpoints"
+expect_equal 14 "$(sha256sum "$TMP"/*-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "14 checkpoints"
 train 1 seed grockit model.copies=2 train.seed=2
 check "another seed" test "$(sums seed)" != "$(sums two-copies-1)"
 train 1 epochs grockit model.copies=2 train.epochs=2

@@ -37,11 +37,6 @@ fail() {
     sed 's/^/    stderr: /' "$LIB_ERR" | head -20
 }
 
-command_not_found_handle() {
-    fail "there is no command '$1'"
-    return 127
-}
-
 # skip WHY: leaves the script (or the parentheses around it); counted as one skipped test.
 skip() {
     echo "skip $LIB_SECTION: $*" >>"$LIB_RECORD"

@@ -334,7 +334,8 @@ static enum status evaluate(const struct opened *opened, const struct values *va
     const unsigned set =
         values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
     struct predictions predictions;
-    scoring_predict(opened->model, opened->work, &opened->shard, set, &predictions);
+    TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
+                                                 set, &predictions)));
     scoring_keep(&predictions, &opened->shard, values->skip_first);
     struct report report = {.opened = opened, .values = values};
     rate_twice(&report, predictions.list, predictions.n, &report.model);

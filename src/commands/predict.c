@@ -187,7 +187,8 @@ static enum status predict(const struct opened *opened, const struct values *val
     struct part part = {.opened = opened};
     const unsigned set =
         values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
-    scoring_predict(opened->model, opened->work, &opened->shard, set, &part.predictions);
+    TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
+                                                 set, &part.predictions)));
     int64_t n = (int64_t)part.predictions.n;
     comm_sum_i64(opened->comm, &n, 1);
     enum status status =

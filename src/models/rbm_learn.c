@@ -124,17 +124,29 @@ void *rbm_attach(const struct model *model, const struct shard *shard)
 void rbm_detach(void *memory)
 {
     struct rbm_work *work = memory;
-    void *const all[] = {work->first,   work->unit,
-                         work->chain,   work->seen_first,
-                         work->seen,    work->shown,
-                         work->last,    work->base,
-                         work->x,       work->h,
-                         work->f,       work->g,
-                         work->logit,   work->u,
-                         work->f_data,  work->mean_data,
-                         work->count,   work->q_data,
-                         work->q_model, work->q_hidden,
-                         work->scratch, work->factor_statistics};
+    void *const all[] = {work->first,
+                         work->unit,
+                         work->chain,
+                         work->seen_first,
+                         work->seen,
+                         work->shown,
+                         work->last,
+                         work->base,
+                         work->x,
+                         work->h,
+                         work->f,
+                         work->g,
+                         work->logit,
+                         work->u,
+                         work->f_data,
+                         work->mean_data,
+                         work->mean,
+                         work->count,
+                         work->q_data,
+                         work->q_model,
+                         work->q_hidden,
+                         work->scratch,
+                         work->factor_statistics};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
     memory_free(work);
