@@ -169,13 +169,13 @@ static void test_means(int n_steps, uint32_t n_draws)
 static void test_cd_1(void **state)
 {
     (void)state;
-    test_means(1, 20000);
+    test_means(1, oracle_draws(20000));
 }
 
 static void test_cd_3(void **state)
 {
     (void)state;
-    test_means(3, 10000);
+    test_means(3, oracle_draws(10000));
 }
 
 /* What the persistent chain of a student holds after an accumulate is what was drawn: then
@@ -251,38 +251,39 @@ static void expect_chances(const struct bench *bench, const struct oracle_units 
 static void test_persistent_chains(void **state)
 {
     (void)state;
-    enum { N = 20000, N_EPOCHS = 5 };
+    enum { N_EPOCHS = 5 };
+    const uint32_t n_alike = oracle_draws(20000);
     static const char *const alike[N_STUDENTS] = {"d0 a1 d1 b?", "d0 a1 d1 b?", "d0 a1 d1 b?",
                                                   "d0 a1 d1 b?"};
-    uint32_t *who = NEW(uint32_t, N);
-    for (uint32_t s = 0; s < N; s++)
+    uint32_t *who = NEW(uint32_t, n_alike);
+    for (uint32_t s = 0; s < n_alike; s++)
         who[s] = s;
     for (size_t v = 0; v < COUNT(variants); v++) {
         struct bench bench;
-        open_bench(&bench, variants[v], ", persistent=yes", alike, N);
+        open_bench(&bench, variants[v], ", persistent=yes", alike, n_alike);
         struct oracle_units units;
         double chance[MOST_STATES];
         oracle_student(&bench.oracle, &bench.class.shard, 0, &units);
         for (uint32_t epoch = 0; epoch < N_EPOCHS; epoch++) {
             memset(bench.sum, 0, bench.tally.n * sizeof(double));
-            accumulate(&bench, who, N, epoch);
+            accumulate(&bench, who, n_alike, epoch);
         }
         expect(&bench, &units, N_EPOCHS);
-        compare_means(&bench, &units, N, variants[v]);
+        compare_means(&bench, &units, n_alike, variants[v]);
         expect_chances(&bench, &units, N_EPOCHS, chance);
 
         size_t n_bytes = 0;
         const uint8_t *chain = bench.tiny.model->kind->state(bench.work, &n_bytes);
-        assert_int_equal(n_bytes, N * units.n);
+        assert_int_equal(n_bytes, n_alike * units.n);
         double met[MOST_STATES] = {0}, square = 0, freedom = -1, rare = 0, rare_met = 0;
-        for (size_t s = 0; s < N; s++) {
+        for (size_t s = 0; s < n_alike; s++) {
             int count[MOST_UNITS];
             for (size_t u = 0; u < units.n; u++)
                 count[u] = chain[s * units.n + u];
             met[oracle_state_of(&bench.oracle, &units, count)]++;
         }
         for (size_t c = 0; c < oracle_n_states(&bench.oracle, &units); c++) {
-            const double expected = N * chance[c];
+            const double expected = n_alike * chance[c];
             if (expected < 10) { /* too rare for a place of its own */
                 rare += expected;
                 rare_met += met[c];
