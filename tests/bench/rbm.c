@@ -212,15 +212,9 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *directory = getenv("BENCH_DATA") ? getenv("BENCH_DATA") : "/tmp";
-    const char *program = getenv("COHORT") ? getenv("COHORT") : "build/cohort";
-    char *data = memory_text("%s/cohort-bench-grockit.h5", directory);
-    if (world.rank == 0 && !store_exists(data)) {
-        /* The simulator is a program of its own: MPI programs cannot start others while they
-         * run. */
-        fail_abort(BAD_USER, "%s is missing: run `%s simulate grockit --seed 1 -o %s` first",
-                   data, program, data);
-    }
+    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run.sh makes it */
+    if (data == NULL || !store_exists(data))
+        fail_abort(BAD_USER, "BENCH_CLASS names no data set; run `make bench`");
     comm_barrier(&world);
     double memory = memory_rate(), vector = vector_rate();
     log_say("this machine, a core: memory %.1f GB/s, vectors %.1f billion operations a second",
@@ -228,7 +222,6 @@ int main(int argc, char **argv)
     for (size_t s = 0; s < COUNT(shapes); s++)
         if (argc < 2 || strtoul(argv[1], NULL, 10) == s) /* an argument chooses one by number */
             measure(&world, data, &shapes[s], memory, vector);
-    memory_free(data);
     comm_finish(&world);
     return 0;
 }
