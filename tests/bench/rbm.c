@@ -2,9 +2,9 @@
  * floating-point sums, and what the machine's memory and vector units can do.
  * ranks: 2
  *
- * A grockit-shaped class (131 072 students, 6 046 items, about 5 million attempts) is simulated
- * once into $BENCH_DATA (standard: a temporary directory). Every figure is the best of several
- * interleaved rounds, so that a busy moment of the machine spoils none of the ratios. */
+ * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
+ * figure is the best of several interleaved rounds, so that a busy moment of the machine spoils
+ * none of the ratios. */
 #include "comm.h"
 #include "fail.h"
 #include "h5.h"
