@@ -39,7 +39,11 @@ struct tally {
     struct shared shared; /* the tallies of all ranks, end to end */
     size_t n_bytes;       /* of a tally in shared memory, padded */
 };
+#ifdef COHORT_REAL_DOUBLE
+enum { LOSS_BITS = 40 }; /* fine enough for differences of losses to show a gradient */
+#else
 enum { LOSS_BITS = 20 };
+#endif
 
 /* Collective over the slices' ranks; slices = NULL: a tally that is never summed. */
 void tally_create(struct tally *tally, size_t n, bool wide, int bits,

@@ -17,6 +17,9 @@ struct lanes {
     uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
     uint32_t **order;    /* n_own: this epoch's order of them */
     size_t *n_students;  /* n_own */
+    const uint32_t
+        *length; /* of the shard's students, where blocks are of like length; else NULL */
+    uint32_t *step_order; /* n_steps: which of its blocks a lane offers, then */
 };
 
 /* Lanes of `batch` students a step in blocks of about `block`; also says which students this
@@ -31,7 +34,8 @@ CHECKED enum status lanes_fill(struct lanes *lanes, const struct shard *shard,
                                const bool *has_training, size_t batch);
 void lanes_destroy(struct lanes *lanes);
 
-/* The order of an epoch; then the block of own lane l in a step, as students of the shard. */
+/* The order of an epoch, random or, where lanes->length is set, in blocks of like length; then
+ * the block of own lane l in a step, as students of the shard. */
 void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch);
 const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n);
 

@@ -61,6 +61,10 @@ struct model_kind {
     void (*detach)(void *work);
     void (*training)(const void *work, bool *has_training, int64_t *n_attempts);
 
+    /* Lengths of the shard's students for models that want blocks of like length (NULL: none).
+     */
+    const uint32_t *(*lengths)(const void *work);
+
     /* Collective: how wide a tally must be so that no sum over `most_students` students
      * overflows. */
     void (*measure)(const struct model *model, const void *work, const struct comm *comm,

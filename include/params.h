@@ -11,14 +11,14 @@ struct panel {
 
 /* A tensor is what people see: some columns of a panel, under a name, with a shape. */
 struct tensor {
-    const char *name;
+    char name[48];
     size_t panel, first_column, n_columns;
     int rank;
     uint64_t shape[3]; /* its product is n_rows * n_columns of the panel */
     bool decays;       /* weights do, biases do not */
 };
 
-enum { MOST_TENSORS = 32 };
+enum { MOST_TENSORS = 128 };
 
 struct params {
     size_t n; /* length of the flat vector, padding included */

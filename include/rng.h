@@ -7,14 +7,15 @@
 /* What a number is for. New purposes go at the end: the value is part of every number's name.
  */
 enum rng_purpose {
-    RNG_ORDER,     /* order of students in an epoch */
-    RNG_INIT,      /* first values of parameters */
-    RNG_HIDDEN,    /* samples of hidden units */
-    RNG_VISIBLE,   /* samples of visible units */
-    RNG_SPLIT,     /* which attempts are held out */
-    RNG_RESAMPLE,  /* bootstrap weights */
-    RNG_SIMULATE,  /* simulated classes */
-    RNG_FILE_ORDER /* order of students in a data set */
+    RNG_ORDER,      /* order of students in an epoch */
+    RNG_INIT,       /* first values of parameters */
+    RNG_HIDDEN,     /* samples of hidden units */
+    RNG_VISIBLE,    /* samples of visible units */
+    RNG_SPLIT,      /* which attempts are held out */
+    RNG_RESAMPLE,   /* bootstrap weights */
+    RNG_SIMULATE,   /* simulated classes */
+    RNG_FILE_ORDER, /* order of students in a data set */
+    RNG_DROPOUT     /* which units are left out */
 };
 
 /* The name of a stream of numbers; index 0, 1, 2, ... counts within it. */

@@ -69,6 +69,7 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
         most += (int64_t)((lanes->n_students[l] + lanes->n_steps - 1) / lanes->n_steps);
     comm_sum_i64(comm, &most, 1);
     lanes->most_students = (size_t)most;
+    lanes->step_order = NEW(uint32_t, lanes->n_steps);
     return OK;
 }
 
@@ -82,7 +83,44 @@ void lanes_destroy(struct lanes *lanes)
     memory_free(lanes->students);
     memory_free(lanes->order);
     memory_free(lanes->n_students);
+    memory_free(lanes->step_order);
     *lanes = (struct lanes){0};
+}
+
+/* Sorts students by length, ties in the order they are in. */
+static void sort_by_length(uint32_t *students, size_t n, const uint32_t *length)
+{
+    uint32_t *other = NEW(uint32_t, n);
+    for (size_t run = 1; run < n; run *= 2) { /* merging runs of growing size */
+        for (size_t start = 0; start < n; start += 2 * run) {
+            const size_t middle = size_min(start + run, n), end = size_min(start + 2 * run, n);
+            for (size_t a = start, b = middle, to = start; to < end; to++)
+                other[to] =
+                    b >= end || (a < middle && length[students[a]] <= length[students[b]])
+                        ? students[a++]
+                        : students[b++];
+        }
+        for (size_t i = 0; i < n; i++)
+            students[i] = other[i];
+    }
+    memory_free(other);
+}
+
+/* Within stretches of several steps students are sorted by length, so that those of a block are
+ * alike; then the steps are put into a random order that all lanes share, so that the lanes'
+ * blocks are alike too. */
+static void order_by_length(struct lanes *lanes, size_t l, uint64_t seed, uint32_t epoch)
+{
+    enum { STRETCH = 16 };
+    const size_t n = lanes->n_students[l], n_steps = lanes->n_steps;
+    for (size_t step = 0; step < n_steps; step += STRETCH) {
+        const size_t start = block_start(lanes, n, step);
+        const size_t end = block_start(lanes, n, size_min(step + STRETCH, n_steps));
+        sort_by_length(lanes->order[l] + start, end - start, lanes->length);
+    }
+    const struct rng rng = {
+        .seed = seed, .purpose = RNG_ORDER, .part = 1, .when = epoch, .who = 0};
+    rng_order(&rng, lanes->step_order, n_steps);
 }
 
 void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
@@ -95,11 +133,15 @@ void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
         rng_order(&rng, lanes->order[l], lanes->n_students[l]);
         for (size_t i = 0; i < lanes->n_students[l]; i++)
             lanes->order[l][i] = lanes->students[l][lanes->order[l][i]];
+        if (lanes->length != NULL)
+            order_by_length(lanes, l, seed, epoch);
     }
 }
 
 const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n)
 {
+    if (lanes->length != NULL)
+        step = lanes->step_order[step];
     const size_t start = block_start(lanes, lanes->n_students[l], step);
     *n = block_start(lanes, lanes->n_students[l], step + 1) - start;
     return lanes->order[l] + start;

@@ -4,10 +4,11 @@
 #include "memory.h"
 #include <string.h>
 
-extern const struct model_kind rbm_kind;
+extern const struct model_kind dkt_kind, rbm_kind;
 
 const struct model_kind *const model_kinds[] = {
     &rbm_kind,
+    &dkt_kind,
 };
 const size_t n_model_kinds = COUNT(model_kinds);
 

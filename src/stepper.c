@@ -85,6 +85,7 @@ static enum status start_model(struct stepper *stepper)
     status = lanes_fill(&stepper->lanes, &stepper->shard, has_training, (size_t)o->batch);
     memory_free(has_training);
     TRY(status);
+    stepper->lanes.length = kind->lengths ? kind->lengths(stepper->work) : NULL;
     comm_sum_i64(stepper->comm, &stepper->n_training, 1);
     exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
     optimizer_create(&stepper->optimizer, &stepper->settings->optimizer,

@@ -332,7 +332,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     const struct train_options *o = &t->settings->train;
     const double loss =
         t->progress.n_scored > 0
-            ? (double)t->progress.loss / ((double)t->progress.n_scored * (1 << LOSS_BITS))
+            ? ldexp((double)t->progress.loss, -LOSS_BITS) / (double)t->progress.n_scored
             : NAN;
     t->progress.epoch++;
     t->progress.step = 0;

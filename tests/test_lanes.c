@@ -35,6 +35,15 @@ static bool trains(const struct shard *shard, size_t s)
     return false;
 }
 
+/* The number of attempts of each student: blocks of like length. */
+static uint32_t *lengths_of(const struct shard *shard)
+{
+    uint32_t *length = NEW(uint32_t, shard->n_students);
+    for (size_t s = 0; s < shard->n_students; s++)
+        length[s] = (uint32_t)(shard->first[s + 1] - shard->first[s]);
+    return length;
+}
+
 static enum status open_lanes(struct lanes *lanes, struct shard *shard,
                               const struct dataset *dataset, size_t batch, size_t block)
 {
@@ -71,7 +80,7 @@ static uint32_t *gather_step(const struct lanes *lanes, const struct shard *shar
 }
 
 static void compare_with_one_rank(const struct tiny *class, const struct tiny *alone,
-                                  size_t batch, size_t block)
+                                  size_t batch, size_t block, bool by_length)
 {
     struct lanes lanes, one;
     struct shard shard, whole;
@@ -83,6 +92,9 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
     assert_int_equal(lanes.most_students, one.most_students);
     assert_memory_equal(lanes.first, one.first, (one.n_lanes + 1) * sizeof *one.first);
 
+    uint32_t *length = lengths_of(&shard), *whole_length = lengths_of(&whole);
+    lanes.length = by_length ? length : NULL;
+    one.length = by_length ? whole_length : NULL;
     size_t n_training = 0;
     for (size_t s = 0; s < N_STUDENTS; s++)
         n_training += trains(&whole, s);
@@ -118,6 +130,8 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
     }
     lanes_destroy(&lanes);
     lanes_destroy(&one);
+    memory_free(length);
+    memory_free(whole_length);
     shard_free(&shard);
     shard_free(&whole);
 }
@@ -128,11 +142,13 @@ static void test_blocks_are_those_of_one_rank(void **state)
     struct tiny class, alone;
     open_class(&class, &world, 6);
     open_class(&alone, &self, 6);
-    compare_with_one_rank(&class, &alone, 20, 3);
-    compare_with_one_rank(&class, &alone, 5, 1);
-    compare_with_one_rank(&class, &alone, 1000, 16); /* the whole class in one step */
-    compare_with_one_rank(&class, &alone, 100, 20);
-    compare_with_one_rank(&class, &alone, 400, 1); /* more lanes than students */
+    for (int by_length = 0; by_length < 2; by_length++) {
+        compare_with_one_rank(&class, &alone, 20, 3, by_length);
+        compare_with_one_rank(&class, &alone, 5, 1, by_length);
+        compare_with_one_rank(&class, &alone, 1000, 16, by_length); /* all in one step */
+        compare_with_one_rank(&class, &alone, 100, 20, by_length);
+        compare_with_one_rank(&class, &alone, 400, 1, by_length); /* lanes without students */
+    }
     tiny_close(&class);
     tiny_close(&alone);
 }
@@ -193,6 +209,81 @@ static void test_order(void **state)
     tiny_close(&class);
 }
 
+/* Among 16 steps that follow each other in the order of an epoch, blocks do not overlap in
+ * length; the order of steps is random, the same for all lanes, and another one in each epoch.
+ */
+static void test_like_lengths(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class, &world, 9);
+    struct lanes lanes;
+    struct shard shard;
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 15, 3), OK);
+    uint32_t *length = lengths_of(&shard);
+    lanes.length = length;
+    assert_true(lanes.n_steps > 10 && lanes.n_steps <= 16);
+    size_t before[16] = {0}, n_moved = 0, n_apart = 0;
+    for (uint32_t epoch = 0; epoch < 4; epoch++) {
+        lanes_shuffle(&lanes, 3, epoch);
+        for (size_t l = 0; l < lanes.n_own; l++) {
+            uint32_t shortest[16], longest[16];
+            for (size_t step = 0; step < lanes.n_steps; step++) {
+                size_t n = 0;
+                const uint32_t *block = lanes_block(&lanes, l, step, &n);
+                shortest[step] = UINT32_MAX;
+                longest[step] = 0;
+                for (size_t i = 0; i < n; i++) {
+                    shortest[step] = (uint32_t)size_min(shortest[step], length[block[i]]);
+                    longest[step] = (uint32_t)size_max(longest[step], length[block[i]]);
+                }
+            }
+            for (size_t a = 0; a < lanes.n_steps; a++)
+                for (size_t b = 0; b < lanes.n_steps; b++) {
+                    assert_true(a == b || longest[a] <= shortest[b] ||
+                                longest[b] <= shortest[a]);
+                    n_apart += longest[a] < shortest[b];
+                }
+        }
+        for (size_t step = 0; step < lanes.n_steps && lanes.n_own > 0; step++) {
+            size_t n = 0;
+            const size_t at = (size_t)(lanes_block(&lanes, 0, step, &n) - lanes.order[0]);
+            n_moved += epoch > 0 && at != before[step];
+            before[step] = at;
+        }
+    }
+    if (lanes.n_own > 0)
+        assert_true(n_moved > lanes.n_steps && n_apart > 0);
+    memory_free(length);
+    lanes_destroy(&lanes);
+    shard_free(&shard);
+    tiny_close(&class);
+}
+
+/* Of more than 16 steps, each 16 are sorted by themselves, so that students still meet others
+ * in every epoch. */
+static void test_stretches(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class, &self, 9);
+    struct lanes lanes;
+    struct shard shard;
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 4, 4), OK);
+    assert_true(lanes.n_steps > 32);
+    uint32_t *length = lengths_of(&shard);
+    lanes.length = length;
+    lanes_shuffle(&lanes, 3, 0);
+    size_t n_down = 0;
+    for (size_t i = 0; i + 1 < lanes.n_students[0]; i++)
+        n_down += length[lanes.order[0][i]] > length[lanes.order[0][i + 1]];
+    assert_int_equal(n_down, (lanes.n_steps + 15) / 16 - 1);
+    memory_free(length);
+    lanes_destroy(&lanes);
+    shard_free(&shard);
+    tiny_close(&class);
+}
+
 static void test_too_many_ranks(void **state)
 {
     (void)state;
@@ -239,6 +330,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_blocks_are_those_of_one_rank),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_like_lengths),
+        cmocka_unit_test(test_stretches),
         cmocka_unit_test(test_too_many_ranks),
         cmocka_unit_test(test_nothing_to_train_on),
     };

@@ -428,7 +428,7 @@ static void add_run(const struct model *model, struct rbm_work *work, size_t s, 
     int64_t wrong = 0;
     for (size_t a = 0; a < n; a++)
         wrong += unit[a] & 1 ? shape->rows.copies - work->count[a] : work->count[a];
-    tally->loss += wrong * ((1 << LOSS_BITS) / shape->rows.copies);
+    tally->loss += wrong * (((int64_t)1 << LOSS_BITS) / shape->rows.copies);
     tally->n_scored += (int64_t)n;
     if (shape->hidden_kind != HIDDEN_BINARY) /* a NaN is not within the limit either */
         for (size_t j = 0; j < shape->m; j++)

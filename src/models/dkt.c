@@ -1,0 +1,201 @@
+/* Deep knowledge tracing (Piech and others, 2015).
+ *
+ * A recurrent network reads a student's attempts one after the other; its state before attempt
+ * t says how likely the answer to any item would be correct:
+ *
+ *     z_t   = b + sum over features f of attempt t:  X[f, what was seen]          a look-up,
+ * never a product h_t   = cell(z_t, h_{t-1}) rnn, lstm or gru; several layers p_t   = sigma(sum
+ * over features f of the asked item:  w_f . h_{t-1} + b_f)  only asked rows are computed
+ *
+ * Features are the item, its skills, or both (`input`). An attempt of several skills is one
+ * attempt with the sum of their rows: made into several attempts, the first would tell the
+ * outcome of the next. What was seen is incorrect, correct, or only that the item was asked
+ * (skipped, withheld).
+ *
+ *     tensor                    shape          symbol
+ *     input_GATE                features, 3, H X, for each gate of the cell
+ *     layerL_recurrent_GATE     H, H           W_h of layer L
+ *     layerL_input_GATE         H, H           W_x of layer L > 1
+ *     layerL_bias_GATE          H              b
+ *     output, output_bias       features, H    w, b_f
+ *
+ * The whole sequence is differentiated (no cut at 200 steps), students of a block side by side.
+ */
+#include "cells.h"
+#include "dkt_parts.h"
+#include "fail.h"
+#include "memory.h"
+#include "rng.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+static const char *const cell_kinds[] = {"rnn", "lstm", "gru", NULL};
+static const char *const input_kinds[] = {"item", "skill", "both", NULL};
+
+#define AT(field) offsetof(struct dkt_options, field)
+static const struct option table[] = {
+    {"cell", OPTION_CHOICE, AT(cell), "lstm", 0, 0, cell_kinds, "the recurrent cell"},
+    {"hidden", OPTION_INTEGER, AT(hidden), "100", 1, 4096, NULL, "units of each layer"},
+    {"layers", OPTION_INTEGER, AT(layers), "1", 1, 8, NULL,
+     "recurrent layers, one on the other"},
+    {"input", OPTION_CHOICE, AT(input), "item", 0, 0, input_kinds,
+     "what an attempt is known by: its item, its skills, or both"},
+    {"dropout", OPTION_NUMBER, AT(dropout), "0.1", 0, 0.95, NULL,
+     "share of the state that is left out when an answer is predicted in training"},
+    {"smoothing", OPTION_NUMBER, AT(smoothing), "0", 0, 0.5, NULL,
+     "label smoothing: outcomes count as this and one minus this"},
+    {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
+     "derivatives do not cross a step that is a multiple of this; 0: they cross all"},
+};
+
+static size_t count_features(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    return (o->input != INPUT_SKILL ? model->n_items : 0) +
+           (o->input != INPUT_ITEM ? model->n_skills : 0);
+}
+
+static enum status declare(struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    struct params *p = &model->params;
+    const uint64_t n = count_features(model), hidden = (uint64_t)o->hidden;
+    if (o->input != INPUT_ITEM && model->n_skills == 0)
+        return fail(BAD_USER,
+                    "model.input = %s, but the data set has no skills; import it with "
+                    "--skills or --q-matrix, or use model.input=item",
+                    input_kinds[o->input]);
+    struct recurrent stack;
+    recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
+    size_t panel = params_panel(p, n * N_SEEN, stack.n_gates * stack.width);
+    recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
+    panel = params_panel(p, n, stack.width + 1);
+    params_tensor(p, &(struct tensor){"output", panel, 0, hidden, 2, {n, hidden}, true});
+    params_tensor(p, &(struct tensor){"output_bias", panel, stack.width, 1, 1, {n}, false});
+    return OK;
+}
+
+struct dkt_shape dkt_shape_of(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    struct dkt_shape shape = {.n_features = count_features(model)};
+    struct params scratch = {0}; /* declaring again gives the same numbers of panels */
+    recurrent_declare(&shape.stack, (enum recurrent_kind)o->cell, (size_t)o->layers,
+                      (size_t)o->hidden, &scratch);
+    shape.input_panel = scratch.n_panels;
+    shape.output_panel = scratch.n_panels + 1;
+    return shape;
+}
+
+static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
+{
+    const struct dkt_options *o = model->options;
+    const struct dkt_shape shape = dkt_shape_of(model);
+    const struct recurrent *stack = &shape.stack;
+    recurrent_init(stack, &model->params, seed);
+    const double size = 1 / sqrt((double)stack->hidden);
+    const size_t panels[] = {shape.input_panel, shape.output_panel};
+    for (size_t k = 0; k < COUNT(panels); k++) {
+        const struct panel *panel = &model->params.panels[panels[k]];
+        const size_t n_gates = k == 0 ? stack->n_gates : 1;
+        for (size_t row = 0; row < panel->n_rows; row++) {
+            const struct rng rng = {.seed = seed,
+                                    .purpose = RNG_INIT,
+                                    .part = (uint32_t)panels[k] + 1,
+                                    .who = (uint32_t)row};
+            real *to = params_rows(&model->params, panels[k]) + row * panel->stride;
+            for (size_t j = 0; j < n_gates * stack->hidden; j++)
+                to[j / stack->hidden * stack->width + j % stack->hidden] =
+                    (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
+        }
+    }
+    /* Items begin at their log-odds, so that the network need not learn them first. */
+    const struct panel *panel = &model->params.panels[shape.output_panel];
+    for (size_t i = 0; o->input == INPUT_ITEM && i < model->n_items; i++) {
+        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
+        params_rows(&model->params, shape.output_panel)[i * panel->stride + stack->width] =
+            (real)Sleef_cinz_logd1_u10purec(odds);
+    }
+}
+
+/* z += the rows of an attempt. */
+void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
+                      uint8_t mark, real *z)
+{
+    const size_t panel = work->shape.input_panel, stride = model->params.panels[panel].stride;
+    const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
+                        : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
+                                                        : SEEN_WRONG;
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+        cells->add(1,
+                   params_rows(&model->params, panel) +
+                       ((size_t)work->feature[f] * N_SEEN + seen) * stride,
+                   z, stride);
+}
+
+real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
+               const real *h)
+{
+    const size_t panel = work->shape.output_panel, stride = model->params.panels[panel].stride;
+    const size_t width = work->shape.stack.width;
+    real logit = 0;
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
+        const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
+        logit += cells->dot(row, h, width) + row[width];
+    }
+    return logit;
+}
+
+void dkt_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
+{
+    struct dkt_work *work = memory;
+    const struct shard *shard = work->shard;
+    const struct recurrent *stack = &work->shape.stack;
+    const size_t width = stack->width, top = (stack->n_layers - 1) * width;
+    const uint64_t start = shard->first[s], end = shard->first[s + 1];
+    memset(work->h, 0, stack->n_layers * width * sizeof(real));
+    memset(work->c, 0, stack->n_layers * width * sizeof(real));
+    for (uint64_t t = start; t < end; t++) {
+        if (splits >> mark_split(shard->mark[t]) & 1)
+            p[t - start] = (real)(1 / (1 + Sleef_cinz_expd1_u10purec(-(double)dkt_logit(
+                                               model, work, shard->item[t], work->h + top))));
+        memset(work->z, 0, stack->n_gates * width * sizeof(real));
+        dkt_read_attempt(model, work, shard->item[t], shard->mark[t], work->z);
+        recurrent_advance(stack, &model->params, work->z, work->h, work->c, work->scratch);
+    }
+}
+
+static size_t n_hidden(const struct model *model)
+{
+    return (size_t)((const struct dkt_options *)model->options)->hidden;
+}
+
+static void hidden(const struct model *model, void *memory, size_t s, real *activation)
+{
+    struct dkt_work *work = memory;
+    const struct recurrent *stack = &work->shape.stack;
+    dkt_predict(model, memory, s, 0, NULL);
+    memcpy(activation, work->h + (stack->n_layers - 1) * stack->width,
+           stack->hidden * sizeof *activation);
+}
+
+const struct model_kind dkt_kind = {
+    .name = "dkt",
+    .title = "deep knowledge tracing: a recurrent network over a student's attempts",
+    .source = "Piech and others 2015",
+    .loss = "cross-entropy of training answers, nats",
+    .options = table,
+    .n_options = COUNT(table),
+    .options_size = sizeof(struct dkt_options),
+    .declare = declare,
+    .init = init,
+    .attach = dkt_attach,
+    .detach = dkt_detach,
+    .training = dkt_training,
+    .lengths = dkt_lengths,
+    .accumulate = dkt_accumulate,
+    .predict = dkt_predict,
+    .n_hidden = n_hidden,
+    .hidden = hidden,
+};

@@ -1,0 +1,258 @@
+/* The gradient of DKT; symbols as in dkt.c.
+ *
+ * A block of students goes through the network side by side (sequence.h), forward and back.
+ * Rows of X and of w that the block touches are gathered in a small table of sums, so that the
+ * cost does not grow with the number of items. Everything is added up in floating point within
+ * the block, in one order, and turned into fixed point once a block. */
+#include "cells.h"
+#include "dkt_parts.h"
+#include "memory.h"
+#include "rng.h"
+#include "vec.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+static bool is_target(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
+
+static void touched_create(struct touched *touched, const struct panel *panel)
+{
+    touched->row_size = panel->stride;
+    touched->place = NEW(int32_t, panel->n_rows);
+    memset(touched->place, 0xff, panel->n_rows * sizeof *touched->place);
+}
+
+static void touched_free(struct touched *touched)
+{
+    memory_free(touched->row);
+    memory_free(touched->place);
+    memory_free(touched->sum);
+}
+
+/* The sum for a row of the panel. */
+static real *touched_at(struct touched *touched, size_t row)
+{
+    if (touched->place[row] < 0) {
+        if (touched->n == touched->capacity) {
+            touched->capacity = touched->capacity ? 2 * touched->capacity : 256;
+            touched->row = memory_resize(touched->row, touched->capacity, sizeof *touched->row);
+            touched->sum = memory_resize(touched->sum, touched->capacity * touched->row_size,
+                                         sizeof *touched->sum);
+        }
+        memset(touched->sum + touched->n * touched->row_size, 0,
+               touched->row_size * sizeof *touched->sum);
+        touched->row[touched->n] = (uint32_t)row;
+        touched->place[row] = (int32_t)touched->n++;
+    }
+    return touched->sum + (size_t)touched->place[row] * touched->row_size;
+}
+
+static void touched_flush(struct touched *touched, const struct panel *panel,
+                          struct tally *tally)
+{
+    for (size_t k = 0; k < touched->n; k++) {
+        tally_add(tally, panel->offset + touched->row[k] * panel->stride,
+                  touched->sum + k * touched->row_size, touched->row_size);
+        touched->place[touched->row[k]] = -1;
+    }
+    touched->n = 0;
+}
+
+static void list_features(const struct model *model, struct dkt_work *work)
+{
+    const struct dkt_options *o = model->options;
+    const struct dataset *dataset = work->shard->dataset;
+    const size_t n_items = model->n_items;
+    work->feature_first = NEW(uint64_t, n_items + 1);
+    work->feature = NEW(uint32_t, n_items + dataset->item_first[n_items]);
+    uint64_t n = 0;
+    for (size_t i = 0; i < n_items; i++) {
+        if (o->input != INPUT_SKILL)
+            work->feature[n++] = (uint32_t)i;
+        for (uint64_t k = dataset->item_first[i];
+             o->input != INPUT_ITEM && k < dataset->item_first[i + 1]; k++)
+            work->feature[n++] =
+                (uint32_t)(o->input == INPUT_BOTH ? n_items : 0) + dataset->item_skills[k];
+        work->feature_first[i + 1] = n;
+    }
+}
+
+void *dkt_attach(const struct model *model, const struct shard *shard)
+{
+    struct dkt_work *work = NEW(struct dkt_work, 1);
+    work->shard = shard;
+    work->shape = dkt_shape_of(model);
+    list_features(model, work);
+    work->length = NEW(uint32_t, shard->n_students);
+    for (size_t s = 0; s < shard->n_students; s++)
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+            if (is_target(shard->mark[t]))
+                work->length[s] = (uint32_t)(t - shard->first[s] + 1);
+    const struct recurrent *stack = &work->shape.stack;
+    touched_create(&work->inputs, &model->params.panels[work->shape.input_panel]);
+    touched_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
+    work->mask = NEW(real, stack->width);
+    work->u = NEW(real, stack->width + 4 * WIDTH);
+    work->z = NEW(real, stack->n_gates * stack->width);
+    work->h = NEW(real, stack->n_layers * stack->width);
+    work->c = NEW(real, stack->n_layers * stack->width);
+    work->scratch = NEW(real, 2 * stack->width);
+    return work;
+}
+
+void dkt_detach(void *memory)
+{
+    struct dkt_work *work = memory;
+    touched_free(&work->inputs);
+    touched_free(&work->outputs);
+    sequence_free(&work->sequence);
+    recurrent_free(&work->run);
+    void *const all[] = {work->feature_first,
+                         work->feature,
+                         work->length,
+                         work->mask,
+                         work->u,
+                         work->z,
+                         work->h,
+                         work->c,
+                         work->scratch};
+    for (size_t i = 0; i < COUNT(all); i++)
+        memory_free(all[i]);
+    memory_free(work);
+}
+
+void dkt_training(const void *memory, bool *has_training, int64_t *n_attempts)
+{
+    const struct dkt_work *work = memory;
+    *n_attempts = 0;
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        has_training[s] = work->length[s] > 0;
+    for (uint64_t t = 0; t < work->shard->n_attempts; t++)
+        *n_attempts += is_target(work->shard->mark[t]);
+}
+
+const uint32_t *dkt_lengths(const void *memory)
+{
+    return ((const struct dkt_work *)memory)->length;
+}
+
+/* Layer 0's inputs: the attempt before each row. */
+static void read_attempts(const struct model *model, struct dkt_work *work)
+{
+    const struct sequence *sequence = &work->sequence;
+    const struct shard *shard = work->shard;
+    const size_t columns = work->shape.stack.n_gates * work->shape.stack.width;
+    for (size_t t = 1; t < sequence->n_steps; t++)
+        for (size_t i = 0; i < sequence->active[t]; i++) {
+            const uint64_t a = shard->first[sequence->student[i]] + t - 1;
+            real *z = work->run.z[0] + (sequence->offset[t] + i) * columns;
+            memset(z, 0, columns * sizeof *z);
+            dkt_read_attempt(model, work, shard->item[a], shard->mark[a], z);
+        }
+}
+
+/* mask = 1 / (1 - dropout) for units that stay, 0 for the others. */
+static void draw_mask(const struct dkt_options *o, struct dkt_work *work,
+                      const struct draw *draw, size_t s, size_t t)
+{
+    const size_t width = work->shape.stack.width;
+    const struct rng rng = {.seed = draw->seed,
+                            .purpose = RNG_DROPOUT,
+                            .part = (uint32_t)t,
+                            .when = draw->epoch,
+                            .who = (uint32_t)(work->shard->first_student + s)};
+    vec->uniform(&rng, work->u, width);
+    const real scale = (real)(1 / (1 - o->dropout));
+    for (size_t j = 0; j < width; j++)
+        work->mask[j] = work->u[j] < (real)o->dropout ? 0 : scale;
+}
+
+/* One target: adds its loss and the derivatives by its output rows and by the state before it.
+ */
+static void add_target(const struct model *model, struct dkt_work *work, size_t s, size_t t,
+                       size_t row, const struct draw *draw, struct tally *tally)
+{
+    const struct dkt_options *o = model->options;
+    const struct shard *shard = work->shard;
+    const struct recurrent *stack = &work->shape.stack;
+    const struct panel *panel = &model->params.panels[work->shape.output_panel];
+    const uint64_t a = shard->first[s] + t;
+    const uint32_t item = shard->item[a];
+    const size_t width = stack->width, top = stack->n_layers - 1;
+    real *state = work->run.h[top] + row * width, *dh = work->run.dh + row * width;
+    real *dropped = state;
+    if (o->dropout > 0) {
+        draw_mask(o, work, draw, s, t);
+        dropped = work->scratch;
+        for (size_t j = 0; j < width; j++)
+            dropped[j] = state[j] * work->mask[j];
+    }
+    const double logit = (double)dkt_logit(model, work, item, dropped);
+    const double y = mark_outcome(shard->mark[a]) == CORRECT ? 1 - o->smoothing : o->smoothing;
+    const double p = 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
+    /* -y log p - (1 - y) log(1 - p) = log(1 + e^-|x|) + max(x, 0) - x y */
+    const double loss = Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(-fabs(logit))) +
+                        fmax(logit, 0) - logit * y;
+    const real d = (real)(y - p);
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
+        const uint32_t feature = work->feature[f];
+        real *sum = touched_at(&work->outputs, feature);
+        cells->add(d, dropped, sum, width);
+        sum[width] += d;
+        cells->add(
+            d, params_rows(&model->params, work->shape.output_panel) + feature * panel->stride,
+            dh, width);
+    }
+    if (o->dropout > 0)
+        for (size_t j = 0; j < width; j++)
+            dh[j] *= work->mask[j];
+    tally->n_scored++;
+    if (fabs(loss) < 1e6)
+        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
+    else
+        tally->out_of_range++;
+}
+
+void dkt_accumulate(const struct model *model, void *memory, const uint32_t *students, size_t n,
+                    const struct draw *draw, struct tally *tally)
+{
+    struct dkt_work *work = memory;
+    const struct dkt_options *o = model->options;
+    const struct shard *shard = work->shard;
+    struct sequence *sequence = &work->sequence;
+    const struct recurrent *stack = &work->shape.stack;
+    sequence_arrange(sequence, students, n, work->length);
+    if (sequence->n == 0)
+        return;
+    recurrent_reserve(stack, &work->run, sequence);
+    read_attempts(model, work);
+    recurrent_forward(stack, &model->params, sequence, &work->run);
+    memset(work->run.dh, 0, sequence->n_rows * stack->width * sizeof(real));
+    for (size_t t = 0; t < sequence->n_steps; t++)
+        for (size_t i = 0; i < sequence->active[t]; i++) {
+            const size_t s = sequence->student[i];
+            if (is_target(shard->mark[shard->first[s] + t]))
+                add_target(model, work, s, t, sequence->offset[t] + i, draw, tally);
+        }
+    recurrent_backward(stack, &model->params, sequence, &work->run, (size_t)o->window, tally);
+
+    const size_t columns = stack->n_gates * stack->width;
+    for (size_t t = 1; t < sequence->n_steps; t++)
+        for (size_t i = 0; i < sequence->active[t]; i++) {
+            const uint64_t a = shard->first[sequence->student[i]] + t - 1;
+            const uint32_t item = shard->item[a];
+            const uint8_t mark = shard->mark[a];
+            const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
+                                : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
+                                                                : SEEN_WRONG;
+            for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+                cells->add(1, work->run.z[0] + (sequence->offset[t] + i) * columns,
+                           touched_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
+                           columns);
+        }
+    touched_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
+    touched_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);
+}

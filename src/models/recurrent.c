@@ -1,0 +1,359 @@
+/* Recurrent layers, forward and backward through time.
+ *
+ *     step t of layer l:   z = b + W_x h_below(t) + W_h h(t-1),   (c, h)(t) = cell(z, c(t-1),
+ * h(t-1))
+ *
+ * All steps of a layer are computed before the layer above begins: W_x h_below is then one
+ * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
+ * and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by step, over
+ * the students still there. Cost: 3 x 2 x gates x H^2 operations for each row and matrix;
+ * memory: (gates + 2..3) x H numbers a row. */
+#include "recurrent.h"
+#include "cells.h"
+#include "fail.h"
+#include "memory.h"
+#include "rng.h"
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#ifdef COHORT_REAL_DOUBLE
+#define GEMM cblas_dgemm
+#else
+#define GEMM cblas_sgemm
+#endif
+
+static const char *const gate_names[][4] = {
+    [CELL_RNN] = {"state"},
+    [CELL_LSTM] = {"in", "forget", "out", "cell"},
+    [CELL_GRU] = {"reset", "keep", "state"},
+};
+static const size_t gate_counts[] = {[CELL_RNN] = 1, [CELL_LSTM] = 4, [CELL_GRU] = 3};
+
+/* c (n x columns) = a (n x depth) * b (depth x columns) + beta c */
+static void product(size_t n, size_t columns, size_t depth, const real *a, size_t lda,
+                    const real *b, size_t ldb, real beta, real *c, size_t ldc)
+{
+    if (n > 0)
+        GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)columns, (int)depth, 1, a,
+             (int)lda, b, (int)ldb, beta, c, (int)ldc);
+}
+
+/* c (n x columns) = a (n x depth) * b^T (columns x depth) + beta c */
+static void product_back(size_t n, size_t columns, size_t depth, const real *a, size_t lda,
+                         const real *b, size_t ldb, real beta, real *c, size_t ldc)
+{
+    if (n > 0)
+        GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)columns, (int)depth, 1, a,
+             (int)lda, b, (int)ldb, beta, c, (int)ldc);
+}
+
+void recurrent_gate_tensors(const struct recurrent *stack, struct params *params, size_t panel,
+                            const char *name, int rank, const uint64_t *shape)
+{
+    for (size_t g = 0; g < stack->n_gates; g++) {
+        struct tensor tensor = {.panel = panel,
+                                .first_column = g * stack->width,
+                                .n_columns = stack->hidden,
+                                .rank = rank,
+                                .decays = rank > 1};
+        snprintf(tensor.name, sizeof tensor.name, "%s_%s", name, gate_names[stack->kind][g]);
+        memcpy(tensor.shape, shape, (size_t)rank * sizeof *shape);
+        params_tensor(params, &tensor);
+    }
+}
+
+void recurrent_declare(struct recurrent *stack, enum recurrent_kind kind, size_t n_layers,
+                       size_t hidden, struct params *params)
+{
+    *stack = (struct recurrent){.kind = kind,
+                                .n_layers = n_layers,
+                                .hidden = hidden,
+                                .width = size_padded(hidden),
+                                .n_gates = gate_counts[kind]};
+    const size_t columns = stack->n_gates * stack->width;
+    const uint64_t square[2] = {hidden, hidden};
+    for (size_t l = 0; l < n_layers; l++) {
+        char name[32];
+        stack->recurrent_panel[l] = params_panel(params, hidden, columns);
+        snprintf(name, sizeof name, "layer%zu_recurrent", l + 1);
+        recurrent_gate_tensors(stack, params, stack->recurrent_panel[l], name, 2, square);
+        if (l > 0) {
+            stack->input_panel[l] = params_panel(params, hidden, columns);
+            snprintf(name, sizeof name, "layer%zu_input", l + 1);
+            recurrent_gate_tensors(stack, params, stack->input_panel[l], name, 2, square);
+        }
+        stack->bias_panel[l] = params_panel(params, 1, columns);
+        snprintf(name, sizeof name, "layer%zu_bias", l + 1);
+        recurrent_gate_tensors(stack, params, stack->bias_panel[l], name, 1, square);
+    }
+}
+
+static void fill_uniform(const struct recurrent *stack, struct params *params, size_t panel,
+                         uint64_t seed, double size)
+{
+    const struct panel *p = &params->panels[panel];
+    for (size_t row = 0; row < p->n_rows; row++) {
+        const struct rng rng = {.seed = seed,
+                                .purpose = RNG_INIT,
+                                .part = (uint32_t)panel + 1,
+                                .who = (uint32_t)row};
+        for (size_t g = 0; g < stack->n_gates; g++)
+            for (size_t j = 0; j < stack->hidden; j++)
+                params_rows(params, panel)[row * p->stride + g * stack->width + j] =
+                    (real)(size *
+                           (2 * rng_uniform(&rng, (uint32_t)(g * stack->hidden + j)) - 1));
+    }
+}
+
+void recurrent_init(const struct recurrent *stack, struct params *params, uint64_t seed)
+{
+    const double size = 1 / sqrt((double)stack->hidden);
+    for (size_t l = 0; l < stack->n_layers; l++) {
+        fill_uniform(stack, params, stack->recurrent_panel[l], seed, size);
+        if (l > 0)
+            fill_uniform(stack, params, stack->input_panel[l], seed, size);
+        if (stack->kind == CELL_LSTM) /* begins by remembering (Jozefowicz and others, 2015) */
+            for (size_t j = 0; j < stack->hidden; j++)
+                params_rows(params, stack->bias_panel[l])[stack->width + j] = 1;
+    }
+}
+
+void recurrent_reserve(const struct recurrent *stack, struct recurrent_run *run,
+                       const struct sequence *sequence)
+{
+    const size_t width = stack->width, columns = stack->n_gates * width;
+    if (run->gradient == NULL)
+        run->gradient = NEW(real, (stack->hidden + 1) * columns);
+    if (sequence->n_rows <= run->capacity)
+        return;
+    const size_t n = run->capacity = sequence->n_rows + sequence->n_rows / 4;
+    for (size_t l = 0; l < stack->n_layers; l++) {
+        real **const tables[] = {&run->h[l], &run->c[l], &run->gated[l]};
+        const bool wanted[] = {true, stack->kind == CELL_LSTM, stack->kind == CELL_GRU};
+        memory_free(run->z[l]);
+        run->z[l] = NEW(real, n * columns);
+        for (size_t k = 0; k < COUNT(tables); k++) {
+            memory_free(*tables[k]);
+            *tables[k] = wanted[k] ? NEW(real, n * width) : NULL;
+        }
+    }
+    real **const scratch[] = {&run->dh, &run->d_below, &run->before,
+                              &run->dc, &run->d_gated, &run->dh_before};
+    for (size_t k = 0; k < COUNT(scratch); k++) {
+        memory_free(*scratch[k]);
+        *scratch[k] = NEW(real, n * width);
+    }
+}
+
+void recurrent_free(struct recurrent_run *run)
+{
+    for (size_t l = 0; l < COUNT(run->z); l++) {
+        memory_free(run->z[l]);
+        memory_free(run->h[l]);
+        memory_free(run->c[l]);
+        memory_free(run->gated[l]);
+    }
+    void *const scratch[] = {run->dh,      run->d_below,   run->before,  run->dc,
+                             run->d_gated, run->dh_before, run->gradient};
+    for (size_t k = 0; k < COUNT(scratch); k++)
+        memory_free(scratch[k]);
+    *run = (struct recurrent_run){0};
+}
+
+/* One step of one layer: z has the input already; the states before are at `before`, n
+ * students. */
+static void forward_step(const struct recurrent *stack, const real *w, size_t n, real *z,
+                         const real *h_before, const real *c_before, real *h, real *c,
+                         real *gated)
+{
+    const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
+    const size_t at_once = stack->kind == CELL_GRU ? 2 * width : columns;
+    product(n, at_once, hidden, h_before, width, w, columns, 1, z, columns);
+    switch (stack->kind) {
+    case CELL_RNN:
+        cells->rnn_forward(n, width, z, h);
+        break;
+    case CELL_LSTM:
+        cells->lstm_forward(n, width, z, c_before, c, h);
+        break;
+    case CELL_GRU:
+        cells->gru_gates(n, width, z, h_before, gated);
+        product(n, width, hidden, gated, width, w + at_once, columns, 1, z + at_once, columns);
+        cells->gru_forward(n, width, z, h_before, h);
+        break;
+    }
+}
+
+static void add_biases(const struct recurrent *stack, const struct params *params, size_t l,
+                       size_t first, size_t n_rows, real *z)
+{
+    const size_t columns = stack->n_gates * stack->width;
+    const real *bias = params_rows(params, stack->bias_panel[l]);
+    for (size_t row = first; row < n_rows; row++)
+        for (size_t j = 0; j < columns; j++)
+            z[row * columns + j] += bias[j];
+}
+
+void recurrent_forward(const struct recurrent *stack, const struct params *params,
+                       const struct sequence *sequence, struct recurrent_run *run)
+{
+    const size_t width = stack->width, columns = stack->n_gates * width;
+    const size_t first = sequence->n_steps > 1 ? sequence->offset[1] : sequence->n_rows;
+    const size_t n_later = sequence->n_rows - first;
+    for (size_t l = 0; l < stack->n_layers; l++) {
+        memset(run->h[l], 0, sequence->n * width * sizeof(real));
+        if (run->c[l] != NULL)
+            memset(run->c[l], 0, sequence->n * width * sizeof(real));
+        if (l > 0)
+            product(n_later, columns, stack->hidden, run->h[l - 1] + first * width, width,
+                    params_rows(params, stack->input_panel[l]), columns, 0,
+                    run->z[l] + first * columns, columns);
+        add_biases(stack, params, l, first, sequence->n_rows, run->z[l]);
+        for (size_t t = 1; t < sequence->n_steps; t++) {
+            const size_t now = sequence->offset[t], then = sequence->offset[t - 1];
+            forward_step(stack, params_rows(params, stack->recurrent_panel[l]),
+                         sequence->active[t], run->z[l] + now * columns,
+                         run->h[l] + then * width, run->c[l] ? run->c[l] + then * width : NULL,
+                         run->h[l] + now * width, run->c[l] ? run->c[l] + now * width : NULL,
+                         run->gated[l] ? run->gated[l] + now * width : NULL);
+        }
+    }
+}
+
+/* Derivatives by the gates' inputs of a step from those by its h; what reaches the step before
+ * is added to dh_then and, for the lstm, left in dc. */
+static void backward_step(const struct recurrent *stack, const real *w,
+                          struct recurrent_run *run, size_t l, size_t n, size_t now,
+                          size_t then, bool passes)
+{
+    const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
+    real *z = run->z[l] + now * columns, *dh = run->dh + now * width;
+    real *dh_then = run->dh + then * width;
+    const real *h_before = run->h[l] + then * width;
+    switch (stack->kind) {
+    case CELL_RNN:
+        cells->rnn_backward(n, width, dh, z);
+        break;
+    case CELL_LSTM:
+        cells->lstm_backward(n, width, dh, run->c[l] + then * width, run->c[l] + now * width, z,
+                             run->dc);
+        break;
+    case CELL_GRU:
+        cells->gru_candidate(n, width, dh, h_before, z, run->dh_before);
+        product_back(n, hidden, width, z + 2 * width, columns, w + 2 * width, columns, 0,
+                     run->d_gated, width);
+        cells->gru_reset(n, width, run->d_gated, h_before, z, run->dh_before);
+        break;
+    }
+    if (!passes) {
+        memset(run->dc, 0, n * width * sizeof(real));
+        return;
+    }
+    const size_t depth = stack->kind == CELL_GRU ? 2 * width : columns;
+    product_back(n, hidden, depth, z, columns, w, columns, 1, dh_then, width);
+    if (stack->kind == CELL_GRU)
+        for (size_t i = 0; i < n * width; i++)
+            dh_then[i] += run->dh_before[i];
+}
+
+/* Adds a^T b, a (n x hidden) and b (n x columns), to a panel's statistics. */
+static void add_gradient(const struct recurrent *stack, const struct params *params,
+                         size_t panel, size_t column, size_t n_columns, size_t n, const real *a,
+                         const real *b, struct recurrent_run *run, struct tally *tally)
+{
+    const struct panel *p = &params->panels[panel];
+    const size_t columns = stack->n_gates * stack->width;
+    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)stack->hidden, (int)n_columns, (int)n, 1,
+         a, (int)stack->width, b, (int)columns, 0, run->gradient, (int)n_columns);
+    for (size_t row = 0; row < stack->hidden; row++)
+        tally_add(tally, p->offset + row * p->stride + column, run->gradient + row * n_columns,
+                  n_columns);
+}
+
+static void add_gradients(const struct recurrent *stack, const struct params *params,
+                          const struct sequence *sequence, struct recurrent_run *run, size_t l,
+                          struct tally *tally)
+{
+    const size_t width = stack->width, columns = stack->n_gates * width;
+    const size_t first = sequence->offset[1], n = sequence->n_rows - first;
+    const real *dz = run->z[l] + first * columns;
+    for (size_t t = 1; t < sequence->n_steps; t++)
+        memcpy(run->before + sequence->offset[t] * width,
+               run->h[l] + sequence->offset[t - 1] * width,
+               sequence->active[t] * width * sizeof(real));
+    const real *before = run->before + first * width;
+    const size_t whole = stack->kind == CELL_GRU ? 2 * width : columns;
+    add_gradient(stack, params, stack->recurrent_panel[l], 0, whole, n, before, dz, run, tally);
+    if (stack->kind == CELL_GRU)
+        add_gradient(stack, params, stack->recurrent_panel[l], whole, width, n,
+                     run->gated[l] + first * width, dz + whole, run, tally);
+    if (l > 0)
+        add_gradient(stack, params, stack->input_panel[l], 0, columns, n,
+                     run->h[l - 1] + first * width, dz, run, tally);
+    memset(run->gradient, 0, columns * sizeof(real));
+    for (size_t row = 0; row < n; row++)
+        for (size_t j = 0; j < columns; j++)
+            run->gradient[j] += dz[row * columns + j];
+    tally_add(tally, params->panels[stack->bias_panel[l]].offset, run->gradient, columns);
+}
+
+void recurrent_backward(const struct recurrent *stack, const struct params *params,
+                        const struct sequence *sequence, struct recurrent_run *run,
+                        size_t window, struct tally *tally)
+{
+    const size_t width = stack->width, columns = stack->n_gates * width;
+    if (sequence->n_steps < 2)
+        return;
+    const size_t first = sequence->offset[1], n = sequence->n_rows - first;
+    for (size_t l = stack->n_layers; l-- > 0;) {
+        memset(run->dc, 0, sequence->n * width * sizeof(real));
+        for (size_t t = sequence->n_steps - 1; t > 0; t--)
+            backward_step(stack, params_rows(params, stack->recurrent_panel[l]), run, l,
+                          sequence->active[t], sequence->offset[t], sequence->offset[t - 1],
+                          t > 1 && (window == 0 || t % window != 0));
+        add_gradients(stack, params, sequence, run, l, tally);
+        if (l == 0)
+            break;
+        product_back(n, stack->hidden, columns, run->z[l] + first * columns, columns,
+                     params_rows(params, stack->input_panel[l]), columns, 0,
+                     run->d_below + first * width, width);
+        real *const swap = run->dh;
+        run->dh = run->d_below;
+        run->d_below = swap;
+        memset(run->dh, 0, first * width * sizeof(real));
+    }
+}
+
+void recurrent_advance(const struct recurrent *stack, const struct params *params, real *z,
+                       real *h, real *c, real *scratch)
+{
+    const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
+    real *const gated = scratch, *const fresh = scratch + width;
+    for (size_t l = 0; l < stack->n_layers; l++) {
+        const real *w = params_rows(params, stack->recurrent_panel[l]);
+        real *const state = h + l * width, *const cell = c + l * width;
+        const size_t at_once = stack->kind == CELL_GRU ? 2 * width : columns;
+        if (l > 0) {
+            memset(z, 0, columns * sizeof *z);
+            cells->combine(h + (l - 1) * width, hidden,
+                           params_rows(params, stack->input_panel[l]), columns, z, columns);
+        }
+        add_biases(stack, params, l, 0, 1, z);
+        cells->combine(state, hidden, w, columns, z, at_once);
+        switch (stack->kind) {
+        case CELL_RNN:
+            cells->rnn_forward(1, width, z, fresh);
+            break;
+        case CELL_LSTM:
+            cells->lstm_forward(1, width, z, cell, cell, fresh);
+            break;
+        case CELL_GRU:
+            cells->gru_gates(1, width, z, state, gated);
+            cells->combine(gated, hidden, w + at_once, columns, z + at_once, width);
+            cells->gru_forward(1, width, z, state, fresh);
+            break;
+        }
+        memcpy(state, fresh, width * sizeof *state);
+    }
+}
