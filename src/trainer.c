@@ -330,10 +330,9 @@ static enum status log_epoch(struct trainer *t, double loss)
 static enum status finish_epoch(struct trainer *t, bool *done)
 {
     const struct train_options *o = &t->settings->train;
-    const double loss =
-        t->progress.n_scored > 0
-            ? ldexp((double)t->progress.loss, -LOSS_BITS) / (double)t->progress.n_scored
-            : NAN;
+    const double loss = t->progress.n_scored > 0 ? ldexp((double)t->progress.loss, -LOSS_BITS) /
+                                                       (double)t->progress.n_scored
+                                                 : NAN;
     t->progress.epoch++;
     t->progress.step = 0;
     t->progress.n_scored = t->progress.loss = 0;

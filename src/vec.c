@@ -1,27 +1,21 @@
 /* Chooses the kernels for this CPU before main begins. The kernels are in src/kernels. */
 #include "vec.h"
-#include "cells.h"
 #include "machine.h"
 
 extern const struct vec_table vec_plain;
 extern const struct rows_table rows_plain;
-extern const struct cells_table cells_plain;
 #ifdef __x86_64__
 extern const struct vec_table vec_avx2, vec_avx512;
 extern const struct rows_table rows_avx2, rows_avx512;
-extern const struct cells_table cells_avx2, cells_avx512;
 #else
 #define vec_avx2 vec_plain
 #define vec_avx512 vec_plain
 #define rows_avx2 rows_plain
 #define rows_avx512 rows_plain
-#define cells_avx2 cells_plain
-#define cells_avx512 cells_plain
 #endif
 
 const struct vec_table *vec;
 const struct rows_table *rows;
-const struct cells_table *cells;
 
 __attribute__((constructor)) static void choose(void)
 {
@@ -29,8 +23,5 @@ __attribute__((constructor)) static void choose(void)
     static const struct rows_table *const all_rows[N_ISAS] = {&rows_plain, &rows_avx2,
                                                               &rows_avx512};
     vec = vecs[machine_isa()];
-    static const struct cells_table *const all_cells[N_ISAS] = {&cells_plain, &cells_avx2,
-                                                                &cells_avx512};
     rows = all_rows[machine_isa()];
-    cells = all_cells[machine_isa()];
 }
