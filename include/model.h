@@ -104,6 +104,9 @@ struct model_names {
 };
 extern const struct option model_name_options[2];
 
+/* All kinds with their settings and presets, for people. */
+void model_help(FILE *out, bool markdown);
+
 struct model *model_create(const struct model_kind *kind);
 CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,
                                   size_t n_items, size_t n_skills);

@@ -90,3 +90,21 @@ void model_destroy(struct model *model)
     memory_free(model->options);
     memory_free(model);
 }
+
+void model_help(FILE *out, bool markdown)
+{
+    for (size_t k = 0; k < n_model_kinds; k++) {
+        const struct model_kind *kind = model_kinds[k];
+        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
+        fprintf(out,
+                markdown ? "\n**`model.kind = %s`**: %s (%s). Loss: %s.\n"
+                         : "\nmodel.kind = %s: %s\n(%s)\nloss: %s\n",
+                kind->name, kind->title, kind->source, kind->loss);
+        config_help(out, &group, 1, markdown);
+        if (kind->n_presets > 0)
+            fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
+        for (size_t p = 0; p < kind->n_presets; p++)
+            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
+                    kind->presets[p].help);
+    }
+}

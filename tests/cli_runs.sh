@@ -260,7 +260,7 @@ check 'patience is in epochs, not in validations' \
     test $((last - $(json_of "$TMP/patience3/result.json" best_epoch))) = 6
 
 section presets
-for preset in $("$COHORT" train --help | sed -n '/^Presets of rbm/,$s/^  \([a-z_]*\)  .*/\1/p'); do
+for preset in $("$COHORT" train --help | sed -n '/^Presets of rbm/,/^model.kind/s/^  \([a-z_]*\)  .*/\1/p'); do
     expect_status 0 on 2 "$COHORT" train model.kind=rbm model.preset="$preset" train.epochs=2 data="$class" \
         run="$TMP/preset_$preset"
     n_presets=$((${n_presets:-0} + 1))

@@ -70,24 +70,6 @@ struct topic {
     void (*print)(FILE *out, bool markdown);
 };
 
-static void print_models(FILE *out, bool markdown)
-{
-    for (size_t k = 0; k < n_model_kinds; k++) {
-        const struct model_kind *kind = model_kinds[k];
-        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
-        fprintf(out,
-                markdown ? "\n**`model.kind = %s`**: %s (%s). Loss: %s.\n"
-                         : "\nmodel.kind = %s: %s\n(%s)\nloss: %s\n",
-                kind->name, kind->title, kind->source, kind->loss);
-        config_help(out, &group, 1, markdown);
-        if (kind->n_presets > 0)
-            fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
-        for (size_t p = 0; p < kind->n_presets; p++)
-            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
-                    kind->presets[p].help);
-    }
-}
-
 static void print_settings(FILE *out, bool markdown)
 {
     struct option_group groups[5];
@@ -99,12 +81,12 @@ static void print_settings(FILE *out, bool markdown)
             "command\nline of `cohort train`, which wins.\n",
             markdown ? "\n" : "");
     config_help(out, groups, COUNT(groups), markdown);
-    print_models(out, markdown);
+    model_help(out, markdown);
 }
 
 static const struct topic topics[] = {
     {"models", "Models", "the kinds of models, their settings and presets", NULL, 0,
-     print_models},
+     model_help},
     {"settings", "Settings", "the settings of a run, section by section", NULL, 0,
      print_settings},
     {"exit-codes", "Exit codes", "how the program ends", exit_codes, COUNT(exit_codes), NULL},

@@ -79,17 +79,7 @@ static void more_help(FILE *out, bool markdown)
     struct option_group groups[4];
     settings_help_groups(groups);
     config_help(out, groups, COUNT(groups), markdown);
-    for (size_t k = 0; k < n_model_kinds; k++) {
-        const struct model_kind *kind = model_kinds[k];
-        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
-        fprintf(out, "\n%smodel.kind = %s%s: %s\n", markdown ? "**`" : "", kind->name,
-                markdown ? "`**" : "", kind->title);
-        config_help(out, &group, 1, markdown);
-        fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
-        for (size_t p = 0; p < kind->n_presets; p++)
-            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
-                    kind->presets[p].help);
-    }
+    model_help(out, markdown);
 }
 
 const struct command command_train = {
