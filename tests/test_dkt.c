@@ -292,12 +292,19 @@ static void test_blocks(void **state)
     static const uint32_t backwards[N_STUDENTS] = {5, 4, 3, 2, 1, 0};
     struct tiny class;
     open_class(&class);
+    uint32_t lengths[N_STUDENTS] = {0}; /* up to the last attempt to train on */
+    for (size_t s = 0; s < N_STUDENTS; s++)
+        for (uint64_t t = class.first[s]; t < class.first[s + 1]; t++)
+            if (mark_split(class.mark[t]) == TRAIN && mark_outcome(class.mark[t]) != UNKNOWN)
+                lengths[s] = (uint32_t)(t - class.first[s] + 1);
+    assert_int_equal(lengths[0], 6);
     for (unsigned v = 0; v < 27; v++) {
         char *options = variant(v + 27, 17, 0);
         struct bench bench;
         open_bench(&bench, &class, options);
         const size_t n = bench.tally.n;
         double *sum = NEW(double, n), loss = 0;
+        assert_memory_equal(bench.model->kind->lengths(bench.work), lengths, sizeof lengths);
         for (uint32_t s = 0; s < N_STUDENTS; s++) {
             const double own = accumulate(&bench, &s, 1);
             assert_true(own > 0 || (s >= 4 && bench.tally.n_scored == 0));
