@@ -16,7 +16,7 @@ struct progress {
     int64_t best_epoch;     /* 0: none yet */
     int64_t stale;          /* epochs since the best */
     int64_t n_scored, loss; /* of the epoch under way, see struct tally */
-    int64_t finished;
+    int64_t finished, converged;
     double best; /* score of the best epoch */
 };
 
@@ -25,7 +25,7 @@ struct checkpoint_content {
     const struct model *model;
     const char *config; /* resolved, without paths */
     const char *data_digest;
-    const struct names *items;
+    const struct names *items, *skills;
     const struct progress *progress;
     const struct optimizer *optimizer;
     const void *state; /* of students */
@@ -41,9 +41,9 @@ struct checkpoint {
     char *path;
     char *model, *config;
     char data_digest[33], digest[33];
-    int64_t n_skills;
+    int64_t n_students;
     struct progress progress;
-    struct names items;
+    struct names items, skills;
     char *bytes;  /* rank 0 */
     int64_t file; /* rank 0: HDF5's handle of the image */
 };

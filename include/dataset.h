@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "comm.h"
+#include "names.h"
 #include <stdio.h>
 
 enum outcome { INCORRECT = 0, CORRECT = 1, UNKNOWN = 2 };
@@ -31,20 +32,6 @@ static inline uint8_t mark_make(enum outcome outcome, enum split split, bool sho
     return (uint8_t)((unsigned)outcome | (unsigned)split << 2 | (shown ? MARK_SHOWN : 0u) |
                      (step ? MARK_STEP : 0u));
 }
-
-/* Names end to end, each closed by a NUL byte: name i is bytes + first[i]. */
-struct names {
-    size_t n;
-    char *bytes;
-    uint64_t *first; /* n + 1 */
-};
-
-static inline const char *names_get(const struct names *names, size_t i)
-{
-    return names->bytes + names->first[i];
-}
-void names_add(struct names *names, const char *name, size_t length); /* into a zeroed struct */
-void names_free(struct names *names);
 
 /* What every rank knows of a data set: all but the attempts and the students' names. */
 struct dataset {
@@ -89,10 +76,12 @@ void shard_free(struct shard *shard);
 CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                        struct names *names);
 
-/* Numbers the items as in `items` (a trained model's); what is read from now on follows. An
- * item that is not among them is the user's mistake: the model has never seen it. Before
- * dataset_read. */
-CHECKED enum status dataset_follow(struct dataset *dataset, const struct names *items);
+/* Numbers items and skills as in `items` and `skills` (a trained model's); what is read from
+ * now on follows. An item that is not among them is the user's mistake, since the model has
+ * never seen it; a skill that is not among them is left out of its items. Before dataset_read.
+ */
+CHECKED enum status dataset_follow(struct dataset *dataset, const struct names *items,
+                                   const struct names *skills);
 
 /* Student at which worker w of n_workers begins, when students are cut into contiguous ranges
  * with about the same number of attempts; w = n_workers gives n_students. */

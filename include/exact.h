@@ -67,6 +67,9 @@ void exact_sum(const struct exact_slices *slices, struct tally *tally);
  * them. */
 void exact_share(const struct exact_slices *slices);
 
+/* Collective: every rank has computed the same `flat`; it becomes the parameters. */
+void exact_publish(const struct exact_slices *slices, const real *flat);
+
 /* Collective: rank 0 gets the whole of a flat vector of which each rank has its slice; and
  * back. */
 void exact_collect(const struct exact_slices *slices, real *flat);

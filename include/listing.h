@@ -31,9 +31,6 @@ CHECKED enum status listing_h5_array(const struct comm *comm, hid_t file, const 
                                      hid_t file_type, hid_t type, size_t n_rows,
                                      size_t n_columns, const void *values);
 
-/* Names beside their offsets, as in data sets: GROUP/names and GROUP/names_first. */
-CHECKED enum status listing_h5_names(hid_t file, const char *group, const struct names *names);
-
 bool listing_ends_in(const char *path, const char *ending);
 
 #endif

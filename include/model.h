@@ -8,6 +8,7 @@
 #include "dataset.h"
 #include "exact.h"
 #include "params.h"
+#include "table.h"
 
 /* Every block of students adds its share to some statistics, the shares are summed exactly, and
  * the sum moves the parameters. A model is that share, and a way to predict. */
@@ -23,7 +24,8 @@ struct model {
     const struct model_kind *kind;
     void *options; /* the kind's own struct, filled from its table */
     struct params params;
-    size_t n_items, n_skills;
+    size_t n_students, n_items, n_skills; /* of the data set it is trained on */
+    bool knows_students; /* the data at hand are those: student s is the model's student s */
     const struct dataset
         *dataset; /* items with their skills; NULL after loading without data */
 };
@@ -32,6 +34,17 @@ struct model {
 struct draw {
     uint64_t seed;
     uint32_t epoch;
+};
+
+/* One pass over all training students, for kinds that move their parameters themselves. */
+struct pass {
+    const struct comm *comm;
+    const struct exact_slices *slices; /* new values go through exact_publish */
+    struct draw draw;
+    /* Filled by the kind: this rank's share of loss (LOSS_BITS) and of the attempts it is over,
+     * and whether there is nothing left to learn, on which all ranks agree. */
+    int64_t loss, n_scored;
+    bool converged;
 };
 
 /* A named set of settings, as lines of a configuration file. */
@@ -75,6 +88,10 @@ struct model_kind {
     void (*accumulate)(const struct model *model, void *work, const uint32_t *students,
                        size_t n, const struct draw *draw, struct tally *tally);
 
+    /* Collective, instead of accumulate and the optimizer (NULL: those): EM, direct solvers. An
+     * epoch is one pass, and the last pass is the result. */
+    enum status (*learn)(struct model *model, void *work, struct pass *pass);
+
     /* State that belongs to students and moves with them (NULL: none): bytes in student order.
      */
     void *(*state)(void *work, size_t *n_bytes);
@@ -87,6 +104,10 @@ struct model_kind {
      */
     size_t (*n_hidden)(const struct model *model);
     void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
+
+    /* What was learned, for people: table k of n_tables (0: none). Caller frees. */
+    size_t n_tables;
+    void (*table)(const struct model *model, size_t k, struct table *table);
 };
 
 extern const struct model_kind *const model_kinds[];
@@ -109,7 +130,7 @@ void model_help(FILE *out, bool markdown);
 
 struct model *model_create(const struct model_kind *kind);
 CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,
-                                  size_t n_items, size_t n_skills);
+                                  size_t n_students, size_t n_items, size_t n_skills);
 void model_destroy(struct model *model);
 
 #endif

@@ -42,6 +42,9 @@ bool opened_counts(const struct opened *opened, struct item_counts *counts);
 CHECKED enum status opened_students(const struct opened *opened, size_t first, size_t n,
                                     struct names *names);
 
+/* The names of a table's rows, if they are items or skills; else NULL. */
+const struct names *opened_row_names(const struct opened *opened, const struct table *table);
+
 /* What a path is, found out from the file itself. A path that does not exist is the user's
  * mistake, one that is something else is bad data. Not collective. */
 enum opened_kind { OPENED_DATA_SET, OPENED_CHECKPOINT, OPENED_RUN };

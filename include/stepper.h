@@ -22,6 +22,7 @@ struct stepper {
     struct optimizer optimizer;
     struct tally
         tally; /* of the last step; its loss and counts add up until somebody clears them */
+    bool converged; /* a kind that learns by passes has nothing left to learn */
 };
 
 /* Collective: reads the data, declares the model and gives it its first values. Destroy it even
@@ -32,6 +33,6 @@ void stepper_destroy(struct stepper *stepper);
 
 /* Collective: steps 0 .. lanes.n_steps - 1 of epoch 0, 1, 2, ... */
 void stepper_begin_epoch(struct stepper *stepper, int64_t epoch);
-void stepper_step(struct stepper *stepper, int64_t epoch, int64_t step);
+CHECKED enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step);
 
 #endif

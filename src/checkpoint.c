@@ -35,6 +35,7 @@ static const struct {
     {"n_scored", offsetof(struct progress, n_scored)},
     {"loss", offsetof(struct progress, loss)},
     {"finished", offsetof(struct progress, finished)},
+    {"converged", offsetof(struct progress, converged)},
 };
 
 static hid_t memory_type(void)
@@ -89,17 +90,6 @@ static enum status read_flat(hid_t file, const char *group, const struct params 
     return OK;
 }
 
-static enum status write_items(hid_t file, const struct names *items)
-{
-    const uint64_t n_first = items->n + 1, n_bytes = items->n > 0 ? items->first[items->n] : 0;
-    static const uint64_t nothing[1] = {0};
-    TRY(h5_group(file, "/items"));
-    TRY(h5_write(file, "/items/names", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes,
-                 items->bytes));
-    return h5_write(file, "/items/names_first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
-                    items->n > 0 ? items->first : nothing);
-}
-
 static enum status write_content(hid_t file, const struct checkpoint_content *content)
 {
     const struct model *model = content->model;
@@ -108,7 +98,7 @@ static enum status write_content(hid_t file, const struct checkpoint_content *co
     TRY(h5_write_text(file, "model", model->kind->name));
     TRY(h5_write_text(file, "config", content->config));
     TRY(h5_write_text(file, "data_digest", content->data_digest));
-    TRY(h5_write_integer(file, "skills", (int64_t)model->n_skills));
+    TRY(h5_write_integer(file, "students", (int64_t)model->n_students));
     for (size_t i = 0; i < COUNT(progress_fields); i++)
         TRY(h5_write_integer(
             file, progress_fields[i].name,
@@ -126,7 +116,8 @@ static enum status write_content(hid_t file, const struct checkpoint_content *co
     if (n_state > 0)
         TRY(h5_write(file, "/state", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_state,
                      content->state));
-    return write_items(file, content->items);
+    TRY(names_write(file, "/items", content->items));
+    return names_write(file, "/skills", content->skills);
 }
 
 static void digest_text(const char *bytes, size_t n_bytes, char digest[33])
@@ -182,19 +173,6 @@ static enum status check_digest(struct checkpoint *checkpoint, size_t n_bytes)
     return OK;
 }
 
-static enum status read_items(hid_t file, struct names *items)
-{
-    int rank = 0;
-    uint64_t n_first[4] = {0}, n_bytes[4] = {0};
-    TRY(h5_shape(file, "/items/names_first", &rank, n_first));
-    TRY(h5_shape(file, "/items/names", &rank, n_bytes));
-    items->n = n_first[0] - 1;
-    items->first = NEW(uint64_t, n_first[0]);
-    items->bytes = NEW(char, n_bytes[0] + 1);
-    TRY(h5_read(file, "/items/names_first", H5T_NATIVE_UINT64, n_first[0], items->first));
-    return h5_read(file, "/items/names", H5T_NATIVE_UINT8, n_bytes[0], items->bytes);
-}
-
 static enum status read_head(struct checkpoint *checkpoint)
 {
     size_t n_bytes = 0;
@@ -216,12 +194,13 @@ static enum status read_head(struct checkpoint *checkpoint)
         return damaged(checkpoint->path, "attributes are missing from the checkpoint");
     snprintf(checkpoint->data_digest, sizeof checkpoint->data_digest, "%s", digest);
     memory_free(digest);
-    TRY(h5_integer(file, "skills", &checkpoint->n_skills));
+    TRY(h5_integer(file, "students", &checkpoint->n_students));
     for (size_t i = 0; i < COUNT(progress_fields); i++)
         TRY(h5_integer(file, progress_fields[i].name,
                        (int64_t *)((char *)&checkpoint->progress + progress_fields[i].offset)));
     TRY(h5_number(file, "best", &checkpoint->progress.best));
-    return read_items(file, &checkpoint->items);
+    TRY(names_read(file, "/items", &checkpoint->items));
+    return names_read(file, "/skills", &checkpoint->skills);
 }
 
 static void broadcast_block(const struct comm *comm, void **block, size_t n_bytes)
@@ -231,6 +210,15 @@ static void broadcast_block(const struct comm *comm, void **block, size_t n_byte
     if (comm->rank != 0)
         *block = memory_scratch(n, 1);
     comm_broadcast(comm, *block, n, 0);
+}
+
+static void broadcast_names(const struct comm *comm, struct names *names)
+{
+    comm_broadcast(comm, &names->n, sizeof names->n, 0);
+    if (names->n == 0)
+        return;
+    broadcast_block(comm, (void **)&names->first, (names->n + 1) * sizeof *names->first);
+    broadcast_block(comm, (void **)&names->bytes, names_size(names));
 }
 
 enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
@@ -243,18 +231,16 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
         return status;
     }
     const bool first = comm->rank == 0;
-    struct names *items = &checkpoint->items;
     comm_broadcast(comm, &checkpoint->progress, sizeof checkpoint->progress, 0);
-    comm_broadcast(comm, &checkpoint->n_skills, sizeof checkpoint->n_skills, 0);
+    comm_broadcast(comm, &checkpoint->n_students, sizeof checkpoint->n_students, 0);
     comm_broadcast(comm, checkpoint->data_digest, sizeof checkpoint->data_digest, 0);
     comm_broadcast(comm, checkpoint->digest, sizeof checkpoint->digest, 0);
     broadcast_block(comm, (void **)&checkpoint->model,
                     first ? strlen(checkpoint->model) + 1 : 0);
     broadcast_block(comm, (void **)&checkpoint->config,
                     first ? strlen(checkpoint->config) + 1 : 0);
-    comm_broadcast(comm, &items->n, sizeof items->n, 0);
-    broadcast_block(comm, (void **)&items->first, (items->n + 1) * sizeof *items->first);
-    broadcast_block(comm, (void **)&items->bytes, items->first[items->n]);
+    broadcast_names(comm, &checkpoint->items);
+    broadcast_names(comm, &checkpoint->skills);
     return OK;
 }
 
@@ -267,6 +253,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
     memory_free(checkpoint->config);
     memory_free(checkpoint->bytes);
     names_free(&checkpoint->items);
+    names_free(&checkpoint->skills);
     *checkpoint = (struct checkpoint){.file = -1};
 }
 
@@ -331,7 +318,7 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     TRY(config_read_text(config, checkpoint->config, checkpoint->path));
     TRY(model_choose(config, &kind));
     if (dataset != NULL)
-        TRY(dataset_follow(dataset, &checkpoint->items));
+        TRY(dataset_follow(dataset, &checkpoint->items, &checkpoint->skills));
     *model = model_create(kind);
     struct model_names names;
     const struct option_group groups[] = {
@@ -340,8 +327,10 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     };
     enum status status = config_resolve_some(config, groups, COUNT(groups));
     if (status == OK)
-        status =
-            model_declare(*model, dataset, checkpoint->items.n, (size_t)checkpoint->n_skills);
+        status = model_declare(*model, dataset, (size_t)checkpoint->n_students,
+                               checkpoint->items.n, checkpoint->skills.n);
+    (*model)->knows_students =
+        dataset != NULL && strcmp(dataset->digest, checkpoint->data_digest) == 0;
     if (status == OK)
         status = checkpoint_params(checkpoint, comm, *model);
     if (status != OK) {

@@ -18,7 +18,6 @@
 #include "dataset.h"
 #include "fail.h"
 #include "h5.h"
-#include "index.h"
 #include "memory.h"
 #include "store.h"
 #include <errno.h>
@@ -28,38 +27,6 @@
 
 static const char format_name[] = "cohort data set";
 enum { FORMAT_VERSION = 1 };
-
-void names_add(struct names *names, const char *name, size_t length)
-{
-    /* Both arrays double: the offsets when n is a power of two, the bytes likewise. */
-    const size_t used = names->n == 0 ? 0 : names->first[names->n];
-    if ((names->n & (names->n - 1)) == 0 || names->n == 0)
-        names->first = memory_resize(names->first, 2 * names->n + 2, sizeof(uint64_t));
-    size_t capacity = 64;
-    while (capacity < used)
-        capacity *= 2;
-    if (names->bytes == NULL || used + length + 1 > capacity) {
-        while (capacity < used + length + 1)
-            capacity *= 2;
-        names->bytes = memory_resize(names->bytes, capacity, 1);
-    }
-    names->first[names->n] = used;
-    memcpy(names->bytes + used, name, length);
-    names->bytes[used + length] = '\0';
-    names->first[++names->n] = used + length + 1;
-}
-
-void names_free(struct names *names)
-{
-    memory_free(names->bytes);
-    memory_free(names->first);
-    *names = (struct names){0};
-}
-
-static uint64_t names_n_bytes(const struct names *names)
-{
-    return names->n == 0 ? 0 : names->first[names->n];
-}
 
 static void digest_array(XXH3_state_t *state, const void *values, size_t n_bytes)
 {
@@ -88,23 +55,11 @@ static void digest_of(const struct dataset_content *content, char digest[33])
     const struct names *all[] = {&content->students, &head->items, &head->skills,
                                  &head->groups};
     for (size_t a = 0; a < COUNT(all); a++)
-        digest_array(state, all[a]->bytes, names_n_bytes(all[a]));
+        digest_array(state, all[a]->bytes, names_size(all[a]));
     const XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
-}
-
-static enum status write_names(hid_t file, const char *group, const struct names *names)
-{
-    static const uint64_t nothing[1] = {0};
-    char path[64];
-    const uint64_t n_bytes = names_n_bytes(names), n_first = names->n + 1;
-    snprintf(path, sizeof path, "%s/names", group);
-    TRY(h5_write(file, path, H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes, names->bytes));
-    snprintf(path, sizeof path, "%s/names_first", group);
-    return h5_write(file, path, H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
-                    names->n > 0 ? names->first : nothing);
 }
 
 static enum status write_content(hid_t file, const struct dataset_content *content)
@@ -140,10 +95,10 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
                  head->item_skills));
     TRY(h5_write(file, "/items/group", H5T_STD_I32LE, H5T_NATIVE_INT32, 1, &n_items,
                  head->item_group));
-    TRY(write_names(file, "/students", &content->students));
-    TRY(write_names(file, "/items", &head->items));
-    TRY(write_names(file, "/skills", &head->skills));
-    TRY(write_names(file, "/groups", &head->groups));
+    TRY(names_write(file, "/students", &content->students));
+    TRY(names_write(file, "/items", &head->items));
+    TRY(names_write(file, "/skills", &head->skills));
+    TRY(names_write(file, "/groups", &head->groups));
     if (content->n_truths > 0)
         TRY(h5_group(file, "/truth"));
     for (size_t i = 0; i < content->n_truths; i++) {
@@ -175,27 +130,6 @@ enum status dataset_write(struct dataset_content *content, const char *path)
         return fail_context(status, "%s", path);
     }
     return store_commit(temporary, path);
-}
-
-static enum status read_names(hid_t file, const char *group, struct names *names)
-{
-    char path[64];
-    int rank = 0;
-    uint64_t n_bytes[4] = {0}, n_first[4] = {0};
-    snprintf(path, sizeof path, "%s/names_first", group);
-    TRY(h5_shape(file, path, &rank, n_first));
-    names->n = n_first[0] - 1;
-    names->first = NEW(uint64_t, n_first[0]);
-    TRY(h5_read(file, path, H5T_NATIVE_UINT64, n_first[0], names->first));
-    snprintf(path, sizeof path, "%s/names", group);
-    TRY(h5_shape(file, path, &rank, n_bytes));
-    names->bytes = NEW(char, n_bytes[0] + 1);
-    TRY(h5_read(file, path, H5T_NATIVE_UINT8, n_bytes[0], names->bytes));
-    for (size_t i = 0; i < names->n; i++)
-        if (names->first[i + 1] <= names->first[i] || names->first[i + 1] > n_bytes[0] ||
-            names->bytes[names->first[i + 1] - 1] != '\0')
-            return fail(BAD_DATA, "the names in %s are damaged", group);
-    return OK;
 }
 
 static enum status check_head(const struct dataset *head)
@@ -249,9 +183,9 @@ static enum status read_head(hid_t file, struct dataset *head)
     head->n_students = shape[0] - 1;
     TRY(h5_shape(file, "/attempts/item", &rank, shape));
     head->n_attempts = shape[0];
-    TRY(read_names(file, "/items", &head->items));
-    TRY(read_names(file, "/skills", &head->skills));
-    TRY(read_names(file, "/groups", &head->groups));
+    TRY(names_read(file, "/items", &head->items));
+    TRY(names_read(file, "/skills", &head->skills));
+    TRY(names_read(file, "/groups", &head->groups));
     head->n_items = head->items.n;
     head->n_skills = head->skills.n;
     head->n_groups = head->groups.n;
@@ -414,79 +348,6 @@ enum status dataset_read_names(const struct dataset *dataset, size_t first, size
     H5Fclose(file);
     if (status != OK)
         names_free(names);
-    return status;
-}
-
-static bool same_names(const struct names *a, const struct names *b)
-{
-    return a->n == b->n && (a->n == 0 || (a->first[a->n] == b->first[b->n] &&
-                                          memcmp(a->bytes, b->bytes, a->first[a->n]) == 0));
-}
-
-/* item_map[0] is the number of items in the file, item_map[1 + i] what item i of the file is
- * here. */
-static enum status map_items(struct dataset *dataset, const struct index *index)
-{
-    const size_t n = dataset->n_items;
-    dataset->item_map = NEW(uint32_t, n + 1);
-    dataset->item_map[0] = (uint32_t)n;
-    for (size_t i = 0; i < n; i++) {
-        const char *name = names_get(&dataset->items, i);
-        dataset->item_map[1 + i] = index_find(index, name, strlen(name));
-        if (dataset->item_map[1 + i] == INDEX_NONE)
-            return fail(BAD_USER,
-                        "%s: item '%s' was never seen in training: the model knows %zu "
-                        "items and this is none of them; leave its attempts out, or train "
-                        "on data that has them",
-                        dataset->path, name, index->names.n);
-    }
-    return OK;
-}
-
-/* The tables of items, in the new order. */
-static void reorder_items(struct dataset *dataset, const struct names *items)
-{
-    const size_t n_old = dataset->n_items, n = items->n;
-    uint64_t *first = NEW(uint64_t, n + 1);
-    uint32_t *skills = NEW(uint32_t, dataset->item_first[n_old]);
-    int32_t *group = NEW(int32_t, n);
-    memset(group, 0xff, n * sizeof *group); /* -1: in no group */
-    for (size_t i = 0; i < n_old; i++)
-        first[dataset->item_map[1 + i] + 1] =
-            dataset->item_first[i + 1] - dataset->item_first[i];
-    for (size_t i = 0; i < n; i++)
-        first[i + 1] += first[i];
-    struct names names = {0};
-    for (size_t i = 0; i < n; i++)
-        names_add(&names, names_get(items, i), strlen(names_get(items, i)));
-    for (size_t i = 0; i < n_old; i++) {
-        const uint32_t to = dataset->item_map[1 + i];
-        group[to] = dataset->item_group[i];
-        for (uint64_t j = dataset->item_first[i]; j < dataset->item_first[i + 1]; j++)
-            skills[first[to] + j - dataset->item_first[i]] = dataset->item_skills[j];
-    }
-    memory_free(dataset->item_first);
-    memory_free(dataset->item_skills);
-    memory_free(dataset->item_group);
-    names_free(&dataset->items);
-    dataset->n_items = n;
-    dataset->item_first = first;
-    dataset->item_skills = skills;
-    dataset->item_group = group;
-    dataset->items = names;
-}
-
-enum status dataset_follow(struct dataset *dataset, const struct names *items)
-{
-    if (same_names(&dataset->items, items))
-        return OK;
-    struct index index = {0};
-    for (size_t i = 0; i < items->n; i++)
-        index_add(&index, names_get(items, i), strlen(names_get(items, i)));
-    enum status status = map_items(dataset, &index);
-    if (status == OK)
-        reorder_items(dataset, items);
-    index_free(&index);
     return status;
 }
 

@@ -137,19 +137,6 @@ enum status listing_h5_array(const struct comm *comm, hid_t file, const char *na
     return comm_agree(comm, status);
 }
 
-enum status listing_h5_names(hid_t file, const char *group, const struct names *names)
-{
-    static const uint64_t nothing[1] = {0};
-    const uint64_t n_first = names->n + 1, n_bytes = names->n > 0 ? names->first[names->n] : 0;
-    char path[64];
-    TRY(h5_group(file, group));
-    snprintf(path, sizeof path, "%s/names", group);
-    TRY(h5_write(file, path, H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes, names->bytes));
-    snprintf(path, sizeof path, "%s/names_first", group);
-    return h5_write(file, path, H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
-                    names->n > 0 ? names->first : nothing);
-}
-
 bool listing_ends_in(const char *path, const char *ending)
 {
     const size_t n = strlen(path), m = strlen(ending);

@@ -71,10 +71,11 @@ struct model *model_create(const struct model_kind *kind)
     return model;
 }
 
-enum status model_declare(struct model *model, const struct dataset *dataset, size_t n_items,
-                          size_t n_skills)
+enum status model_declare(struct model *model, const struct dataset *dataset, size_t n_students,
+                          size_t n_items, size_t n_skills)
 {
     model->dataset = dataset;
+    model->n_students = n_students;
     model->n_items = n_items;
     model->n_skills = n_skills;
     TRY(model->kind->declare(model));

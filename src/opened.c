@@ -191,7 +191,8 @@ bool opened_counts(const struct opened *opened, struct item_counts *counts)
     if (status == OK && !is_trained_on(opened, &dataset))
         status = BAD_USER;
     if (status == OK)
-        status = dataset_follow(&dataset, &opened->checkpoint.items);
+        status =
+            dataset_follow(&dataset, &opened->checkpoint.items, &opened->checkpoint.skills);
     if (status == OK)
         status = read_part(opened, &dataset, &shard);
     if (status == OK)
@@ -207,6 +208,13 @@ enum status opened_students(const struct opened *opened, size_t first, size_t n,
 {
     enum status status = dataset_read_names(&opened->dataset, first, n, names);
     return status == OK ? OK : fail_context(status, "%s", opened->dataset.path);
+}
+
+const struct names *opened_row_names(const struct opened *opened, const struct table *table)
+{
+    return strcmp(table->row, "item") == 0    ? &opened->checkpoint.items
+           : strcmp(table->row, "skill") == 0 ? &opened->checkpoint.skills
+                                              : NULL;
 }
 
 static bool starts_as_checkpoint(const char *path)

@@ -69,8 +69,9 @@ static enum status start_model(struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
     const struct model_kind *kind = stepper->model->kind;
-    TRY(model_declare(stepper->model, &stepper->dataset, stepper->dataset.n_items,
-                      stepper->dataset.n_skills));
+    TRY(model_declare(stepper->model, &stepper->dataset, stepper->dataset.n_students,
+                      stepper->dataset.n_items, stepper->dataset.n_skills));
+    stepper->model->knows_students = true;
     struct item_counts counts;
     count_items(stepper, &counts);
     enum status status = check_outcomes(stepper, &counts);
@@ -88,6 +89,10 @@ static enum status start_model(struct stepper *stepper)
     stepper->lanes.length = kind->lengths ? kind->lengths(stepper->work) : NULL;
     comm_sum_i64(stepper->comm, &stepper->n_training, 1);
     exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
+    if (kind->learn != NULL) {
+        stepper->lanes.n_steps = 1;
+        return OK;
+    }
     optimizer_create(&stepper->optimizer, &stepper->settings->optimizer,
                      &stepper->model->params, &stepper->slices, o->epochs);
     bool wide = true;
@@ -126,10 +131,22 @@ void stepper_begin_epoch(struct stepper *stepper, int64_t epoch)
     lanes_shuffle(&stepper->lanes, (uint64_t)stepper->settings->train.seed, (uint32_t)epoch);
 }
 
-void stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
+static enum status pass(struct stepper *stepper, const struct draw *draw)
+{
+    struct pass pass = {.comm = stepper->comm, .slices = &stepper->slices, .draw = *draw};
+    TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
+    stepper->tally.loss += pass.loss;
+    stepper->tally.n_scored += pass.n_scored;
+    stepper->converged = pass.converged;
+    return OK;
+}
+
+enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
 {
     const struct draw draw = {.seed = (uint64_t)stepper->settings->train.seed,
                               .epoch = (uint32_t)epoch};
+    if (stepper->model->kind->learn != NULL)
+        return pass(stepper, &draw);
     const int64_t n_steps = (int64_t)stepper->lanes.n_steps;
     tally_clear(&stepper->tally);
     for (size_t l = 0; l < stepper->lanes.n_own; l++) {
@@ -140,4 +157,5 @@ void stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
     }
     exact_sum(&stepper->slices, &stepper->tally);
     optimizer_step(&stepper->optimizer, &stepper->tally, epoch * n_steps + step, n_steps);
+    return OK;
 }

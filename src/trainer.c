@@ -116,6 +116,7 @@ static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
         .config = t->config,
         .data_digest = t->stepper.dataset.digest,
         .items = &t->stepper.dataset.items,
+        .skills = &t->stepper.dataset.skills,
         .progress = &t->progress,
         .optimizer = &t->stepper.optimizer,
         .state = state,
@@ -223,7 +224,7 @@ static enum status train_epoch(struct trainer *t)
     stepper_begin_epoch(&t->stepper, t->progress.epoch);
     int64_t since = 0, sums[3] = {0};
     while (t->progress.step < (int64_t)t->stepper.lanes.n_steps) {
-        stepper_step(&t->stepper, t->progress.epoch, t->progress.step);
+        TRY(stepper_step(&t->stepper, t->progress.epoch, t->progress.step));
         t->progress.step++;
         t->progress.all_steps++;
         const bool ends = t->progress.step == (int64_t)t->stepper.lanes.n_steps;
@@ -291,7 +292,7 @@ static json_t *score_json(const struct score *score)
 
 /* A line for people, unless the last one is only just out: short epochs would fill the screen.
  */
-static void say_epoch(struct trainer *t, double loss)
+static void say_epoch(struct trainer *t, double loss, bool best)
 {
     const double now = log_clock();
     if (now - t->spoke < 0.5 && !t->progress.finished && t->progress.epoch > 1)
@@ -300,15 +301,14 @@ static void say_epoch(struct trainer *t, double loss)
     char valid[128] = "";
     if (t->valid.n > 0)
         snprintf(valid, sizeof valid, ", valid cbd %.5f, log-loss %.5f, auc %.4f%s",
-                 t->valid.cbd, t->valid.log_loss, t->valid.auc,
-                 t->progress.stale == 0 ? " (best)" : "");
+                 t->valid.cbd, t->valid.log_loss, t->valid.auc, best ? " (best)" : "");
     log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts a second",
             (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
 }
 
-static enum status log_epoch(struct trainer *t, double loss)
+static enum status log_epoch(struct trainer *t, double loss, bool best)
 {
-    say_epoch(t, loss);
+    say_epoch(t, loss, best);
     if (t->comm->rank != 0)
         return OK;
     json_t *record = json_object();
@@ -326,6 +326,13 @@ static enum status log_epoch(struct trainer *t, double loss)
     return status;
 }
 
+static bool is_done(const struct trainer *t)
+{
+    const struct train_options *o = &t->settings->train;
+    return t->progress.epoch >= o->epochs || t->progress.converged ||
+           (o->patience > 0 && t->progress.stale >= o->patience);
+}
+
 /* What follows an epoch's last step. */
 static enum status finish_epoch(struct trainer *t, bool *done)
 {
@@ -340,12 +347,12 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     t->valid = (struct score){0};
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
         TRY(score_split(t, VALID, &t->valid));
-    if (t->valid.n > 0)
+    t->progress.converged = t->stepper.converged;
+    if (t->valid.n > 0 && t->model->kind->learn == NULL)
         best = is_better(t);
-    *done =
-        t->progress.epoch >= o->epochs || (o->patience > 0 && t->progress.stale >= o->patience);
+    *done = is_done(t);
     t->progress.finished = *done;
-    TRY(comm_agree(t->comm, log_epoch(t, loss)));
+    TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
     if (best)
         TRY(keep_best(t));
     return look_around(t, *done);
@@ -411,7 +418,6 @@ static enum status prepare(const struct trainer *t, bool finished)
 
 static enum status begin(struct trainer *t, bool *done)
 {
-    const struct train_options *o = &t->settings->train;
     t->config = config_text(t->settings->groups, N_TRAINER_GROUPS, places);
     TRY(stepper_create(&t->stepper, t->comm, t->settings));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
@@ -423,8 +429,7 @@ static enum status begin(struct trainer *t, bool *done)
         checkpoint_close(&checkpoint);
         TRY(status);
     }
-    *done =
-        t->progress.epoch >= o->epochs || (o->patience > 0 && t->progress.stale >= o->patience);
+    *done = is_done(t);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, *done && found) : OK));
     if (*done)

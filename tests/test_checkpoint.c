@@ -87,6 +87,7 @@ static char *bytes_of(struct bench *b, size_t *n_bytes)
         .config = "[model]\nkind = rbm\nhidden = 3\nconditional = yes\n",
         .data_digest = b->class.dataset.digest,
         .items = &b->class.dataset.items,
+        .skills = &b->class.dataset.skills,
         .progress = &somewhere,
         .optimizer = &b->optimizer,
         .state = state,

@@ -151,7 +151,7 @@ static void test_arrays(void **state)
         struct names names = {0};
         names_add(&names, "one", 3);
         names_add(&names, "two", 3);
-        assert_int_equal(listing_h5_names(file, "/people", &names), OK);
+        assert_int_equal(names_write(file, "/people", &names), OK);
         names_free(&names);
         assert_int_equal(listing_h5_end(OK, path, temporary, file), OK);
         file = h5_open(path, MPI_COMM_SELF, 1);

@@ -129,6 +129,7 @@ static void write_changed(const char *from, const char *to, double number, size_
         .config = config,
         .data_digest = old->data_digest,
         .items = &old->items,
+        .skills = &old->skills,
         .progress = &old->progress,
     };
     char *bytes = NULL;

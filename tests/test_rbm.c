@@ -307,7 +307,7 @@ static void test_refused_options(void **state)
         if (b == COUNT(bad))
             tiny_must(config_set(config, "model.repeats=last", "test"));
         tiny_must(config_resolve_some(config, &group, 1));
-        assert_int_equal(model_declare(model, &class.dataset, N_ITEMS, 0), BAD_USER);
+        assert_int_equal(model_declare(model, &class.dataset, 0, N_ITEMS, 0), BAD_USER);
         *strchr(line, '=') = '\0';
         assert_non_null(strstr(fail_sentence(), line)); /* the key */
         fail_clear();

@@ -192,7 +192,9 @@ static inline void tiny_model_open(struct tiny_model *tiny, const char *kind,
         {"model", found->options, found->n_options, tiny->model->options},
     };
     tiny_must(config_resolve_some(tiny->config, groups, COUNT(groups)));
-    tiny_must(model_declare(tiny->model, dataset, dataset->n_items, dataset->n_skills));
+    tiny_must(model_declare(tiny->model, dataset, dataset->n_students, dataset->n_items,
+                            dataset->n_skills));
+    tiny->model->knows_students = true;
     memory_free(text);
 }
 

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "opened.h"
 #include "store.h"
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,6 @@ struct hidden {
     struct names students;
 };
 
-/* A tensor without padding. `items`: names of its rows, NULL if they are not items. */
-struct table {
-    const struct tensor *tensor;
-    real *values;
-    size_t n_rows, n_columns;
-    const struct names *items;
-};
-
 static hid_t memory_type(void)
 {
     return sizeof(real) == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
@@ -56,9 +49,12 @@ static hid_t stored_type(void)
     return sizeof(real) == sizeof(float) ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
 }
 
-static void print_number(FILE *out, real value)
+static void print_number(FILE *out, double value)
 {
-    fprintf(out, ",%.*g", sizeof(real) == sizeof(float) ? 9 : 17, (double)value);
+    if (isnan(value))
+        fputc(',', out);
+    else
+        fprintf(out, ",%.*g", sizeof(real) == sizeof(float) ? 9 : 17, value);
 }
 
 static enum status find_tensor(const struct opened *opened, const char *name,
@@ -77,8 +73,29 @@ static enum status find_tensor(const struct opened *opened, const char *name,
                 name, list);
 }
 
-static void table_fill(struct table *table, const struct opened *opened,
-                       const struct tensor *tensor)
+/* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
+static char *column_words(const struct tensor *tensor, size_t n_columns)
+{
+    char *words = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&words, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    for (size_t c = 0; c < n_columns; c++) {
+        fprintf(out, " %s", tensor->name);
+        size_t below = n_columns, rest = c;
+        for (int d = 1; d < tensor->rank; d++) {
+            below /= tensor->shape[d];
+            fprintf(out, "_%zu", rest / below + 1);
+            rest %= below;
+        }
+    }
+    fclose(out);
+    return words;
+}
+
+static void tensor_table(struct table *table, const struct opened *opened,
+                         const struct tensor *tensor)
 {
     const struct params *params = &opened->model->params;
     const size_t n_items = opened->checkpoint.items.n, n = params_size(params, tensor);
@@ -86,78 +103,60 @@ static void table_fill(struct table *table, const struct opened *opened,
     /* A vector of hidden units lies in one row of its panel, however many there are. */
     const bool by_item =
         tensor->shape[0] == n_items && n_panel_rows >= n_items && n_panel_rows % n_items == 0;
-    *table = (struct table){.tensor = tensor,
-                            .values = NEW_SCRATCH(real, n),
-                            .n_rows = tensor->shape[0],
-                            .n_columns = n / size_max(1, tensor->shape[0]),
-                            .items = by_item ? &opened->checkpoint.items : NULL};
-    params_take(params, tensor, params->value, table->values);
+    char *words = column_words(tensor, n / size_max(1, tensor->shape[0]));
+    table_create(table, tensor->name, by_item ? "item" : "row", tensor->shape[0], words + 1);
+    free(words);
+    real *values = NEW_SCRATCH(real, n);
+    params_take(params, tensor, params->value, values);
+    for (size_t i = 0; i < n; i++)
+        table->values[i] = (double)values[i];
+    memory_free(values);
 }
 
-/* The first line of a table: text from malloc. */
-struct head {
-    char *text;
-    size_t n;
-    FILE *out;
+struct printed {
+    const struct table *table;
+    const struct names *names; /* of the rows, NULL: none but the table's own */
 };
 
-static void head_begin(struct head *head)
+static void print_row(FILE *out, size_t r, const void *arg)
 {
-    head->out = open_memstream(&head->text, &head->n);
-    if (head->out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
-}
-
-static void head_end(struct head *head)
-{
-    fputc('\n', head->out);
-    fclose(head->out);
-}
-
-/* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
-static void table_head(const struct table *table, struct head *head)
-{
-    const struct tensor *tensor = table->tensor;
-    head_begin(head);
-    fputs(table->items ? "item" : "row", head->out);
-    for (size_t c = 0; c < table->n_columns; c++) {
-        fprintf(head->out, ",%s", tensor->name);
-        size_t below = table->n_columns, rest = c;
-        for (int d = 1; d < tensor->rank; d++) {
-            below /= tensor->shape[d];
-            fprintf(head->out, "_%zu", rest / below + 1);
-            rest %= below;
-        }
-    }
-    head_end(head);
-}
-
-static void print_table_row(FILE *out, size_t r, const void *arg)
-{
-    const struct table *table = arg;
-    if (table->items != NULL)
-        listing_cell(out, names_get(table->items, r));
-    else
-        fprintf(out, "%zu", r + 1);
-    for (size_t c = 0; c < table->n_columns; c++)
-        print_number(out, table->values[r * table->n_columns + c]);
+    const struct printed *printed = arg;
+    char buffer[32];
+    listing_cell(out, table_row_name(printed->table, printed->names, r, buffer));
+    for (size_t c = 0; c < printed->table->n_columns; c++)
+        print_number(out, table_row(printed->table, r)[c]);
     fputc('\n', out);
 }
 
-/* Collective: rank 0 has all rows. */
+/* Collective: rank 0 has all rows. Frees the table. */
+static enum status write_table(const struct opened *opened, struct table *table,
+                               const char *path)
+{
+    char *head = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&head, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    fputs(table->row, out);
+    for (size_t c = 0; c < table->n_columns; c++)
+        fprintf(out, ",%s", names_get(&table->columns, c));
+    fputc('\n', out);
+    fclose(out);
+    const struct printed printed = {table, opened_row_names(opened, table)};
+    enum status status =
+        listing_write(opened->comm, path, head, opened->comm->rank == 0 ? table->n_rows : 0,
+                      print_row, &printed);
+    free(head);
+    table_free(table);
+    return status;
+}
+
 static enum status write_tensor_csv(const struct opened *opened, const struct tensor *tensor,
                                     const char *path)
 {
     struct table table;
-    table_fill(&table, opened, tensor);
-    struct head head;
-    table_head(&table, &head);
-    enum status status =
-        listing_write(opened->comm, path, head.text, opened->comm->rank == 0 ? table.n_rows : 0,
-                      print_table_row, &table);
-    free(head.text);
-    memory_free(table.values);
-    return status;
+    tensor_table(&table, opened, tensor);
+    return write_table(opened, &table, path);
 }
 
 static enum status hidden_fill(struct hidden *hidden, const struct opened *opened)
@@ -186,22 +185,26 @@ static void print_hidden_row(FILE *out, size_t s, const void *arg)
     const struct hidden *hidden = arg;
     listing_cell(out, names_get(&hidden->students, s));
     for (size_t j = 0; j < hidden->m; j++)
-        print_number(out, hidden->values[s * hidden->m + j]);
+        print_number(out, (double)hidden->values[s * hidden->m + j]);
     fputc('\n', out);
 }
 
 static enum status write_hidden_csv(const struct opened *opened, const struct hidden *hidden,
                                     const char *path)
 {
-    struct head head;
-    head_begin(&head);
-    fputs("student", head.out);
+    char *head = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&head, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    fputs("student", out);
     for (size_t j = 0; j < hidden->m; j++)
-        fprintf(head.out, ",h%zu", j + 1);
-    head_end(&head);
-    enum status status = listing_write(opened->comm, path, head.text, hidden->n_students,
-                                       print_hidden_row, hidden);
-    free(head.text);
+        fprintf(out, ",h%zu", j + 1);
+    fputc('\n', out);
+    fclose(out);
+    enum status status =
+        listing_write(opened->comm, path, head, hidden->n_students, print_hidden_row, hidden);
+    free(head);
     return status;
 }
 
@@ -228,7 +231,7 @@ static enum status write_tensors_h5(const struct opened *opened, const struct te
     TRY(h5_write_text(file, "model", opened->checkpoint.model));
     TRY(h5_write_text(file, "config", opened->checkpoint.config));
     TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
-    TRY(listing_h5_names(file, "/items", &opened->checkpoint.items));
+    TRY(names_write(file, "/items", &opened->checkpoint.items));
     TRY(h5_group(file, "/tensors"));
     for (size_t t = 0; t < params->n_tensors; t++)
         if (only == NULL || only == &params->tensors[t])
@@ -242,7 +245,7 @@ static enum status write_students_h5(const struct opened *opened, hid_t file)
     struct names students = {0};
     enum status status = opened_students(opened, 0, opened->dataset.n_students, &students);
     if (status == OK)
-        status = listing_h5_names(file, "/students", &students);
+        status = names_write(file, "/students", &students);
     names_free(&students);
     return status;
 }
@@ -280,6 +283,14 @@ static enum status write_directory(const struct opened *opened, const struct ten
         status = write_tensor_csv(opened, &params->tensors[t], file);
         memory_free(file);
     }
+    const struct model_kind *kind = opened->model->kind;
+    for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
+        struct table table;
+        kind->table(opened->model, k, &table);
+        char *file = memory_text("%s/table_%s.csv", path, table.name);
+        status = write_table(opened, &table, file);
+        memory_free(file);
+    }
     if (status == OK && hidden != NULL) {
         char *file = memory_text("%s/hidden.csv", path);
         status = write_hidden_csv(opened, hidden, file);
@@ -288,22 +299,28 @@ static enum status write_directory(const struct opened *opened, const struct ten
     return status;
 }
 
-static enum status export(const struct opened *opened, const struct values *values) {
+static enum status write_all(const struct opened *opened, const struct values *values)
+{
     const struct tensor *only = NULL;
-    if (values->tensor[0] != '\0') TRY(find_tensor(opened, values->tensor, &only));
+    if (values->tensor[0] != '\0')
+        TRY(find_tensor(opened, values->tensor, &only));
     struct hidden hidden = {0};
     enum status status = values->hidden ? hidden_fill(&hidden, opened) : OK;
-    const struct hidden *wanted = values->hidden ? &hidden : NULL; if (status == OK){
+    const struct hidden *wanted = values->hidden ? &hidden : NULL;
+    if (status == OK) {
         if (listing_ends_in(values->output, ".h5"))
             status = write_h5(opened, only, wanted, values->output);
         else if (!listing_ends_in(values->output, ".csv"))
             status = write_directory(opened, only, wanted, values->output);
-        else if (only != NULL) status = write_tensor_csv(opened, only, values->output);
-        else status = write_hidden_csv(opened, wanted, values->output);}
-hidden_free(&hidden);
-if (status == OK)
-    log_say("wrote %s", values->output);
-return status;
+        else if (only != NULL)
+            status = write_tensor_csv(opened, only, values->output);
+        else
+            status = write_hidden_csv(opened, wanted, values->output);
+    }
+    hidden_free(&hidden);
+    if (status == OK)
+        log_say("wrote %s", values->output);
+    return status;
 }
 
 static enum status check(const struct values *values)
@@ -336,7 +353,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         status = values.hidden ? opened_open(&opened, words[0], values.data, comm)
                                : opened_open_model(&opened, words[0], comm);
         if (status == OK)
-            status = export(&opened, &values);
+            status = write_all(&opened, &values);
         opened_close(&opened);
     }
     memory_free(words);
@@ -356,8 +373,10 @@ const struct command command_export = {
                "for each further place in the tensor, called NAME_2_1 and the like, counted "
                "from 1; for\n"
                "hidden activations student,h1,h2,... A directory gets a CSV file for each "
-               "tensor. The\n"
-               "bytes are the same at any number of ranks.",
+               "tensor, and\n"
+               "table_NAME.csv for the tables that `cohort inspect` shows. The bytes are the "
+               "same at any\n"
+               "number of ranks.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

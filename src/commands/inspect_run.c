@@ -43,6 +43,40 @@ static json_t *tensor_json(const struct params *params, const struct tensor *ten
     return object;
 }
 
+/* {"row": "item", "columns": [...], "rows": [[name, number, ...], ...]} */
+static json_t *table_json(const struct table *table, const struct names *names)
+{
+    json_t *object = json_object(), *columns = json_array(), *rows = json_array();
+    for (size_t c = 0; c < table->n_columns; c++)
+        json_array_append_new(columns, json_string(names_get(&table->columns, c)));
+    for (size_t r = 0; r < table->n_rows; r++) {
+        char buffer[32];
+        json_t *row = json_array();
+        json_array_append_new(row, command_json_text(table_row_name(table, names, r, buffer)));
+        for (size_t c = 0; c < table->n_columns; c++)
+            json_array_append_new(row, command_json_number(table_row(table, r)[c]));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(object, "row", json_string(table->row));
+    json_object_set_new(object, "columns", columns);
+    json_object_set_new(object, "rows", rows);
+    return object;
+}
+
+static json_t *tables_json(const struct opened *opened)
+{
+    const struct model_kind *kind = opened->model->kind;
+    json_t *object = json_object();
+    for (size_t k = 0; k < kind->n_tables; k++) {
+        struct table table;
+        kind->table(opened->model, k, &table);
+        json_object_set_new(object, table.name,
+                            table_json(&table, opened_row_names(opened, &table)));
+        table_free(&table);
+    }
+    return object;
+}
+
 /* The text as config_text writes it: [section] and `key = value` lines. */
 static json_t *config_json(const char *text)
 {
@@ -90,6 +124,8 @@ static void describe(const struct opened *opened, json_t *object)
     for (size_t t = 0; t < params->n_tensors; t++)
         json_array_append_new(tensors, tensor_json(params, &params->tensors[t]));
     json_object_set_new(object, "tensors", tensors);
+    if (opened->model->kind->n_tables > 0)
+        json_object_set_new(object, "tables", tables_json(opened));
     json_object_set_new(object, "config", config_json(checkpoint->config));
 }
 
@@ -249,6 +285,41 @@ static void say_tensors(const json_t *object)
     }
 }
 
+/* The first rows; export has them all. */
+static void say_tables(const json_t *object)
+{
+    enum { MOST_ROWS = 20, WIDEST = 40 };
+    json_t *tables = json_object_get(object, "tables"), *table = NULL;
+    const char *name = NULL;
+    json_object_foreach(tables, name, table)
+    {
+        const json_t *rows = json_object_get(table, "rows"), *cell = NULL, *row = NULL;
+        size_t width = strlen(inspect_text(table, "row")), c = 0, r = 0;
+        json_array_foreach(rows, r, row) if (r < MOST_ROWS) width =
+            size_max(width, strlen(json_string_value(json_array_get(row, 0))));
+        const int w = (int)(width < WIDEST ? width : WIDEST);
+        printf("\n%s\n%-*s", name, w, inspect_text(table, "row"));
+        json_array_foreach(json_object_get(table, "columns"), c, cell)
+            printf("  %12s", json_string_value(cell));
+        putchar('\n');
+        json_array_foreach(rows, r, row)
+        {
+            if (r == MOST_ROWS)
+                break;
+            printf("%-*.*s", w, w, json_string_value(json_array_get(row, 0)));
+            for (c = 1; c < json_array_size(row); c++)
+                if (json_is_number(json_array_get(row, c)))
+                    printf("  %12.4g", json_number_value(json_array_get(row, c)));
+                else
+                    printf("  %12s", "");
+            putchar('\n');
+        }
+        if (json_array_size(rows) > MOST_ROWS)
+            printf("... and %zu more: `cohort export` writes them all\n",
+                   json_array_size(rows) - MOST_ROWS);
+    }
+}
+
 static void say_config(const json_t *object)
 {
     json_t *sections = json_object_get(object, "config"), *section = NULL, *value = NULL;
@@ -351,6 +422,7 @@ void inspect_run_say(const json_t *object)
     say_checkpoint(object);
     say_result(object);
     if (json_object_get(object, "model") != NULL) {
+        say_tables(object);
         say_tensors(object);
         say_config(object);
     }

@@ -161,8 +161,8 @@ static enum status write_head(struct part *part, hid_t file)
     TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
     TRY(h5_write_text(file, "data_digest", opened->dataset.digest));
     TRY(opened_students(opened, 0, opened->dataset.n_students, &part->students));
-    TRY(listing_h5_names(file, "/students", &part->students));
-    return listing_h5_names(file, "/items", &opened->dataset.items);
+    TRY(names_write(file, "/students", &part->students));
+    return names_write(file, "/items", &opened->dataset.items);
 }
 
 static enum status write_h5(struct part *part, const char *path)

@@ -119,6 +119,12 @@ static double vector_rate(void)
 
 /* ---- timing */
 
+static void must(enum status status)
+{
+    if (status != OK)
+        fail_abort(status, "%s", fail_sentence());
+}
+
 static void open_stepper(const struct comm *comm, const char *data, const struct shape *shape,
                          struct settings *settings, struct stepper *stepper)
 {
@@ -132,8 +138,7 @@ static void open_stepper(const struct comm *comm, const char *data, const struct
         status = settings_create(settings, config);
     if (status == OK)
         status = stepper_create(stepper, comm, settings);
-    if (status != OK)
-        fail_abort(status, "%s", fail_sentence());
+    must(status);
     memory_free(text);
 }
 
@@ -144,7 +149,7 @@ static double time_epoch(struct stepper *stepper, int64_t epoch, real *speed)
     const double start = log_clock();
     for (size_t step = 0; step < stepper->lanes.n_steps; step++)
         if (speed == NULL)
-            stepper_step(stepper, epoch, (int64_t)step);
+            must(stepper_step(stepper, epoch, (int64_t)step));
         else
             plain_step(stepper, speed, epoch, (int64_t)step);
     comm_barrier(stepper->comm);

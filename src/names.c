@@ -1,0 +1,79 @@
+/* Names are an array of bytes, each name closed by a NUL byte, beside their offsets. */
+#include "names.h"
+#include "fail.h"
+#include "memory.h"
+#include <string.h>
+
+void names_add(struct names *names, const char *name, size_t length)
+{
+    /* Both arrays double: the offsets when n is a power of two, the bytes likewise. */
+    const size_t used = names->n == 0 ? 0 : names->first[names->n];
+    if ((names->n & (names->n - 1)) == 0 || names->n == 0)
+        names->first = memory_resize(names->first, 2 * names->n + 2, sizeof(uint64_t));
+    size_t capacity = 64;
+    while (capacity < used)
+        capacity *= 2;
+    if (names->bytes == NULL || used + length + 1 > capacity) {
+        while (capacity < used + length + 1)
+            capacity *= 2;
+        names->bytes = memory_resize(names->bytes, capacity, 1);
+    }
+    names->first[names->n] = used;
+    memcpy(names->bytes + used, name, length);
+    names->bytes[used + length] = '\0';
+    names->first[++names->n] = used + length + 1;
+}
+
+void names_free(struct names *names)
+{
+    memory_free(names->bytes);
+    memory_free(names->first);
+    *names = (struct names){0};
+}
+
+void names_copy(struct names *names, const struct names *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        names_add(names, names_get(from, i), strlen(names_get(from, i)));
+}
+
+bool names_equal(const struct names *a, const struct names *b)
+{
+    return a->n == b->n && names_size(a) == names_size(b) &&
+           (a->n == 0 || memcmp(a->bytes, b->bytes, names_size(a)) == 0);
+}
+
+enum status names_write(hid_t file, const char *group, const struct names *names)
+{
+    static const uint64_t nothing[1] = {0};
+    char path[64];
+    const uint64_t n_bytes = names_size(names), n_first = names->n + 1;
+    if (H5Lexists(file, group, H5P_DEFAULT) <= 0)
+        TRY(h5_group(file, group));
+    snprintf(path, sizeof path, "%s/names", group);
+    TRY(h5_write(file, path, H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_bytes, names->bytes));
+    snprintf(path, sizeof path, "%s/names_first", group);
+    return h5_write(file, path, H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
+                    names->n > 0 ? names->first : nothing);
+}
+
+enum status names_read(hid_t file, const char *group, struct names *names)
+{
+    char path[64];
+    int rank = 0;
+    uint64_t n_bytes[4] = {0}, n_first[4] = {0};
+    snprintf(path, sizeof path, "%s/names_first", group);
+    TRY(h5_shape(file, path, &rank, n_first));
+    names->n = n_first[0] - 1;
+    names->first = NEW(uint64_t, n_first[0]);
+    TRY(h5_read(file, path, H5T_NATIVE_UINT64, n_first[0], names->first));
+    snprintf(path, sizeof path, "%s/names", group);
+    TRY(h5_shape(file, path, &rank, n_bytes));
+    names->bytes = NEW(char, n_bytes[0] + 1);
+    TRY(h5_read(file, path, H5T_NATIVE_UINT8, n_bytes[0], names->bytes));
+    for (size_t i = 0; i < names->n; i++)
+        if (names->first[i + 1] <= names->first[i] || names->first[i + 1] > n_bytes[0] ||
+            names->bytes[names->first[i + 1] - 1] != '\0')
+            return fail(BAD_DATA, "the names in %s are damaged", group);
+    return OK;
+}
