@@ -61,10 +61,13 @@ struct model_kind {
     size_t n_options, options_size;
     const struct preset *presets;
     size_t n_presets;
+    const char *made_by; /* the command that makes it, for kinds that are not trained */
 
     /* Names and shapes of the tensors, from options, n_items, n_skills; refuses contradictions.
      */
     enum status (*declare)(struct model *model);
+    /* What declare put into the options beside settings (NULL: nothing). */
+    void (*release)(struct model *model);
     /* First values; deterministic in (seed, counts). */
     void (*init)(struct model *model, uint64_t seed, const struct item_counts *counts);
 

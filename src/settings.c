@@ -85,6 +85,9 @@ enum status settings_create(struct settings *settings, struct config *config)
     *settings = (struct settings){.config = config};
     const struct model_kind *kind = NULL;
     TRY(model_choose(config, &kind));
+    if (kind->made_by != NULL)
+        return fail(BAD_USER, "model.kind = %s: such a model is not trained but made, by `%s`",
+                    kind->name, kind->made_by);
     settings->model = model_create(kind);
     struct option_group *groups = settings->groups;
     groups[GROUP_DATA] =

@@ -55,7 +55,7 @@ layer_of() {
     stem=${1##*/}
     stem=${stem%.c}
     home_header=${home[$directory]-${home[$directory/$stem]-}}
-    while :; do
+    while [ "$home_header" != top ]; do
         found=${layer[include/$stem.h]-}
         [ -z "$found" ] || return
         [[ $stem == *_* ]] || break

@@ -32,6 +32,13 @@ static const struct variant variants[] = {
     {"dkt", "hidden=5", BY_PRODUCT},
     {"dkt", "cell=gru, layers=2, hidden=17, dropout=0.3", BY_PRODUCT},
     {"dkt", "cell=rnn, hidden=4, smoothing=0.1, window=3", BY_PRODUCT},
+    {"blend",
+     "members=[{\"kind\":\"rbm\",\"hidden\":\"4\"},{\"kind\":\"dkt\",\"hidden\":\"5\"}]",
+     PLAIN},
+    {"blend",
+     "method=logistic, members=[{\"kind\":\"rbm\",\"hidden\":\"4\"},"
+     "{\"kind\":\"rbm\",\"copies\":\"2\",\"hidden\":\"3\"}]",
+     PLAIN},
 };
 
 enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };
@@ -65,6 +72,8 @@ static void open_bench(struct bench *b, const struct variant *variant, bool with
     const struct item_counts item_counts = {N_ITEMS, counts, counts + N_ITEMS};
     b->kind->init(b->tiny.model, 5, &item_counts);
     tiny_model_scatter(&b->tiny, 0.5, 3);
+    if (b->kind->made_by != NULL) /* weights that make probabilities of probabilities */
+        b->tiny.model->params.value[0] = b->tiny.model->params.value[1] = (real)0.5;
     b->p = NEW(real, b->class.n_attempts);
 }
 
@@ -86,7 +95,8 @@ static void with_kinds(void (*test)(struct bench *b), bool adds)
         const struct variant standard = {.kind = model_kinds[k]->name,
                                          .options = "",
                                          .trait = model_kinds[k]->lengths ? BY_PRODUCT : PLAIN};
-        for (size_t v = 0; v <= COUNT(variants); v++) {
+        const size_t n = COUNT(variants) + (model_kinds[k]->made_by == NULL);
+        for (size_t v = 0; v < n; v++) {
             const struct variant *variant = v < COUNT(variants) ? &variants[v] : &standard;
             if (strcmp(variant->kind, standard.kind) != 0)
                 continue;

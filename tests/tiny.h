@@ -181,7 +181,7 @@ static inline void tiny_model_open(struct tiny_model *tiny, const char *kind,
     *tiny = (struct tiny_model){.config = config_create()};
     char *text = memory_text("[model]\nkind = %s\n%s\n", kind, options);
     for (char *at = text; *at != '\0'; at++)
-        if (*at == ',')
+        if (at[0] == ',' && at[1] == ' ')
             *at = '\n';
     tiny_must(config_read_text(tiny->config, text, "test"));
     const struct model_kind *found = NULL;
