@@ -27,8 +27,8 @@ struct command {
 };
 
 extern const struct command command_import, command_simulate, command_train, command_evaluate,
-    command_predict, command_blend, command_inspect, command_export, command_verify,
-    command_doctor, command_help_command;
+    command_sweep, command_predict, command_blend, command_inspect, command_export,
+    command_verify, command_doctor, command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;

@@ -48,6 +48,13 @@ CHECKED enum status config_set(struct config *config, const char *assignment,
 /* What was said last of a key, NULL if nothing. */
 const char *config_get(const struct config *config, const char *section, const char *key);
 
+/* Everything that was said, in order: entry e of config_count. */
+struct config_entry {
+    const char *section, *key, *value, *origin;
+};
+size_t config_count(const struct config *config);
+struct config_entry config_entry(const struct config *config, size_t e);
+
 /* As config_set, but below everything the user said: for presets. */
 CHECKED enum status config_suggest(struct config *config, const char *text, const char *origin);
 
@@ -61,6 +68,14 @@ CHECKED enum status config_resolve(const struct config *config,
  */
 CHECKED enum status config_resolve_some(const struct config *config,
                                         const struct option_group *groups, size_t n_groups);
+
+/* The same for one section, of which every key must be known. */
+CHECKED enum status config_resolve_only(const struct config *config,
+                                        const struct option_group *group);
+
+/* Words of a command line: files to read, in order, and then assignments, so that those win. */
+CHECKED enum status config_read_words(struct config *config, const char *const *words,
+                                      size_t n_words);
 
 /* The complete configuration as a file that config_read reads back; caller frees. Sections
  * named in `leave_out` (NULL-terminated, may be NULL) are not written. */

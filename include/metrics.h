@@ -29,6 +29,7 @@ struct score {
 enum { N_METRICS = 6 };
 extern const char *const metrics_names[N_METRICS];
 double *metrics_value(struct score *score, int metric);
+bool metrics_up(int metric); /* larger is better */
 
 enum { N_CALIBRATION_BINS = 15 };
 struct calibration_bin {

@@ -15,7 +15,8 @@ enum rng_purpose {
     RNG_RESAMPLE,   /* bootstrap weights */
     RNG_SIMULATE,   /* simulated classes */
     RNG_FILE_ORDER, /* order of students in a data set */
-    RNG_DROPOUT     /* which units are left out */
+    RNG_DROPOUT,    /* which units are left out */
+    RNG_SWEEP       /* points of a sweep */
 };
 
 /* The name of a stream of numbers; index 0, 1, 2, ... counts within it. */

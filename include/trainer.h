@@ -41,6 +41,7 @@ void settings_destroy(struct settings *settings);
 
 /* The name of the score that train.monitor chose. */
 const char *settings_monitor(const struct settings *settings);
+int settings_metric(const struct settings *settings); /* the same, for metrics_value */
 
 /* The tables of all sections but [model], for help. */
 void settings_help_groups(struct option_group groups[4]);
@@ -60,5 +61,6 @@ CHECKED enum status trainer_run(const struct comm *comm, struct settings *settin
 
 /* Installs the handlers of USR1 and TERM: finish the step, save, end with STOPPED. */
 void trainer_signals(void);
+bool trainer_is_stopped(void); /* such a signal has come to this rank */
 
 #endif

@@ -171,6 +171,19 @@ enum status config_set(struct config *config, const char *assignment, const char
     return OK;
 }
 
+enum status config_read_words(struct config *config, const char *const *words, size_t n_words)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t w = 0; w < n_words; w++) {
+            const bool assignment = strchr(words[w], '=') != NULL;
+            if (assignment != (pass == 1))
+                continue;
+            TRY(assignment ? config_set(config, words[w], "command line")
+                           : config_read(config, words[w]));
+        }
+    return OK;
+}
+
 static const struct entry *find(const struct config *config, const char *section,
                                 const char *key)
 {
@@ -188,6 +201,17 @@ const char *config_get(const struct config *config, const char *section, const c
 {
     const struct entry *entry = find(config, section, key);
     return entry ? entry->value : NULL;
+}
+
+size_t config_count(const struct config *config)
+{
+    return config->n;
+}
+
+struct config_entry config_entry(const struct config *config, size_t e)
+{
+    const struct entry *entry = &config->entries[e];
+    return (struct config_entry){entry->section, entry->key, entry->value, entry->origin};
 }
 
 static bool near_edge(double value)
@@ -380,6 +404,15 @@ enum status config_resolve_some(const struct config *config, const struct option
                              groups[g].target));
         }
     return OK;
+}
+
+enum status config_resolve_only(const struct config *config, const struct option_group *group)
+{
+    for (size_t e = 0; e < config->n; e++)
+        if (strcmp(config->entries[e].section, group->section) == 0 &&
+            known(group, 1, &config->entries[e]) == NULL)
+            return unknown_key(group, 1, &config->entries[e]);
+    return config_resolve_some(config, group, 1);
 }
 
 /* The shortest decimal form that reads back as the same number. */

@@ -36,18 +36,24 @@ static enum status run_fold(const struct comm *comm, const struct settings *all,
     return status;
 }
 
-/* Mean and standard deviation of a metric over the folds. */
-static void summarize(struct score *scores, int64_t n, int metric, double *mean, double *spread)
+/* Mean and standard deviation over the folds. */
+static void summarize(struct result *results, int64_t n, enum split split,
+                      struct crossval *crossval)
 {
-    double sum = 0, squares = 0;
+    struct score *mean = &crossval->mean[split], *spread = &crossval->spread[split];
     for (int64_t f = 0; f < n; f++)
-        sum += *metrics_value(&scores[f], metric);
-    *mean = sum / (double)n;
-    for (int64_t f = 0; f < n; f++) {
-        const double d = *metrics_value(&scores[f], metric) - *mean;
-        squares += d * d;
+        mean->n += results[f].scores[split].n;
+    for (int m = 0; m < N_METRICS; m++) {
+        double sum = 0, squares = 0;
+        for (int64_t f = 0; f < n; f++)
+            sum += *metrics_value(&results[f].scores[split], m);
+        for (int64_t f = 0; f < n; f++) {
+            const double d = *metrics_value(&results[f].scores[split], m) - sum / (double)n;
+            squares += d * d;
+        }
+        *metrics_value(mean, m) = sum / (double)n;
+        *metrics_value(spread, m) = sqrt(squares / (double)(n - 1));
     }
-    *spread = sqrt(squares / (double)(n - 1));
 }
 
 static json_t *number(double value)
@@ -55,24 +61,31 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static enum status report(const struct settings *settings, struct score *scores)
+static json_t *split_json(struct result *results, int64_t n, enum split split,
+                          struct crossval *crossval)
 {
-    const int64_t n = settings->train.folds;
-    json_t *object = json_object(), *means = json_object();
-    json_object_set_new(object, "folds", json_integer(n));
-    printf("%lld folds, test of each:\n", (long long)n);
+    json_t *means = json_object();
     for (int m = 0; m < N_METRICS; m++) {
-        double mean = 0, spread = 0;
-        summarize(scores, n, m, &mean, &spread);
-        printf("  %-18s %.5f +- %.5f\n", metrics_names[m], mean, spread);
         json_t *values = json_array();
         for (int64_t f = 0; f < n; f++)
-            json_array_append_new(values, number(*metrics_value(&scores[f], m)));
-        json_object_set_new(means, metrics_names[m],
-                            json_pack("{s:o, s:o, s:o}", "mean", number(mean), "spread",
-                                      number(spread), "folds", values));
+            json_array_append_new(values, number(*metrics_value(&results[f].scores[split], m)));
+        json_object_set_new(
+            means, metrics_names[m],
+            json_pack("{s:o, s:o, s:o}", "mean",
+                      number(*metrics_value(&crossval->mean[split], m)), "spread",
+                      number(*metrics_value(&crossval->spread[split], m)), "folds", values));
     }
-    json_object_set_new(object, "test", means);
+    return means;
+}
+
+static enum status write_result(const struct settings *settings, struct result *results,
+                                struct crossval *crossval)
+{
+    const int64_t n = settings->train.folds;
+    json_t *object = json_object();
+    json_object_set_new(object, "folds", json_integer(n));
+    json_object_set_new(object, "valid", split_json(results, n, VALID, crossval));
+    json_object_set_new(object, "test", split_json(results, n, TEST, crossval));
     char *text =
         json_dumps(object, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     char *line = memory_text("%s\n", text),
@@ -85,19 +98,23 @@ static enum status report(const struct settings *settings, struct score *scores)
     return status;
 }
 
-enum status crossval_run(const struct comm *comm, const struct settings *settings)
+enum status crossval_run(const struct comm *comm, const struct settings *settings,
+                         struct crossval *crossval)
 {
     const int64_t n = settings->train.folds;
-    struct score *scores = NEW(struct score, (size_t)n);
+    struct result *results = NEW(struct result, (size_t)n);
     enum status status = OK;
+    *crossval = (struct crossval){0};
     for (int64_t fold = 1; fold <= n && status == OK; fold++) {
-        struct result result;
         log_say("fold %lld of %lld", (long long)fold, (long long)n);
-        status = run_fold(comm, settings, fold, &result);
-        scores[fold - 1] = result.scores[TEST];
+        status = run_fold(comm, settings, fold, &results[fold - 1]);
     }
-    if (status == OK)
-        status = comm_agree(comm, comm->rank == 0 ? report(settings, scores) : OK);
-    memory_free(scores);
+    if (status == OK) {
+        summarize(results, n, VALID, crossval);
+        summarize(results, n, TEST, crossval);
+        status =
+            comm_agree(comm, comm->rank == 0 ? write_result(settings, results, crossval) : OK);
+    }
+    memory_free(results);
     return status;
 }

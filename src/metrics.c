@@ -58,6 +58,12 @@ double *metrics_value(struct score *score, int metric)
     return values[metric];
 }
 
+bool metrics_up(int metric)
+{
+    return strcmp(metrics_names[metric], "auc") == 0 ||
+           strcmp(metrics_names[metric], "accuracy") == 0;
+}
+
 static void sum_wide(const struct comm *comm, wide *values, size_t n)
 {
     const wide half = (wide)1 << HALF_BITS;

@@ -49,6 +49,14 @@ const char *settings_monitor(const struct settings *settings)
     return monitors[settings->train.monitor];
 }
 
+int settings_metric(const struct settings *settings)
+{
+    int metric = 0;
+    while (strcmp(metrics_names[metric], settings_monitor(settings)) != 0)
+        metric++;
+    return metric;
+}
+
 void settings_help_groups(struct option_group groups[4])
 {
     groups[0] = (struct option_group){"data", data_table, COUNT(data_table), NULL};

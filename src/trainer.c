@@ -39,6 +39,11 @@ void trainer_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
+bool trainer_is_stopped(void)
+{
+    return asked_to_stop;
+}
+
 struct trainer {
     const struct comm *comm;
     struct settings *settings;
@@ -256,16 +261,12 @@ static enum status score_split(struct trainer *t, enum split split, struct score
     return OK;
 }
 
-/* True if the score just measured is the best so far. AUC and accuracy are better when larger.
- */
+/* True if the score just measured is the best so far. */
 static bool is_better(struct trainer *t)
 {
-    const char *name = settings_monitor(t->settings);
-    double value = NAN;
-    for (int m = 0; m < N_METRICS; m++)
-        if (strcmp(metrics_names[m], name) == 0)
-            value = *metrics_value(&t->valid, m);
-    const bool up = strcmp(name, "auc") == 0 || strcmp(name, "accuracy") == 0;
+    const int metric = settings_metric(t->settings);
+    const double value = *metrics_value(&t->valid, metric);
+    const bool up = metrics_up(metric);
     const bool better =
         !isnan(value) && (t->progress.best_epoch == 0 ||
                           (up ? value > t->progress.best : value < t->progress.best));

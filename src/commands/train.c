@@ -7,20 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Files are read first and in order, assignments after them, so that the command line wins. */
-static enum status read_words(struct config *config, char **words, int n_words)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int w = 0; w < n_words; w++) {
-            const bool assignment = strchr(words[w], '=') != NULL;
-            if (assignment != (pass == 1))
-                continue;
-            TRY(assignment ? config_set(config, words[w], "command line")
-                           : config_read(config, words[w]));
-        }
-    return OK;
-}
-
 static void report(const struct settings *settings, const struct result *result)
 {
     if (result->was_finished)
@@ -47,13 +33,25 @@ static void report(const struct settings *settings, const struct result *result)
     }
 }
 
+static void report_folds(const struct settings *settings, struct crossval *crossval)
+{
+    if (log_muted())
+        return;
+    printf("%lld folds, test of each:\n", (long long)settings->train.folds);
+    for (int m = 0; m < N_METRICS; m++)
+        printf("  %-18s %.5f +- %.5f\n", metrics_names[m],
+               *metrics_value(&crossval->mean[TEST], m),
+               *metrics_value(&crossval->spread[TEST], m));
+}
+
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
     if (argc < 2)
         return command_usage(&command_train);
     struct config *config = config_create();
     struct settings settings = {0};
-    enum status status = read_words(config, argv + 1, argc - 1);
+    enum status status =
+        config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1);
     if (status == OK) {
         status = settings_create(&settings, config);
     } else {
@@ -62,7 +60,10 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK) {
         trainer_signals();
         if (settings.train.folds > 0 && settings.train.fold == 0) {
-            status = crossval_run(comm, &settings);
+            struct crossval crossval;
+            status = crossval_run(comm, &settings, &crossval);
+            if (status == OK)
+                report_folds(&settings, &crossval);
         } else {
             struct result result;
             status = trainer_run(comm, &settings, &result);

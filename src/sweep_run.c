@@ -1,0 +1,237 @@
+/* Trials by teams. The ranks are cut into teams; a team takes the next trial that nobody has,
+ * by locking the file `claim` in the trial's directory, trains it, writes its result and goes
+ * on. The lock is the kernel's and goes with its process, so a killed job leaves nothing to
+ * clear up, and several jobs (an array on Slurm) may work on one sweep at once. Since a run has
+ * the same bits on any number of ranks, it does not matter which team a trial falls to.
+ *
+ * With successive halving all teams meet after each rung: the order in it decides who goes on.
+ */
+#define _GNU_SOURCE /* locks that belong to the open file */
+#include "crossval.h"
+#include "fail.h"
+#include "log.h"
+#include "memory.h"
+#include "store.h"
+#include "sweep.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct runner {
+    const struct sweep *sweep;
+    const struct comm *comm;
+    struct comm team;
+    const struct sweep_order *order;
+    bool talks; /* the first rank of all */
+    double started, spoke;
+    int64_t n_run; /* trials of this team */
+};
+
+/* The claim's open file, or -1: somebody else has it, or the result is there. */
+static enum status claim(const struct runner *r, size_t trial, int64_t rung, int *file)
+{
+    *file = -1;
+    struct sweep_result known;
+    sweep_read_result(r->sweep, trial, rung, &known);
+    memory_free(known.reason);
+    if (known.state == SWEEP_DONE || (known.state == SWEEP_FAILED && !r->order->retry))
+        return OK;
+    char *directory = sweep_path(r->sweep, trial, NULL),
+         *path = sweep_path(r->sweep, trial, "claim");
+    enum status status = store_directory(directory);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (status == OK) {
+        *file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (*file < 0) {
+            status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        } else if (fcntl(*file, F_OFD_SETLK, &whole) != 0) {
+            if (errno != EAGAIN && errno != EACCES)
+                status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk",
+                              path, strerror(errno));
+            close(*file);
+            *file = -1;
+        }
+    }
+    memory_free(path);
+    memory_free(directory);
+    if (*file < 0)
+        return status;
+    /* It may have been finished between the look and the lock. */
+    sweep_read_result(r->sweep, trial, rung, &known);
+    memory_free(known.reason);
+    if (known.state == SWEEP_DONE || (known.state == SWEEP_FAILED && !r->order->retry)) {
+        close(*file);
+        *file = -1;
+    }
+    return OK;
+}
+
+/* Collective over the team: trains a trial. */
+static enum status train(const struct runner *r, size_t trial, struct sweep_result *result)
+{
+    struct settings settings;
+    enum status status =
+        sweep_settings(r->sweep, trial, sweep_epochs(r->sweep, result->rung), &settings);
+    if (status == OK && r->sweep->folds) {
+        struct crossval crossval;
+        status = crossval_run(&r->team, &settings, &crossval);
+        result->epochs = settings.train.epochs;
+        result->valid = crossval.mean[VALID];
+        result->valid_spread = crossval.spread[VALID];
+        result->test = crossval.mean[TEST];
+        result->test_spread = crossval.spread[TEST];
+    } else if (status == OK) {
+        struct result trained;
+        status = trainer_run(&r->team, &settings, &trained);
+        result->epochs = trained.epochs;
+        result->valid = trained.scores[VALID];
+        result->test = trained.scores[TEST];
+    }
+    settings_destroy(&settings);
+    if (status == OK && result->valid.n == 0)
+        status = fail(BAD_USER, "the data have no validation attempts, by which trials are "
+                                "compared; import with a validation part, or set train.folds");
+    return status;
+}
+
+/* Collective over the team. A trial that fails is written down, and the sweep goes on. */
+static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
+{
+    const double started = log_clock();
+    struct sweep_result result = {.state = SWEEP_DONE, .rung = rung};
+    const bool muted = log_muted();
+    log_mute(true);
+    enum status status = train(r, trial, &result);
+    log_mute(muted);
+    if (status == STOPPED || status == BAD_IO)
+        return status;
+    if (status != OK) {
+        result.state = SWEEP_FAILED;
+        result.reason = memory_text("%s", fail_sentence());
+        fail_clear();
+    }
+    result.seconds = log_clock() - started;
+    status = r->team.rank == 0 ? sweep_write_result(r->sweep, trial, &result) : OK;
+    memory_free(result.reason);
+    return comm_agree(&r->team, status);
+}
+
+/* A line for the whole sweep, now and then. */
+static void say_progress(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    const double now = log_clock();
+    if (!r->talks || now - r->spoke < (log_is_live() ? 0.5 : 10))
+        return;
+    r->spoke = now;
+    size_t n_done = 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "rung-%lld.json", (long long)rung);
+        char *path = sweep_path(r->sweep, trials[i], name);
+        n_done += store_exists(path);
+        memory_free(path);
+    }
+    char which[64] = "";
+    if (r->sweep->options.rungs > 1)
+        snprintf(which, sizeof which, "rung %lld of %lld, ", (long long)rung,
+                 (long long)r->sweep->options.rungs);
+    (log_is_live() ? log_live : log_say)("%s%zu of %zu trials, %.0f s", which, n_done, n,
+                                         now - r->started);
+}
+
+/* Collective over the team: takes trials until none is left. */
+static enum status run_list(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    for (size_t i = 0; i < n;) {
+        int file = -1;
+        enum status status = OK;
+        if (r->team.rank == 0)
+            while (i < n && status == OK && file < 0 && !trainer_is_stopped()) {
+                const bool own =
+                    trials[i] % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
+                if (own)
+                    status = claim(r, trials[i], rung, &file);
+                if (file < 0)
+                    i++;
+            }
+        status = comm_agree(&r->team, status);
+        uint64_t next = r->team.rank == 0 && file < 0 ? n : i;
+        comm_broadcast(&r->team, &next, sizeof next, 0);
+        i = next;
+        if (status == OK && i < n)
+            status = run_trial(r, trials[i], rung);
+        if (file >= 0)
+            close(file);
+        TRY(status);
+        r->n_run += i < n;
+        i++;
+        say_progress(r, trials, n, rung);
+    }
+    return OK;
+}
+
+/* Collective: rank 0's list on all ranks; caller frees. */
+static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
+{
+    uint64_t size = 0;
+    size_t *list = NULL;
+    if (r->comm->rank == 0) {
+        list = sweep_rung(r->sweep, rung, n);
+        size = *n;
+    }
+    comm_broadcast(r->comm, &size, sizeof size, 0);
+    *n = size;
+    if (r->comm->rank != 0)
+        list = NEW(size_t, *n);
+    comm_broadcast(r->comm, list, *n * sizeof *list, 0);
+    return list;
+}
+
+/* Collective. */
+static enum status run_rung(struct runner *r, int64_t rung)
+{
+    size_t n = 0;
+    size_t *trials = share_list(r, rung, &n);
+    const enum status status = run_list(r, trials, n, rung);
+    memory_free(trials);
+    int64_t stopped = trainer_is_stopped();
+    comm_max_i64(r->comm, &stopped, 1);
+    TRY(comm_agree(r->comm, status == STOPPED ? OK : status));
+    fail_clear();
+    if (stopped)
+        return fail(STOPPED,
+                    "the sweep was stopped by a signal; what is done is kept: the same "
+                    "command continues");
+    return OK;
+}
+
+enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
+                      const struct sweep_order *order)
+{
+    struct runner r = {.sweep = sweep,
+                       .comm = comm,
+                       .order = order,
+                       .talks = !log_muted(),
+                       .started = log_clock(),
+                       .spoke = log_clock()};
+    const size_t size = (size_t)comm->size;
+    const size_t n_teams = size_max(1, size / (size_t)sweep->options.ranks);
+    size_t team = 0;
+    while (team + 1 < n_teams && size_cut(size, team + 1, n_teams) <= (size_t)comm->rank)
+        team++;
+    comm_split(comm, (int)team, &r.team);
+    enum status status = OK;
+    const int64_t first = order->rung > 0 ? order->rung : 1;
+    const int64_t last = order->rung > 0 ? order->rung : sweep->options.rungs;
+    for (int64_t rung = first; rung <= last && status == OK; rung++)
+        status = run_rung(&r, rung);
+    int64_t n_run = r.team.rank == 0 ? r.n_run : 0;
+    comm_leave(&r.team);
+    if (status != OK)
+        return status;
+    comm_sum_i64(comm, &n_run, 1);
+    log_say("%lld trial%s trained by %zu team%s in %.1f s", (long long)n_run,
+            n_run == 1 ? "" : "s", n_teams, n_teams == 1 ? "" : "s", log_clock() - r.started);
+    return OK;
+}
