@@ -12,14 +12,15 @@
 struct lanes {
     size_t n_lanes, n_steps; /* steps of an epoch */
     size_t first_lane, n_own;
+    size_t n_training;    /* students, over all ranks */
     size_t most_students; /* in any mini-batch */
     uint64_t *first;      /* n_lanes + 1 students of the data set */
     uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
     uint32_t **order;    /* n_own: this epoch's order of them */
     size_t *n_students;  /* n_own */
-    const uint32_t
-        *length; /* of the shard's students, where blocks are of like length; else NULL */
-    uint32_t *step_order; /* n_steps: which of its blocks a lane offers, then */
+    const uint32_t *length; /* see lanes_fill; and then: */
+    size_t **cuts;          /* n_own, n_steps + 1: where a lane's blocks begin */
+    uint32_t *step_order;   /* n_steps: which of its blocks a lane offers */
 };
 
 /* Lanes of `batch` students a step in blocks of about `block`; also says which students this
@@ -29,13 +30,14 @@ CHECKED enum status lanes_create(struct lanes *lanes, const struct dataset *data
                                  size_t *n_students);
 
 /* Collective: finds the students that have something to train on (has_training[s] of the
- * shard), and with them the number of steps. An error if there are none. */
+ * shard), and with them the number of steps. An error if there are none. `length` of the
+ * shard's students, which must outlive the lanes, asks for blocks of like length and about as
+ * many attempts; NULL: random ones of as many students. */
 CHECKED enum status lanes_fill(struct lanes *lanes, const struct shard *shard,
-                               const bool *has_training, size_t batch);
+                               const bool *has_training, const uint32_t *length, size_t batch);
 void lanes_destroy(struct lanes *lanes);
 
-/* The order of an epoch, random or, where lanes->length is set, in blocks of like length; then
- * the block of own lane l in a step, as students of the shard. */
+/* The order of an epoch; then the block of own lane l in a step, as students of the shard. */
 void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch);
 const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n);
 

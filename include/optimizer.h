@@ -14,7 +14,7 @@ struct optimizer_options {
     int method, schedule;
     double rate, momentum, decay, bias_rate;
     double beta1, beta2, epsilon;
-    double clip;
+    double clip, average;
     int64_t warm_up;
     double floor, drop;
     int64_t drop_every;
@@ -29,7 +29,7 @@ struct optimizer {
     const struct params *params;
     const struct exact_slices *slices;
     int n_slots;
-    real *slot[2];      /* flat vectors; the own slice is meaningful */
+    real *slot[3];      /* flat vectors; the own slice is meaningful */
     real *rate, *decay; /* one row of coefficients, for the widest panel */
     int64_t n_epochs;   /* of the schedule */
     double largest;     /* |parameter| after the last step, of the own slice */
@@ -39,7 +39,7 @@ void optimizer_create(struct optimizer *optimizer, const struct optimizer_option
                       const struct params *params, const struct exact_slices *slices,
                       int64_t n_epochs);
 void optimizer_destroy(struct optimizer *optimizer);
-extern const char *const optimizer_slot_names[2][2]; /* [method][slot] */
+extern const char *const optimizer_slot_names[2][3]; /* [method][slot] */
 
 /* The rate of step `step` (counted from 0) in an epoch that has n_steps. */
 double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps);
@@ -48,5 +48,9 @@ double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n
  * (see exact_sum). */
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
                     int64_t n_steps);
+
+/* Collective: where averages of the parameters are kept, they and the parameters change places;
+ * elsewhere nothing happens. */
+void optimizer_swap(struct optimizer *optimizer);
 
 #endif

@@ -4,11 +4,19 @@
  * lane, and a rank owns a contiguous range of lanes, so it reads one hyperslab of each array.
  * Each epoch a lane puts its training students into an order named Philox(seed, epoch, lane)
  * and cuts it into as many blocks as the epoch has steps, as evenly as can be: no step is left
- * with a rump, and no lane runs dry before the others. */
+ * with a rump, and no lane runs dry before the others.
+ *
+ * Models of the sequence want students of like length in a block. Blocks of as many students
+ * would then be of very unlike weight: on ASSISTments half of all answers would be in a tenth
+ * of the steps, and Adam makes little of the other nine. So blocks are cut by attempts. */
 #include "lanes.h"
 #include "fail.h"
 #include "memory.h"
 #include "rng.h"
+
+/* Steps whose students are sorted by length together: more would make blocks more alike, and
+ * batches less random. */
+enum { STRETCH = 8 };
 
 enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, size_t batch,
                          size_t block, size_t *first_student, size_t *n_students)
@@ -31,19 +39,14 @@ enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, siz
     lanes->students = NEW(uint32_t *, lanes->n_own);
     lanes->order = NEW(uint32_t *, lanes->n_own);
     lanes->n_students = NEW(size_t, lanes->n_own);
+    lanes->cuts = NEW(size_t *, lanes->n_own);
     *first_student = lanes->first[lanes->first_lane];
     *n_students = lanes->first[lanes->first_lane + lanes->n_own] - *first_student;
     return OK;
 }
 
-/* Where block `step` begins in a lane of n students. */
-static size_t block_start(const struct lanes *lanes, size_t n, size_t step)
-{
-    return size_cut(n, step, lanes->n_steps);
-}
-
 enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const bool *has_training,
-                       size_t batch)
+                       const uint32_t *length, size_t batch)
 {
     const struct comm *comm = shard->dataset->comm;
     int64_t n_training = 0;
@@ -63,13 +66,20 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
                     "%s: no student has a training attempt with a known outcome: there is "
                     "nothing to learn from; see `cohort inspect` and the split of the import",
                     shard->dataset->path);
+    lanes->length = length;
+    lanes->n_training = (size_t)n_training;
     lanes->n_steps = ((size_t)n_training + batch - 1) / batch;
-    int64_t most = 0; /* a block is at most one student larger than its lane's mean */
+    /* A block is at most one student larger than its lane's mean, or holds a whole stretch. */
+    const size_t n_together = length != NULL ? size_min(STRETCH, lanes->n_steps) : 1;
+    int64_t most = 0;
     for (size_t l = 0; l < lanes->n_own; l++)
-        most += (int64_t)((lanes->n_students[l] + lanes->n_steps - 1) / lanes->n_steps);
+        most += (int64_t)((lanes->n_students[l] * n_together + lanes->n_steps - 1) /
+                          lanes->n_steps);
     comm_sum_i64(comm, &most, 1);
     lanes->most_students = (size_t)most;
     lanes->step_order = NEW(uint32_t, lanes->n_steps);
+    for (size_t l = 0; l < lanes->n_own; l++)
+        lanes->cuts[l] = NEW(size_t, lanes->n_steps + 1);
     return OK;
 }
 
@@ -78,7 +88,9 @@ void lanes_destroy(struct lanes *lanes)
     for (size_t l = 0; l < lanes->n_own; l++) {
         memory_free(lanes->students[l]);
         memory_free(lanes->order[l]);
+        memory_free(lanes->cuts[l]);
     }
+    memory_free(lanes->cuts);
     memory_free(lanes->first);
     memory_free(lanes->students);
     memory_free(lanes->order);
@@ -106,21 +118,33 @@ static void sort_by_length(uint32_t *students, size_t n, const uint32_t *length)
     memory_free(other);
 }
 
-/* Within stretches of several steps students are sorted by length, so that those of a block are
- * alike; then the steps are put into a random order that all lanes share, so that the lanes'
- * blocks are alike too. */
-static void order_by_length(struct lanes *lanes, size_t l, uint64_t seed, uint32_t epoch)
+/* Where a lane's blocks begin when they are of like length. Within stretches of several steps
+ * students are sorted by length and cut into blocks of as many attempts, so that every step
+ * learns from as much: long students in small blocks, short ones in large ones. */
+static void cut_by_length(struct lanes *lanes, size_t l)
 {
-    enum { STRETCH = 16 };
     const size_t n = lanes->n_students[l], n_steps = lanes->n_steps;
     for (size_t step = 0; step < n_steps; step += STRETCH) {
-        const size_t start = block_start(lanes, n, step);
-        const size_t end = block_start(lanes, n, size_min(step + STRETCH, n_steps));
-        sort_by_length(lanes->order[l] + start, end - start, lanes->length);
+        const size_t n_here = size_min(STRETCH, n_steps - step);
+        const size_t start = size_cut(n, step, n_steps),
+                     end = size_cut(n, step + n_here, n_steps);
+        uint32_t *const students = lanes->order[l] + start;
+        sort_by_length(students, end - start, lanes->length);
+        uint64_t all = 0, before = 0;
+        for (size_t i = 0; i < end - start; i++)
+            all += lanes->length[students[i]];
+        size_t k = 0;
+        for (size_t i = 0; i < end - start; i++) {
+            /* a student is of the block in which its middle lies */
+            const uint64_t middle = 2 * before + lanes->length[students[i]];
+            for (; k < n_here && middle * n_here >= 2 * all * k; k++)
+                lanes->cuts[l][step + k] = start + i;
+            before += lanes->length[students[i]];
+        }
+        for (; k < n_here; k++)
+            lanes->cuts[l][step + k] = end;
     }
-    const struct rng rng = {
-        .seed = seed, .purpose = RNG_ORDER, .part = 1, .when = epoch, .who = 0};
-    rng_order(&rng, lanes->step_order, n_steps);
+    lanes->cuts[l][n_steps] = n;
 }
 
 void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
@@ -134,15 +158,21 @@ void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
         for (size_t i = 0; i < lanes->n_students[l]; i++)
             lanes->order[l][i] = lanes->students[l][lanes->order[l][i]];
         if (lanes->length != NULL)
-            order_by_length(lanes, l, seed, epoch);
+            cut_by_length(lanes, l);
     }
+    const struct rng rng = {
+        .seed = seed, .purpose = RNG_ORDER, .part = 1, .when = epoch, .who = 0};
+    rng_order(&rng, lanes->step_order, lanes->n_steps);
 }
 
 const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n)
 {
-    if (lanes->length != NULL)
-        step = lanes->step_order[step];
-    const size_t start = block_start(lanes, lanes->n_students[l], step);
-    *n = block_start(lanes, lanes->n_students[l], step + 1) - start;
+    size_t start = size_cut(lanes->n_students[l], step, lanes->n_steps);
+    size_t end = size_cut(lanes->n_students[l], step + 1, lanes->n_steps);
+    if (lanes->length != NULL) {
+        start = lanes->cuts[l][lanes->step_order[step]];
+        end = lanes->cuts[l][lanes->step_order[step] + 1];
+    }
+    *n = end - start;
     return lanes->order[l] + start;
 }

@@ -9,6 +9,10 @@
  * the rate and epsilon: m' / (sqrt(v') + e) = m c2 / c1 / (sqrt(v) + e c2) with c1 = 1 -
  * beta1^t, c2 = sqrt(1 - beta2^t).
  *
+ * A running mean of the parameters (Polyak averaging) is kept if asked for: noise of the last
+ * steps is averaged out of what is validated and saved as the best, while training goes on from
+ * the parameters themselves.
+ *
  * Clipping scales g so that its norm is at most `clip`. The norm is a sum over ranks of
  * floating-point numbers, so it is made in fixed order: the squares of each row are added to
  * one number, and all rows' numbers are added up, in order, by everyone. */
@@ -22,7 +26,8 @@
 
 static const char *const methods[] = {"sgd", "adam", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", "step", NULL};
-const char *const optimizer_slot_names[2][2] = {{"momentum", NULL}, {"mean", "square"}};
+const char *const optimizer_slot_names[2][3] = {{"momentum", "average", NULL},
+                                                {"mean", "square", "average"}};
 
 #define AT(field) offsetof(struct optimizer_options, field)
 const struct option optimizer_table[] = {
@@ -42,6 +47,9 @@ const struct option optimizer_table[] = {
      "keeps adam from dividing by nothing"},
     {"clip", OPTION_NUMBER, AT(clip), "0", 0, 1e30, NULL,
      "largest norm of the summed gradient; 0: no limit"},
+    {"average", OPTION_NUMBER, AT(average), "0", 0, 0.999999, NULL,
+     "memory of a running mean of the parameters, which is then what is validated and kept as "
+     "the best; 0: none"},
     {"schedule", OPTION_CHOICE, AT(schedule), "constant", 0, 0, schedules,
      "how the rate falls over train.epochs"},
     {"floor", OPTION_NUMBER, AT(floor), "0", 0, 1, NULL,
@@ -61,7 +69,8 @@ void optimizer_create(struct optimizer *optimizer, const struct optimizer_option
     *optimizer = (struct optimizer){.options = *options,
                                     .params = params,
                                     .slices = slices,
-                                    .n_slots = options->method == METHOD_ADAM ? 2 : 1,
+                                    .n_slots = (options->method == METHOD_ADAM ? 2 : 1) +
+                                               (options->average > 0),
                                     .n_epochs = n_epochs};
     for (int k = 0; k < optimizer->n_slots; k++)
         optimizer->slot[k] = NEW(real, params->n);
@@ -168,6 +177,33 @@ static double norm_of(const struct optimizer *optimizer, const struct tally *tal
     return sqrt(sum);
 }
 
+/* The own slice of the running mean, the last slot, follows the parameters. Its memory is short
+ * at first, so that the first values are soon forgotten. */
+static void follow(struct optimizer *optimizer, int64_t step)
+{
+    const int rank = optimizer->slices->comm->rank;
+    const double memory = fmin(optimizer->options.average, (double)step / ((double)step + 10));
+    const real share = (real)(1 - memory), *const value = optimizer->params->value;
+    real *const mean = optimizer->slot[optimizer->n_slots - 1];
+    for (size_t i = optimizer->slices->cuts[rank]; i < optimizer->slices->cuts[rank + 1]; i++)
+        mean[i] += share * (value[i] - mean[i]);
+}
+
+void optimizer_swap(struct optimizer *optimizer)
+{
+    if (optimizer->options.average == 0)
+        return;
+    const int rank = optimizer->slices->comm->rank;
+    real *const value = optimizer->params->value;
+    real *const mean = optimizer->slot[optimizer->n_slots - 1];
+    for (size_t i = optimizer->slices->cuts[rank]; i < optimizer->slices->cuts[rank + 1]; i++) {
+        const real swap = value[i];
+        value[i] = mean[i];
+        mean[i] = swap;
+    }
+    exact_share(optimizer->slices);
+}
+
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
                     int64_t n_steps)
 {
@@ -209,5 +245,7 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
                                 optimizer->decay, (real)o->momentum, stride, end - start);
         optimizer->largest = fmax(optimizer->largest, most);
     }
+    if (o->average > 0)
+        follow(optimizer, step);
     exact_share(optimizer->slices);
 }

@@ -83,10 +83,10 @@ static enum status start_model(struct stepper *stepper)
     stepper->work = kind->attach(stepper->model, &stepper->shard);
     bool *has_training = NEW(bool, stepper->shard.n_students);
     kind->training(stepper->work, has_training, &stepper->n_training);
-    status = lanes_fill(&stepper->lanes, &stepper->shard, has_training, (size_t)o->batch);
+    status = lanes_fill(&stepper->lanes, &stepper->shard, has_training,
+                        kind->lengths ? kind->lengths(stepper->work) : NULL, (size_t)o->batch);
     memory_free(has_training);
     TRY(status);
-    stepper->lanes.length = kind->lengths ? kind->lengths(stepper->work) : NULL;
     comm_sum_i64(stepper->comm, &stepper->n_training, 1);
     exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
     if (kind->learn != NULL) {

@@ -346,6 +346,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     t->progress.n_scored = t->progress.loss = 0;
     bool best = false;
     t->valid = (struct score){0};
+    optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
@@ -356,6 +357,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
     if (best)
         TRY(keep_best(t));
+    optimizer_swap(&t->stepper.optimizer);
     return look_around(t, *done);
 }
 
@@ -439,7 +441,8 @@ static enum status begin(struct trainer *t, bool *done)
         "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu steps an "
         "epoch, %zu lanes, %d rank%s",
         t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
-        (long long)t->stepper.n_training, t->stepper.lanes.most_students,
+        (long long)t->stepper.n_training,
+        (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
         t->stepper.lanes.n_steps, t->stepper.lanes.n_lanes, t->comm->size,
         t->comm->size == 1 ? "" : "s");
     return OK;

@@ -35,7 +35,7 @@ static bool trains(const struct shard *shard, size_t s)
     return false;
 }
 
-/* The number of attempts of each student: blocks of like length. */
+/* The number of attempts of each student. */
 static uint32_t *lengths_of(const struct shard *shard)
 {
     uint32_t *length = NEW(uint32_t, shard->n_students);
@@ -44,8 +44,10 @@ static uint32_t *lengths_of(const struct shard *shard)
     return length;
 }
 
+/* `length` receives lengths, and lanes are by length; NULL: they are not. */
 static enum status open_lanes(struct lanes *lanes, struct shard *shard,
-                              const struct dataset *dataset, size_t batch, size_t block)
+                              const struct dataset *dataset, size_t batch, size_t block,
+                              uint32_t **length)
 {
     size_t first = 0, n = 0;
     TRY(lanes_create(lanes, dataset, batch, block, &first, &n));
@@ -53,7 +55,10 @@ static enum status open_lanes(struct lanes *lanes, struct shard *shard,
     bool *has_training = NEW(bool, n);
     for (size_t s = 0; s < n; s++)
         has_training[s] = trains(shard, s);
-    enum status status = lanes_fill(lanes, shard, has_training, batch);
+    if (length != NULL)
+        *length = lengths_of(shard);
+    enum status status =
+        lanes_fill(lanes, shard, has_training, length != NULL ? *length : NULL, batch);
     memory_free(has_training);
     return status;
 }
@@ -84,17 +89,19 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
 {
     struct lanes lanes, one;
     struct shard shard, whole;
-    assert_int_equal(open_lanes(&lanes, &shard, &class->dataset, batch, block), OK);
-    assert_int_equal(open_lanes(&one, &whole, &alone->dataset, batch, block), OK);
+    uint32_t *length = NULL, *whole_length = NULL;
+    assert_int_equal(
+        open_lanes(&lanes, &shard, &class->dataset, batch, block, by_length ? &length : NULL),
+        OK);
+    assert_int_equal(open_lanes(&one, &whole, &alone->dataset, batch, block,
+                                by_length ? &whole_length : NULL),
+                     OK);
     assert_int_equal(one.n_own, (batch + block - 1) / block);
     assert_int_equal(lanes.n_lanes, one.n_lanes);
     assert_int_equal(lanes.n_steps, one.n_steps);
     assert_int_equal(lanes.most_students, one.most_students);
     assert_memory_equal(lanes.first, one.first, (one.n_lanes + 1) * sizeof *one.first);
 
-    uint32_t *length = lengths_of(&shard), *whole_length = lengths_of(&whole);
-    lanes.length = by_length ? length : NULL;
-    one.length = by_length ? whole_length : NULL;
     size_t n_training = 0;
     for (size_t s = 0; s < N_STUDENTS; s++)
         n_training += trains(&whole, s);
@@ -124,7 +131,8 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
             memory_free(got);
             memory_free(expected);
         }
-        assert_true(most - fewest <= one.n_lanes); /* no step is left with a rump */
+        /* No step is left with a rump. */
+        assert_true(by_length || most - fewest <= one.n_lanes);
         for (size_t s = 0; s < N_STUDENTS; s++)
             assert_int_equal(met[s], trains(&whole, s));
     }
@@ -161,7 +169,7 @@ static void test_ranges(void **state)
     open_class(&class, &world, 6);
     struct lanes lanes;
     struct shard shard;
-    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 60, 5), OK);
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 60, 5, NULL), OK);
     assert_int_equal(comm_before(&world, (int64_t)lanes.n_own), lanes.first_lane);
     assert_int_equal(comm_before(&world, (int64_t)shard.n_students), shard.first_student);
     int64_t sums[2] = {(int64_t)lanes.n_own, (int64_t)shard.n_students};
@@ -190,7 +198,7 @@ static void test_order(void **state)
     open_class(&class, &world, 9);
     struct lanes lanes;
     struct shard shard;
-    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 40, 8), OK);
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 40, 8, NULL), OK);
     uint32_t *before = NEW(uint32_t, N_STUDENTS);
     for (size_t l = 0; l < lanes.n_own; l++) {
         const size_t n_bytes = lanes.n_students[l] * sizeof *before;
@@ -209,8 +217,9 @@ static void test_order(void **state)
     tiny_close(&class);
 }
 
-/* Among 16 steps that follow each other in the order of an epoch, blocks do not overlap in
- * length; the order of steps is random, the same for all lanes, and another one in each epoch.
+/* Among 8 steps that are cut together, blocks do not overlap in length and have about as many
+ * attempts; the order of steps is random, the same for all lanes, and another one in each
+ * epoch.
  */
 static void test_like_lengths(void **state)
 {
@@ -219,15 +228,15 @@ static void test_like_lengths(void **state)
     open_class(&class, &world, 9);
     struct lanes lanes;
     struct shard shard;
-    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 15, 3), OK);
-    uint32_t *length = lengths_of(&shard);
-    lanes.length = length;
-    assert_true(lanes.n_steps > 10 && lanes.n_steps <= 16);
-    size_t before[16] = {0}, n_moved = 0, n_apart = 0;
+    uint32_t *length = NULL;
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 30, 6, &length), OK);
+    assert_true(lanes.n_steps > 4 && lanes.n_steps <= 8);
+    size_t before[8] = {0}, n_moved = 0, n_apart = 0;
     for (uint32_t epoch = 0; epoch < 4; epoch++) {
         lanes_shuffle(&lanes, 3, epoch);
         for (size_t l = 0; l < lanes.n_own; l++) {
-            uint32_t shortest[16], longest[16];
+            uint32_t shortest[8], longest[8], most = 0;
+            size_t n_attempts[8] = {0}, all = 0;
             for (size_t step = 0; step < lanes.n_steps; step++) {
                 size_t n = 0;
                 const uint32_t *block = lanes_block(&lanes, l, step, &n);
@@ -236,14 +245,20 @@ static void test_like_lengths(void **state)
                 for (size_t i = 0; i < n; i++) {
                     shortest[step] = (uint32_t)size_min(shortest[step], length[block[i]]);
                     longest[step] = (uint32_t)size_max(longest[step], length[block[i]]);
+                    n_attempts[step] += length[block[i]];
                 }
+                all += n_attempts[step];
+                most = (uint32_t)size_max(most, longest[step]);
             }
-            for (size_t a = 0; a < lanes.n_steps; a++)
+            for (size_t a = 0; a < lanes.n_steps; a++) {
+                assert_true(fabs((double)n_attempts[a] - (double)all / (double)lanes.n_steps) <=
+                            (double)most);
                 for (size_t b = 0; b < lanes.n_steps; b++) {
                     assert_true(a == b || longest[a] <= shortest[b] ||
                                 longest[b] <= shortest[a]);
                     n_apart += longest[a] < shortest[b];
                 }
+            }
         }
         for (size_t step = 0; step < lanes.n_steps && lanes.n_own > 0; step++) {
             size_t n = 0;
@@ -260,7 +275,7 @@ static void test_like_lengths(void **state)
     tiny_close(&class);
 }
 
-/* Of more than 16 steps, each 16 are sorted by themselves, so that students still meet others
+/* Of more than 8 steps, each 8 are sorted by themselves, so that students still meet others
  * in every epoch. */
 static void test_stretches(void **state)
 {
@@ -269,15 +284,14 @@ static void test_stretches(void **state)
     open_class(&class, &self, 9);
     struct lanes lanes;
     struct shard shard;
-    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 4, 4), OK);
+    uint32_t *length = NULL;
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 4, 4, &length), OK);
     assert_true(lanes.n_steps > 32);
-    uint32_t *length = lengths_of(&shard);
-    lanes.length = length;
     lanes_shuffle(&lanes, 3, 0);
     size_t n_down = 0;
     for (size_t i = 0; i + 1 < lanes.n_students[0]; i++)
         n_down += length[lanes.order[0][i]] > length[lanes.order[0][i + 1]];
-    assert_int_equal(n_down, (lanes.n_steps + 15) / 16 - 1);
+    assert_int_equal(n_down, (lanes.n_steps + 7) / 8 - 1);
     memory_free(length);
     lanes_destroy(&lanes);
     shard_free(&shard);
@@ -314,7 +328,7 @@ static void test_nothing_to_train_on(void **state)
     open_class(&class, &world, 0);
     struct lanes lanes = {0};
     struct shard shard = {0};
-    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 40, 8), BAD_USER);
+    assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 40, 8, NULL), BAD_USER);
     assert_non_null(strstr(fail_sentence(), class.path));
     fail_clear();
     lanes_destroy(&lanes);
