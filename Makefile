@@ -34,7 +34,7 @@ LIBS = $(file <$(BUILD)/build.libs) $(LDLIBS) -lm
 KERNELS = $(wildcard src/kernels/*.c)
 SOURCES = $(wildcard src/*.c src/models/*.c src/commands/*.c data_tools/*.c)
 ISAS = plain $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
-FLAGS_avx2 = -mavx2 -mbmi2
+FLAGS_avx2 = -mavx2 -mbmi2 -mfma
 FLAGS_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2 -mprefer-vector-width=512
 OBJECTS = $(SOURCES:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/%.$(isa).o))
 PARTS = $(filter-out $(BUILD)/src/main.o,$(OBJECTS))

@@ -103,6 +103,12 @@ struct model_kind {
      * is in the set of bits `splits`; other p[t] are left alone. */
     void (*predict)(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 
+    /* The same for n students of the shard at once, where that is faster (NULL: it is not);
+     * p[a] is of attempt a of the shard. Bits are those of `predict`, whoever is beside whom.
+     */
+    void (*predict_many)(const struct model *model, void *work, const uint32_t *students,
+                         size_t n, unsigned splits, real *p);
+
     /* Hidden activations of a student after all shown attempts, n_hidden numbers (NULL: none).
      */
     size_t (*n_hidden)(const struct model *model);

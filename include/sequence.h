@@ -15,6 +15,9 @@ struct sequence {
     size_t capacity, step_capacity;
 };
 
+/* Puts students in order of length[student], the longest first, ties in the order given. */
+void sequence_sort(uint32_t *students, size_t n, const uint32_t *length);
+
 /* Arranges students by length[student], ties in the order given; those of length 0 are left
  * out. Begins as all zeros; memory is kept for the next block. */
 void sequence_arrange(struct sequence *sequence, const uint32_t *students, size_t n,

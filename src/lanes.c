@@ -13,6 +13,7 @@
 #include "fail.h"
 #include "memory.h"
 #include "rng.h"
+#include "sequence.h"
 
 /* Steps whose students are sorted by length together: more would make blocks more alike, and
  * batches less random. */
@@ -99,25 +100,6 @@ void lanes_destroy(struct lanes *lanes)
     *lanes = (struct lanes){0};
 }
 
-/* Sorts students by length, ties in the order they are in. */
-static void sort_by_length(uint32_t *students, size_t n, const uint32_t *length)
-{
-    uint32_t *other = NEW(uint32_t, n);
-    for (size_t run = 1; run < n; run *= 2) { /* merging runs of growing size */
-        for (size_t start = 0; start < n; start += 2 * run) {
-            const size_t middle = size_min(start + run, n), end = size_min(start + 2 * run, n);
-            for (size_t a = start, b = middle, to = start; to < end; to++)
-                other[to] =
-                    b >= end || (a < middle && length[students[a]] <= length[students[b]])
-                        ? students[a++]
-                        : students[b++];
-        }
-        for (size_t i = 0; i < n; i++)
-            students[i] = other[i];
-    }
-    memory_free(other);
-}
-
 /* Where a lane's blocks begin when they are of like length. Within stretches of several steps
  * students are sorted by length and cut into blocks of as many attempts, so that every step
  * learns from as much: long students in small blocks, short ones in large ones. */
@@ -129,7 +111,7 @@ static void cut_by_length(struct lanes *lanes, size_t l)
         const size_t start = size_cut(n, step, n_steps),
                      end = size_cut(n, step + n_here, n_steps);
         uint32_t *const students = lanes->order[l] + start;
-        sort_by_length(students, end - start, lanes->length);
+        sequence_sort(students, end - start, lanes->length);
         uint64_t all = 0, before = 0;
         for (size_t i = 0; i < end - start; i++)
             all += lanes->length[students[i]];

@@ -6,39 +6,52 @@
 #include "memory.h"
 #include <math.h>
 
+/* Probabilities by the shard's attempts. */
+static void predict_all(const struct model *model, void *work, const struct shard *shard,
+                        unsigned splits, real *p)
+{
+    uint32_t *students = NEW_SCRATCH(uint32_t, shard->n_students);
+    size_t n = 0;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        bool wanted = false;
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1] && !wanted; t++)
+            wanted = splits >> mark_split(shard->mark[t]) & 1;
+        if (wanted)
+            students[n++] = (uint32_t)s;
+    }
+    if (model->kind->predict_many != NULL)
+        model->kind->predict_many(model, work, students, n, splits, p);
+    else
+        for (size_t i = 0; i < n; i++)
+            model->kind->predict(model, work, students[i], splits,
+                                 p + shard->first[students[i]]);
+    memory_free(students);
+}
+
 enum status scoring_predict(const struct model *model, void *work, const struct shard *shard,
                             unsigned splits, struct predictions *predictions)
 {
-    size_t n = 0, longest = 0;
+    size_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
         n += splits >> mark_split(shard->mark[t]) & 1;
-    for (size_t s = 0; s < shard->n_students; s++)
-        longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
     *predictions = (struct predictions){.list = NEW_SCRATCH(struct prediction, n),
                                         .place = NEW_SCRATCH(uint64_t, n)};
-    real *p = NEW(real, longest);
+    real *p = NEW_SCRATCH(real, shard->n_attempts);
+    predict_all(model, work, shard, splits, p);
     bool defined = true;
-    for (size_t s = 0; s < shard->n_students; s++) {
-        const uint64_t start = shard->first[s], end = shard->first[s + 1];
-        bool wanted = false;
-        for (uint64_t t = start; t < end && !wanted; t++)
-            wanted = splits >> mark_split(shard->mark[t]) & 1;
-        if (!wanted)
-            continue;
-        model->kind->predict(model, work, s, splits, p);
-        for (uint64_t t = start; t < end; t++) {
+    for (size_t s = 0; s < shard->n_students; s++)
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             if (!(splits >> mark_split(shard->mark[t]) & 1))
                 continue;
-            defined &= p[t - start] >= 0 && p[t - start] <= 1;
+            defined &= p[t] >= 0 && p[t] <= 1;
             predictions->place[predictions->n] = t;
             predictions->list[predictions->n++] =
-                (struct prediction){.probability = (float)p[t - start],
+                (struct prediction){.probability = (float)p[t],
                                     .student = (uint32_t)(shard->first_student + s),
                                     .group = shard->dataset->item_group[shard->item[t]],
                                     .correct = mark_outcome(shard->mark[t]) == CORRECT,
-                                    .is_first = t == start};
+                                    .is_first = t == shard->first[s]};
         }
-    }
     memory_free(p);
     if (defined)
         return OK;

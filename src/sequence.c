@@ -3,6 +3,30 @@
  * ranks, and not on padding. */
 #include "sequence.h"
 #include "memory.h"
+#include <string.h>
+
+/* Merging runs of growing size. */
+void sequence_sort(uint32_t *students, size_t n, const uint32_t *length)
+{
+    bool sorted = true;
+    for (size_t i = 0; i + 1 < n && sorted; i++)
+        sorted = length[students[i]] >= length[students[i + 1]];
+    if (sorted)
+        return;
+    uint32_t *other = NEW_SCRATCH(uint32_t, n);
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t start = 0; start < n; start += 2 * run) {
+            const size_t middle = size_min(start + run, n), end = size_min(start + 2 * run, n);
+            for (size_t a = start, b = middle, to = start; to < end; to++)
+                other[to] =
+                    b >= end || (a < middle && length[students[a]] >= length[students[b]])
+                        ? students[a++]
+                        : students[b++];
+        }
+        memcpy(students, other, n * sizeof *students);
+    }
+    memory_free(other);
+}
 
 void sequence_arrange(struct sequence *sequence, const uint32_t *students, size_t n,
                       const uint32_t *length)
@@ -12,14 +36,10 @@ void sequence_arrange(struct sequence *sequence, const uint32_t *students, size_
         sequence->student = memory_resize(sequence->student, n, sizeof *sequence->student);
     }
     sequence->n = 0;
-    for (size_t i = 0; i < n; i++) { /* insertion: blocks are small, and often nearly sorted */
-        if (length[students[i]] == 0)
-            continue;
-        size_t at = sequence->n++;
-        for (; at > 0 && length[sequence->student[at - 1]] < length[students[i]]; at--)
-            sequence->student[at] = sequence->student[at - 1];
-        sequence->student[at] = students[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        if (length[students[i]] > 0)
+            sequence->student[sequence->n++] = students[i];
+    sequence_sort(sequence->student, sequence->n, length);
     sequence->n_steps = sequence->n > 0 ? length[sequence->student[0]] : 0;
     if (sequence->n_steps + 1 > sequence->step_capacity) {
         sequence->step_capacity = 2 * sequence->n_steps + 1;

@@ -369,6 +369,38 @@ static void test_one_target(void **state)
     tiny_close(&class);
 }
 
+/* Probabilities have the same bits for one student and for many, whoever is beside whom. */
+static void test_many(void **state)
+{
+    (void)state;
+    static const uint32_t some[] = {3, 1, 0};
+    struct tiny class;
+    open_class(&class);
+    for (unsigned v = 0; v < 27; v++) {
+        char *options = variant(v, 17, 0);
+        struct bench bench;
+        open_bench(&bench, &class, options);
+        const struct model_kind *kind = bench.model->kind;
+        real one[64], all[64], three[64];
+        for (size_t a = 0; a < 64; a++)
+            one[a] = all[a] = three[a] = -7;
+        for (size_t s = 0; s < N_STUDENTS; s++)
+            kind->predict(bench.model, bench.work, s, 5, one + class.first[s]);
+        kind->predict_many(bench.model, bench.work, all_students, N_STUDENTS, 5, all);
+        kind->predict_many(bench.model, bench.work, some, COUNT(some), 5, three);
+        assert_memory_equal(one, all, sizeof one);
+        for (size_t a = 0; a < class.n_attempts; a++) {
+            const bool asked =
+                a < class.first[2] || (a >= class.first[3] && a < class.first[4]);
+            assert_true(three[a] == (asked ? one[a] : -7));
+            assert_true((one[a] == -7) == (mark_split(class.mark[a]) == VALID));
+        }
+        close_bench(&bench);
+        memory_free(options);
+    }
+    tiny_close(&class);
+}
+
 /* hidden() is the state after all attempts. */
 static void test_hidden(void **state)
 {
@@ -452,7 +484,7 @@ static void test_dropout(void **state)
 }
 
 /* One student after the other, one step after the other, makes the states that all make
- * together. */
+ * together, to the bit. */
 static void test_advance(void **state)
 {
     (void)state;
@@ -479,30 +511,35 @@ static void test_advance(void **state)
                         (real)rng_normal(&rng, (uint32_t)(r * columns + g * width + j));
         memcpy(run.z[0], input, sequence.n_rows * columns * sizeof(real));
         recurrent_forward(&stack, &params, &sequence, &run);
-        real *h = NEW(real, 3 * width), *c = NEW(real, 3 * width), *z = NEW(real, columns),
-             *scratch = NEW(real, 2 * width);
         assert_int_equal(sequence.n, STUDENTS - 1);
-        for (size_t i = 0; i < sequence.n; i++) {
-            memset(h, 0, 3 * width * sizeof *h);
-            memset(c, 0, 3 * width * sizeof *c);
-            for (size_t t = 0; t < length[sequence.student[i]]; t++) {
-                const size_t row = sequence.offset[t] + i;
-                memcpy(z, input + row * columns, columns * sizeof *z);
-                if (t > 0)
-                    recurrent_advance(&stack, &params, z, h, c, scratch);
-                for (size_t l = 0; l < stack.n_layers; l++)
-                    for (size_t j = 0; j < width; j++) {
-                        assert_true(
-                            fabs((double)(run.h[l][row * width + j] - h[l * width + j])) <
-                            (is_double ? 1e-14 : 2e-6));
-                        assert_true(j < HIDDEN || h[l * width + j] == 0);
-                    }
+        struct recurrent_packed packed = {0};
+        recurrent_pack(&stack, &params, &packed, false);
+        for (size_t room = 1; room <= STUDENTS;
+             room += STUDENTS - 1) { /* alone; all together */
+            const size_t size = room * width;
+            real *h = NEW(real, 3 * size), *c = NEW(real, 3 * size),
+                 *z = NEW(real, room * columns), *scratch = NEW(real, 2 * size);
+            for (size_t first = 0; first < sequence.n; first += room) {
+                memset(h, 0, 3 * size * sizeof *h);
+                memset(c, 0, 3 * size * sizeof *c);
+                for (size_t t = 0; t < length[sequence.student[first]]; t++) {
+                    const size_t n = size_min(room, sequence.active[t] - first);
+                    const size_t row = sequence.offset[t] + first;
+                    memcpy(z, input + row * columns, n * columns * sizeof *z);
+                    if (t > 0)
+                        recurrent_advance(&stack, &params, &packed, n, room, z, h, c, scratch);
+                    for (size_t l = 0; l < stack.n_layers; l++)
+                        assert_memory_equal(h + l * size, run.h[l] + row * width,
+                                            n * width * sizeof *h);
+                    assert_true(h[HIDDEN] == 0);
+                }
             }
+            memory_free(h);
+            memory_free(c);
+            memory_free(z);
+            memory_free(scratch);
         }
-        memory_free(h);
-        memory_free(c);
-        memory_free(z);
-        memory_free(scratch);
+        recurrent_unpack(&packed);
         memory_free(input);
         recurrent_free(&run);
         sequence_free(&sequence);
@@ -585,10 +622,15 @@ int main(int argc, char **argv)
 #ifdef COHORT_REAL_DOUBLE
         cmocka_unit_test(test_differences),
 #endif
-        cmocka_unit_test(test_oracle),      cmocka_unit_test(test_long_windows),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_one_target),
-        cmocka_unit_test(test_hidden),      cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_advance),     cmocka_unit_test(test_extreme_weights),
+        cmocka_unit_test(test_oracle),
+        cmocka_unit_test(test_long_windows),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_one_target),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_advance),
+        cmocka_unit_test(test_extreme_weights),
         cmocka_unit_test(test_init),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,10 +288,10 @@ static void test_stretches(void **state)
     assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 4, 4, &length), OK);
     assert_true(lanes.n_steps > 32);
     lanes_shuffle(&lanes, 3, 0);
-    size_t n_down = 0;
+    size_t n_up = 0;
     for (size_t i = 0; i + 1 < lanes.n_students[0]; i++)
-        n_down += length[lanes.order[0][i]] > length[lanes.order[0][i + 1]];
-    assert_int_equal(n_down, (lanes.n_steps + 7) / 8 - 1);
+        n_up += length[lanes.order[0][i]] < length[lanes.order[0][i + 1]];
+    assert_int_equal(n_up, (lanes.n_steps + 7) / 8 - 1);
     memory_free(length);
     lanes_destroy(&lanes);
     shard_free(&shard);

@@ -166,7 +166,8 @@ static const struct optimizer_options settings[] = {
      .decay = 0.2,
      .bias_rate = 0.5,
      .clip = 10,
-     .warm_up = 5},
+     .warm_up = 5,
+     .average = 0.7},
 };
 
 static void test_textbook(void **state)
@@ -191,7 +192,13 @@ static void compare_with_one_rank(void)
                                 alone.params.n * sizeof(real));
             comm_barrier(&world);
         }
-        assert_int_equal(together.optimizer.n_slots, settings[o].method == METHOD_ADAM ? 2 : 1);
+        assert_int_equal(together.optimizer.n_slots,
+                         (settings[o].method == METHOD_ADAM) + 1 + (settings[o].average > 0));
+        optimizer_swap(&together.optimizer);
+        optimizer_swap(&alone.optimizer);
+        assert_memory_equal(together.params.value, alone.params.value,
+                            alone.params.n * sizeof(real));
+        comm_barrier(&world);
         for (int k = 0; k < together.optimizer.n_slots; k++) {
             exact_collect(&together.slices, together.optimizer.slot[k]);
             if (world.rank == 0)
@@ -202,6 +209,42 @@ static void compare_with_one_rank(void)
         close_bench(&together);
         close_bench(&alone);
     }
+}
+
+/* The mean is that of the parameters after each step, the latest counting most; swapping shows
+ * it and brings the parameters back. */
+static void test_average(void **state)
+{
+    (void)state;
+    enum { N_STEPS = 30 };
+    struct optimizer_options o = settings[1];
+    o.average = 0.6;
+    struct bench b;
+    open_bench(&b, &world, &o, true, 3);
+    double *mean = NEW(double, b.params.n);
+    real *last = NEW(real, b.params.n);
+    for (int64_t step = 0; step < N_STEPS; step++) {
+        take_step(&b, step, 4);
+        const double memory = fmin(0.6, (double)step / (double)(step + 10));
+        for (size_t i = 0; i < b.params.n; i++)
+            mean[i] = memory * mean[i] + (1 - memory) * (double)b.params.value[i];
+        comm_barrier(&world);
+    }
+    memcpy(last, b.params.value, b.params.n * sizeof *last);
+    comm_barrier(&world);
+    optimizer_swap(&b.optimizer);
+    double most = 0;
+    for (size_t i = 0; i < b.params.n; i++) {
+        assert_true(fabs((double)b.params.value[i] - mean[i]) < (is_double ? 1e-12 : 1e-5));
+        most = fmax(most, fabs((double)(b.params.value[i] - last[i])));
+    }
+    assert_true(most > 1e-3);
+    comm_barrier(&world);
+    optimizer_swap(&b.optimizer);
+    assert_memory_equal(b.params.value, last, b.params.n * sizeof *last);
+    memory_free(mean);
+    memory_free(last);
+    close_bench(&b);
 }
 
 static void test_same_bits_as_one_rank(void **state)
@@ -345,9 +388,13 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_textbook),           cmocka_unit_test(test_same_bits_as_one_rank),
-        cmocka_unit_test(test_schedules),          cmocka_unit_test(test_decay_spares_biases),
-        cmocka_unit_test(test_padding_stays_zero), cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_textbook),
+        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_same_bits_as_one_rank),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_decay_spares_biases),
+        cmocka_unit_test(test_padding_stays_zero),
+        cmocka_unit_test(test_clip),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

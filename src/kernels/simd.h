@@ -52,7 +52,7 @@ static inline rreal simd_select(rmask mask, rreal yes, rreal no)
 
 static inline rreal simd_all(real x)
 {
-    return (rreal){0} + x;
+    return x - (rreal){0}; /* x itself, whatever its sign; x + 0 would have to be computed */
 }
 
 #ifndef ISA_plain

@@ -147,25 +147,6 @@ real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t 
     return logit;
 }
 
-void dkt_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
-{
-    struct dkt_work *work = memory;
-    const struct shard *shard = work->shard;
-    const struct recurrent *stack = &work->shape.stack;
-    const size_t width = stack->width, top = (stack->n_layers - 1) * width;
-    const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    memset(work->h, 0, stack->n_layers * width * sizeof(real));
-    memset(work->c, 0, stack->n_layers * width * sizeof(real));
-    for (uint64_t t = start; t < end; t++) {
-        if (splits >> mark_split(shard->mark[t]) & 1)
-            p[t - start] = (real)(1 / (1 + Sleef_cinz_expd1_u10purec(-(double)dkt_logit(
-                                               model, work, shard->item[t], work->h + top))));
-        memset(work->z, 0, stack->n_gates * width * sizeof(real));
-        dkt_read_attempt(model, work, shard->item[t], shard->mark[t], work->z);
-        recurrent_advance(stack, &model->params, work->z, work->h, work->c, work->scratch);
-    }
-}
-
 static size_t n_hidden(const struct model *model)
 {
     return (size_t)((const struct dkt_options *)model->options)->hidden;
@@ -176,7 +157,7 @@ static void hidden(const struct model *model, void *memory, size_t s, real *acti
     struct dkt_work *work = memory;
     const struct recurrent *stack = &work->shape.stack;
     dkt_predict(model, memory, s, 0, NULL);
-    memcpy(activation, work->h + (stack->n_layers - 1) * stack->width,
+    memcpy(activation, work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * stack->width,
            stack->hidden * sizeof *activation);
 }
 
@@ -196,6 +177,7 @@ const struct model_kind dkt_kind = {
     .lengths = dkt_lengths,
     .accumulate = dkt_accumulate,
     .predict = dkt_predict,
+    .predict_many = dkt_predict_many,
     .n_hidden = n_hidden,
     .hidden = hidden,
 };

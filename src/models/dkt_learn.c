@@ -96,10 +96,15 @@ void *dkt_attach(const struct model *model, const struct shard *shard)
     touched_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
     work->mask = NEW(real, stack->width);
     work->u = NEW(real, stack->width + 4 * WIDTH);
-    work->z = NEW(real, stack->n_gates * stack->width);
-    work->h = NEW(real, stack->n_layers * stack->width);
-    work->c = NEW(real, stack->n_layers * stack->width);
-    work->scratch = NEW(real, 2 * stack->width);
+    work->dropped = NEW(real, stack->width);
+    const size_t size = PREDICTED_TOGETHER * stack->width;
+    work->z = NEW(real, stack->n_gates * size);
+    work->h = NEW(real, stack->n_layers * size);
+    work->c = NEW(real, stack->n_layers * size);
+    work->scratch = NEW(real, 2 * size);
+    work->whole_length = NEW(uint32_t, shard->n_students);
+    for (size_t s = 0; s < shard->n_students; s++)
+        work->whole_length[s] = (uint32_t)(shard->first[s + 1] - shard->first[s]);
     return work;
 }
 
@@ -110,10 +115,13 @@ void dkt_detach(void *memory)
     touched_free(&work->outputs);
     sequence_free(&work->sequence);
     recurrent_free(&work->run);
+    recurrent_unpack(&work->packed);
     void *const all[] = {work->feature_first,
                          work->feature,
                          work->length,
+                         work->whole_length,
                          work->mask,
+                         work->dropped,
                          work->u,
                          work->z,
                          work->h,
@@ -186,7 +194,7 @@ static void add_target(const struct model *model, struct dkt_work *work, size_t 
     real *dropped = state;
     if (o->dropout > 0) {
         draw_mask(o, work, draw, s, t);
-        dropped = work->scratch;
+        dropped = work->dropped;
         for (size_t j = 0; j < width; j++)
             dropped[j] = state[j] * work->mask[j];
     }

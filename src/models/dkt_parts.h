@@ -1,5 +1,5 @@
 /* layer 3 (learning): what the files of DKT share: dkt.c (what it is), dkt_learn.c (the
- * gradient). Nothing else includes this. */
+ * gradient), dkt_predict.c. Nothing else includes this. */
 #ifndef COHORT_DKT_PARTS_H
 #define COHORT_DKT_PARTS_H
 
@@ -9,6 +9,8 @@
 
 enum { INPUT_ITEM, INPUT_SKILL, INPUT_BOTH };
 enum { SEEN_WRONG, SEEN_RIGHT, SEEN_ONLY, N_SEEN }; /* what an attempt tells those after it */
+
+enum { PREDICTED_TOGETHER = 48 };
 
 struct dkt_options {
     int cell, input;
@@ -40,8 +42,10 @@ struct dkt_work {
     struct sequence sequence;
     struct recurrent_run run;
     struct touched inputs, outputs;
-    real *mask, *u;            /* of one row: units that are kept, scaled */
-    real *z, *h, *c, *scratch; /* prediction: one student */
+    real *mask, *dropped, *u; /* of one row: units that are kept, scaled; what they make of h */
+    struct recurrent_packed packed; /* prediction: the parameters as they are now, and */
+    real *z, *h, *c, *scratch;      /* states of PREDICTED_TOGETHER students */
+    uint32_t *whole_length;         /* of each student: all attempts */
 };
 
 struct dkt_shape dkt_shape_of(const struct model *model);
@@ -57,5 +61,7 @@ void dkt_training(const void *work, bool *has_training, int64_t *n_attempts);
 void dkt_accumulate(const struct model *model, void *work, const uint32_t *students, size_t n,
                     const struct draw *draw, struct tally *tally);
 void dkt_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void dkt_predict_many(const struct model *model, void *work, const uint32_t *students, size_t n,
+                      unsigned splits, real *p);
 
 #endif

@@ -6,12 +6,14 @@
  * All steps of a layer are computed before the layer above begins: W_x h_below is then one
  * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
  * and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by step, over
- * the students still there. Cost: 3 x 2 x gates x H^2 operations for each row and matrix;
- * memory: (gates + 2..3) x H numbers a row. */
+ * the students still there; few as these often are, the matrices are packed once for all steps
+ * (product.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
+ * H^2 operations for each row and matrix; memory: (gates + 2..3) x H numbers a row. */
 #include "recurrent.h"
 #include "cells.h"
 #include "fail.h"
 #include "memory.h"
+#include "product.h"
 #include "rng.h"
 #include <cblas.h>
 #include <math.h>
@@ -29,24 +31,6 @@ static const char *const gate_names[][4] = {
     [CELL_GRU] = {"reset", "keep", "state"},
 };
 static const size_t gate_counts[] = {[CELL_RNN] = 1, [CELL_LSTM] = 4, [CELL_GRU] = 3};
-
-/* c (n x columns) = a (n x depth) * b (depth x columns) + beta c */
-static void product(size_t n, size_t columns, size_t depth, const real *a, size_t lda,
-                    const real *b, size_t ldb, real beta, real *c, size_t ldc)
-{
-    if (n > 0)
-        GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)columns, (int)depth, 1, a,
-             (int)lda, b, (int)ldb, beta, c, (int)ldc);
-}
-
-/* c (n x columns) = a (n x depth) * b^T (columns x depth) + beta c */
-static void product_back(size_t n, size_t columns, size_t depth, const real *a, size_t lda,
-                         const real *b, size_t ldb, real beta, real *c, size_t ldc)
-{
-    if (n > 0)
-        GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)columns, (int)depth, 1, a,
-             (int)lda, b, (int)ldb, beta, c, (int)ldc);
-}
 
 void recurrent_gate_tensors(const struct recurrent *stack, struct params *params, size_t panel,
                             const char *name, int rank, const uint64_t *shape)
@@ -158,18 +142,53 @@ void recurrent_free(struct recurrent_run *run)
                              run->d_gated, run->dh_before, run->gradient};
     for (size_t k = 0; k < COUNT(scratch); k++)
         memory_free(scratch[k]);
+    recurrent_unpack(&run->packed);
     *run = (struct recurrent_run){0};
 }
 
-/* One step of one layer: z has the input already; the states before are at `before`, n
- * students. */
-static void forward_step(const struct recurrent *stack, const real *w, size_t n, real *z,
-                         const real *h_before, const real *c_before, real *h, real *c,
-                         real *gated)
+void recurrent_pack(const struct recurrent *stack, const struct params *params,
+                    struct recurrent_packed *packed, bool backward)
 {
     const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
     const size_t at_once = stack->kind == CELL_GRU ? 2 * width : columns;
-    product(n, at_once, hidden, h_before, width, w, columns, 1, z, columns);
+    for (size_t l = 0; l < stack->n_layers; l++) {
+        const real *w = params_rows(params, stack->recurrent_panel[l]);
+        product_pack(&packed->recurrent[l], hidden, at_once, w, columns, false);
+        if (at_once < columns)
+            product_pack(&packed->fresh[l], hidden, width, w + at_once, columns, false);
+        if (backward) {
+            product_pack(&packed->recurrent_back[l], at_once, hidden, w, columns, true);
+            if (at_once < columns)
+                product_pack(&packed->fresh_back[l], width, hidden, w + at_once, columns, true);
+        }
+        if (l == 0)
+            continue;
+        w = params_rows(params, stack->input_panel[l]);
+        product_pack(&packed->input[l], hidden, columns, w, columns, false);
+        if (backward)
+            product_pack(&packed->input_back[l], columns, hidden, w, columns, true);
+    }
+}
+
+void recurrent_unpack(struct recurrent_packed *packed)
+{
+    for (size_t l = 0; l < COUNT(packed->input); l++) {
+        struct packed *const all[] = {&packed->recurrent[l], &packed->recurrent_back[l],
+                                      &packed->fresh[l],     &packed->fresh_back[l],
+                                      &packed->input[l],     &packed->input_back[l]};
+        for (size_t k = 0; k < COUNT(all); k++)
+            product_free(all[k]);
+    }
+}
+
+/* One step of layer l: z has the input already. The states before may be overwritten by those
+ * after, but for h of the gru. */
+static void forward_step(const struct recurrent *stack, const struct recurrent_packed *packed,
+                         size_t l, size_t n, real *z, const real *h_before,
+                         const real *c_before, real *h, real *c, real *gated)
+{
+    const size_t width = stack->width, columns = stack->n_gates * width;
+    product->add(n, h_before, width, &packed->recurrent[l], z, columns);
     switch (stack->kind) {
     case CELL_RNN:
         cells->rnn_forward(n, width, z, h);
@@ -179,20 +198,23 @@ static void forward_step(const struct recurrent *stack, const real *w, size_t n,
         break;
     case CELL_GRU:
         cells->gru_gates(n, width, z, h_before, gated);
-        product(n, width, hidden, gated, width, w + at_once, columns, 1, z + at_once, columns);
+        product->add(n, gated, width, &packed->fresh[l], z + 2 * width, columns);
         cells->gru_forward(n, width, z, h_before, h);
         break;
     }
 }
 
-static void add_biases(const struct recurrent *stack, const struct params *params, size_t l,
-                       size_t first, size_t n_rows, real *z)
+/* Layer 0's z has inputs already; the others' begins with the biases. */
+static void set_biases(const struct recurrent *stack, const struct params *params, size_t l,
+                       size_t n, real *z)
 {
     const size_t columns = stack->n_gates * stack->width;
     const real *bias = params_rows(params, stack->bias_panel[l]);
-    for (size_t row = first; row < n_rows; row++)
-        for (size_t j = 0; j < columns; j++)
-            z[row * columns + j] += bias[j];
+    for (size_t row = 0; row < n; row++)
+        if (l == 0)
+            cells->add(1, bias, z + row * columns, columns);
+        else
+            memcpy(z + row * columns, bias, columns * sizeof *z);
 }
 
 void recurrent_forward(const struct recurrent *stack, const struct params *params,
@@ -201,19 +223,18 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
     const size_t width = stack->width, columns = stack->n_gates * width;
     const size_t first = sequence->n_steps > 1 ? sequence->offset[1] : sequence->n_rows;
     const size_t n_later = sequence->n_rows - first;
+    recurrent_pack(stack, params, &run->packed, true);
     for (size_t l = 0; l < stack->n_layers; l++) {
         memset(run->h[l], 0, sequence->n * width * sizeof(real));
         if (run->c[l] != NULL)
             memset(run->c[l], 0, sequence->n * width * sizeof(real));
+        set_biases(stack, params, l, n_later, run->z[l] + first * columns);
         if (l > 0)
-            product(n_later, columns, stack->hidden, run->h[l - 1] + first * width, width,
-                    params_rows(params, stack->input_panel[l]), columns, 0,
-                    run->z[l] + first * columns, columns);
-        add_biases(stack, params, l, first, sequence->n_rows, run->z[l]);
+            product->add(n_later, run->h[l - 1] + first * width, width, &run->packed.input[l],
+                         run->z[l] + first * columns, columns);
         for (size_t t = 1; t < sequence->n_steps; t++) {
             const size_t now = sequence->offset[t], then = sequence->offset[t - 1];
-            forward_step(stack, params_rows(params, stack->recurrent_panel[l]),
-                         sequence->active[t], run->z[l] + now * columns,
+            forward_step(stack, &run->packed, l, sequence->active[t], run->z[l] + now * columns,
                          run->h[l] + then * width, run->c[l] ? run->c[l] + then * width : NULL,
                          run->h[l] + now * width, run->c[l] ? run->c[l] + now * width : NULL,
                          run->gated[l] ? run->gated[l] + now * width : NULL);
@@ -223,11 +244,10 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
 
 /* Derivatives by the gates' inputs of a step from those by its h; what reaches the step before
  * is added to dh_then and, for the lstm, left in dc. */
-static void backward_step(const struct recurrent *stack, const real *w,
-                          struct recurrent_run *run, size_t l, size_t n, size_t now,
-                          size_t then, bool passes)
+static void backward_step(const struct recurrent *stack, struct recurrent_run *run, size_t l,
+                          size_t n, size_t now, size_t then, bool passes)
 {
-    const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
+    const size_t width = stack->width, columns = stack->n_gates * width;
     real *z = run->z[l] + now * columns, *dh = run->dh + now * width;
     real *dh_then = run->dh + then * width;
     const real *h_before = run->h[l] + then * width;
@@ -241,8 +261,9 @@ static void backward_step(const struct recurrent *stack, const real *w,
         break;
     case CELL_GRU:
         cells->gru_candidate(n, width, dh, h_before, z, run->dh_before);
-        product_back(n, hidden, width, z + 2 * width, columns, w + 2 * width, columns, 0,
-                     run->d_gated, width);
+        memset(run->d_gated, 0, n * width * sizeof(real));
+        product->add(n, z + 2 * width, columns, &run->packed.fresh_back[l], run->d_gated,
+                     width);
         cells->gru_reset(n, width, run->d_gated, h_before, z, run->dh_before);
         break;
     }
@@ -250,8 +271,7 @@ static void backward_step(const struct recurrent *stack, const real *w,
         memset(run->dc, 0, n * width * sizeof(real));
         return;
     }
-    const size_t depth = stack->kind == CELL_GRU ? 2 * width : columns;
-    product_back(n, hidden, depth, z, columns, w, columns, 1, dh_then, width);
+    product->add(n, z, columns, &run->packed.recurrent_back[l], dh_then, width);
     if (stack->kind == CELL_GRU)
         for (size_t i = 0; i < n * width; i++)
             dh_then[i] += run->dh_before[i];
@@ -309,51 +329,33 @@ void recurrent_backward(const struct recurrent *stack, const struct params *para
     for (size_t l = stack->n_layers; l-- > 0;) {
         memset(run->dc, 0, sequence->n * width * sizeof(real));
         for (size_t t = sequence->n_steps - 1; t > 0; t--)
-            backward_step(stack, params_rows(params, stack->recurrent_panel[l]), run, l,
-                          sequence->active[t], sequence->offset[t], sequence->offset[t - 1],
-                          t > 1 && (window == 0 || t % window != 0));
+            backward_step(stack, run, l, sequence->active[t], sequence->offset[t],
+                          sequence->offset[t - 1], t > 1 && (window == 0 || t % window != 0));
         add_gradients(stack, params, sequence, run, l, tally);
         if (l == 0)
             break;
-        product_back(n, stack->hidden, columns, run->z[l] + first * columns, columns,
-                     params_rows(params, stack->input_panel[l]), columns, 0,
+        memset(run->d_below, 0, sequence->n_rows * width * sizeof(real));
+        product->add(n, run->z[l] + first * columns, columns, &run->packed.input_back[l],
                      run->d_below + first * width, width);
         real *const swap = run->dh;
         run->dh = run->d_below;
         run->d_below = swap;
-        memset(run->dh, 0, first * width * sizeof(real));
     }
 }
 
-void recurrent_advance(const struct recurrent *stack, const struct params *params, real *z,
+void recurrent_advance(const struct recurrent *stack, const struct params *params,
+                       const struct recurrent_packed *packed, size_t n, size_t room, real *z,
                        real *h, real *c, real *scratch)
 {
-    const size_t width = stack->width, hidden = stack->hidden, columns = stack->n_gates * width;
-    real *const gated = scratch, *const fresh = scratch + width;
+    const size_t width = stack->width, size = room * width;
+    real *const gated = scratch, *const fresh = scratch + size;
     for (size_t l = 0; l < stack->n_layers; l++) {
-        const real *w = params_rows(params, stack->recurrent_panel[l]);
-        real *const state = h + l * width, *const cell = c + l * width;
-        const size_t at_once = stack->kind == CELL_GRU ? 2 * width : columns;
-        if (l > 0) {
-            memset(z, 0, columns * sizeof *z);
-            cells->combine(h + (l - 1) * width, hidden,
-                           params_rows(params, stack->input_panel[l]), columns, z, columns);
-        }
-        add_biases(stack, params, l, 0, 1, z);
-        cells->combine(state, hidden, w, columns, z, at_once);
-        switch (stack->kind) {
-        case CELL_RNN:
-            cells->rnn_forward(1, width, z, fresh);
-            break;
-        case CELL_LSTM:
-            cells->lstm_forward(1, width, z, cell, cell, fresh);
-            break;
-        case CELL_GRU:
-            cells->gru_gates(1, width, z, state, gated);
-            cells->combine(gated, hidden, w + at_once, columns, z + at_once, width);
-            cells->gru_forward(1, width, z, state, fresh);
-            break;
-        }
-        memcpy(state, fresh, width * sizeof *state);
+        real *const state = h + l * size, *const cell = c + l * size;
+        set_biases(stack, params, l, n, z);
+        if (l > 0)
+            product->add(n, h + (l - 1) * size, width, &packed->input[l], z,
+                         stack->n_gates * width);
+        forward_step(stack, packed, l, n, z, state, cell, fresh, cell, gated);
+        memcpy(state, fresh, n * width * sizeof *state);
     }
 }

@@ -4,6 +4,7 @@
 #define COHORT_RECURRENT_H
 
 #include "model.h"
+#include "product.h"
 #include "sequence.h"
 
 enum recurrent_kind { CELL_RNN, CELL_LSTM, CELL_GRU };
@@ -25,6 +26,16 @@ void recurrent_init(const struct recurrent *stack, struct params *params, uint64
 void recurrent_gate_tensors(const struct recurrent *stack, struct params *params, size_t panel,
                             const char *name, int rank, const uint64_t *shape);
 
+/* The matrices of all layers, packed for products; `fresh`: the gru's third gate, whose input
+ * is not h; `back`: transposed. */
+struct recurrent_packed {
+    struct packed recurrent[8], recurrent_back[8], fresh[8], fresh_back[8], input[8],
+        input_back[8];
+};
+void recurrent_pack(const struct recurrent *stack, const struct params *params,
+                    struct recurrent_packed *packed, bool backward);
+void recurrent_unpack(struct recurrent_packed *packed);
+
 /* Everything the stack computes for a block: row r of h[l] is the state BEFORE the attempt of
  * row r, so h at step 0 is zero and step t comes from the input of attempt t - 1. */
 struct recurrent_run {
@@ -34,6 +45,7 @@ struct recurrent_run {
     real *dh, *d_below; /* derivatives by the states of a layer and of the one below */
     real *before, *dc, *d_gated, *dh_before; /* scratch */
     real *gradient;                          /* of one panel */
+    struct recurrent_packed packed;
 };
 void recurrent_reserve(const struct recurrent *stack, struct recurrent_run *run,
                        const struct sequence *sequence);
@@ -50,9 +62,11 @@ void recurrent_backward(const struct recurrent *stack, const struct params *para
                         const struct sequence *sequence, struct recurrent_run *run,
                         size_t window, struct tally *tally);
 
-/* One student, one step, with no matrix product whose bits could depend on others: z (inputs of
- * layer 0, one row) and the states h, c (n_layers rows each) are replaced. */
-void recurrent_advance(const struct recurrent *stack, const struct params *params, real *z,
+/* One step of n students without a memory of the steps before: z (inputs of layer 0, n rows)
+ * and the states h, c (a table of `room` rows for each layer) are replaced. `scratch`: 2
+ * tables. The states have the bits that recurrent_forward gives. */
+void recurrent_advance(const struct recurrent *stack, const struct params *params,
+                       const struct recurrent_packed *packed, size_t n, size_t room, real *z,
                        real *h, real *c, real *scratch);
 
 #endif
