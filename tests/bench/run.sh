@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the benchmarks: the programs of tests/bench/*.c (under mpirun with each of the numbers that a comment
-# `ranks: 1 2` in the first ten lines gives), then the scripts tests/bench/bench_*.sh. `make bench` builds
-# and then calls this; arguments select by name.
+# `ranks: 1 2` in the first ten lines gives), then the scripts tests/bench/bench_*.sh, which may run a program of
+# the same name themselves. `make bench` builds and then calls this; arguments select by name.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/mpi.sh
@@ -17,6 +17,7 @@ shopt -s nullglob
 for source in tests/bench/*.c tests/bench/bench_*.sh; do
     name=$(basename "$source")
     name=${name%.*}
+    [ -f "tests/bench/bench_$name.sh" ] && continue # which runs it
     [ $# = 0 ] || [[ " $* " == *" $name "* || $name == *"$1"* ]] || continue
     ran=$((ran + 1))
     echo "== $name"
