@@ -39,6 +39,18 @@ bool cell_outcome(struct span cell, enum outcome *outcome)
     return cell_is_missing(cell);
 }
 
+bool cell_number(struct span cell, double *value)
+{
+    char text[64];
+    if (cell.n == 0 || cell.n >= sizeof text)
+        return false;
+    memcpy(text, cell.start, cell.n);
+    text[cell.n] = '\0';
+    char *end = NULL;
+    *value = strtod(text, &end);
+    return *end == '\0' && strpbrk(text, "xX") == NULL && isfinite(*value);
+}
+
 bool cell_integer(struct span cell, int64_t *value)
 {
     enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */

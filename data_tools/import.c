@@ -2,12 +2,14 @@
  * it, split, write, report. Nothing is written before all was read, and then by rename: a
  * failure leaves no half a data set. */
 #include "import.h"
+#include "cell.h"
 #include "csv.h"
 #include "fail.h"
 #include "log.h"
 #include "memory.h"
 #include "summary.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +46,15 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
     if (import->n_bad++ == 0)
         import->first_bad = memory_text("%s:%llu: %s", path, (unsigned long long)line, reason);
     return OK;
+}
+
+void import_target(struct import *import, struct span student, double target)
+{
+    const size_t n_known = import->targeted.names.n;
+    const uint32_t number = index_add(&import->targeted, student.start, student.n);
+    if (number == n_known)
+        GROW(import->target, n_known, import->target_capacity);
+    import->target[number] = target;
 }
 
 uint32_t import_number_student(struct import *import, enum split split, uint64_t n)
@@ -140,6 +151,33 @@ static enum status read_titles(struct import *import, const char *path,
     return status;
 }
 
+/* Targets of students: a file of two columns, student and number; a first line whose second
+ * cell is no number is a header. */
+static enum status read_targets(struct import *import, const char *path)
+{
+    struct csv csv;
+    bool got = true;
+    enum status status = csv_open(&csv, path, 0, false);
+    for (uint64_t n = 0; status == OK; n++) {
+        status = csv_next(&csv, &got);
+        if (status != OK || !got)
+            break;
+        double target = 0;
+        const struct span student =
+            csv.n_cells == 2 ? span_trim(csv.cells[0]) : (struct span){0};
+        if (csv.n_cells == 2 && cell_is_missing(csv.cells[1]))
+            continue;
+        if (student.n > 0 && cell_number(span_trim(csv.cells[1]), &target))
+            import_target(import, student, target);
+        else if (csv.n_cells != 2 || n > 0)
+            status =
+                import_bad_row(import, path, csv.line, csv.record,
+                               "expected a student and, behind a comma or a tab, a number");
+    }
+    csv_close(&csv);
+    return status;
+}
+
 static enum status read_all(struct import *import)
 {
     const struct import_flags *flags = import->flags;
@@ -148,6 +186,30 @@ static enum status read_all(struct import *import)
         TRY(read_titles(import, flags->item_names, builder_title_item));
     if (flags->skill_names[0] != '\0')
         TRY(read_titles(import, flags->skill_names, builder_title_skill));
+    if (flags->targets[0] != '\0')
+        TRY(read_targets(import, flags->targets));
+    return OK;
+}
+
+/* The targets in the final order of students. */
+static enum status finish_targets(const struct import *import, struct dataset_content *content)
+{
+    const struct import_flags *flags = import->flags;
+    const bool asked = flags->target[0] != '\0' || flags->targets[0] != '\0';
+    if (!asked)
+        return OK;
+    double *target = content->head.target = NEW(double, content->head.n_students);
+    size_t n = 0;
+    for (size_t s = 0; s < content->head.n_students; s++) {
+        const char *name = names_get(&content->students, s);
+        const uint32_t number = index_find(&import->targeted, name, strlen(name));
+        target[s] = number == INDEX_NONE ? NAN : import->target[number];
+        n += number != INDEX_NONE;
+    }
+    if (n == 0)
+        return fail(BAD_USER, "%s: no student of the data has a target there",
+                    flags->targets[0] != '\0' ? flags->targets : flags->target);
+    log_say("%zu of %zu students have a target", n, content->head.n_students);
     return OK;
 }
 
@@ -223,6 +285,8 @@ static enum status finish(struct import *import, const struct split_plan *plan)
         plan->way == SPLIT_GIVEN && import->format->preset && import->format->preset->withheld;
     head->withheld = flags->withheld || split_withholds(plan) || preset_withholds;
     head->source = describe(import);
+    if (status == OK)
+        status = finish_targets(import, &result.content);
     if (status == OK && flags->shuffle_outcomes)
         builder_shuffle_outcomes(&result, (uint64_t)flags->seed);
     if (status == OK)
@@ -272,5 +336,7 @@ enum status import_run(const struct import_format *format, const struct import_f
     builder_destroy(import.builder);
     memory_free(import.files);
     memory_free(import.first_bad);
+    index_free(&import.targeted);
+    memory_free(import.target);
     return status;
 }

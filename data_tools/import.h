@@ -5,6 +5,7 @@
 #include "base.h"
 #include "builder.h"
 #include "dataset.h"
+#include "index.h"
 #include "menu.h"
 #include "split.h"
 #include "text.h"
@@ -13,11 +14,13 @@
 struct import_flags {
     const char *train, *valid, *test, *output;
     /* columns */
-    const char *student, *item, *outcome, *time, *order, *skills, *group, *split_column;
+    const char *student, *item, *outcome, *time, *order, *skills, *group, *split_column,
+        *target;
     const char *delimiter, *skill_separator;
     int time_unit;
     /* further files */
-    const char *item_meta, *time_meta, *questions, *q_matrix, *item_names, *skill_names;
+    const char *item_meta, *time_meta, *questions, *q_matrix, *item_names, *skill_names,
+        *targets;
     /* what to do with the rows */
     const char *split;
     int64_t seed, n_items, session_gap;
@@ -54,6 +57,9 @@ struct import {
     char delimiter;    /* 0: to be guessed */
     struct builder_plan plan;
     struct builder *builder; /* by import_begin */
+    struct index targeted;   /* students who were given a target, */
+    double *target;          /* and these */
+    size_t target_capacity;
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
     char *first_bad;  /* NULL: none */
     double n_seconds; /* that reading took */
@@ -81,6 +87,9 @@ CHECKED enum status import_begin(struct import *import);
  * count. */
 enum status import_bad_row(struct import *import, const char *path, uint64_t line,
                            struct span text, const char *format, ...) PRINTF(5, 6);
+
+/* The target of a student: whatever is said last counts. */
+void import_target(struct import *import, struct span student, double target);
 
 /* A name for the n-th student (from 1) of files that name none: train-17, or 17. */
 uint32_t import_number_student(struct import *import, enum split split, uint64_t n);

@@ -33,7 +33,7 @@ struct columns {
     struct import *import;
     const struct import_preset *preset;
     struct csv csv;
-    struct field student, item, outcome, time, skills, group, split, key;
+    struct field student, item, outcome, time, skills, group, split, key, target;
     const char *skill_separator;
     int64_t units_per_second;
     struct moments moments;
@@ -99,6 +99,7 @@ static enum status find_fields(struct columns *c)
     TRY(find_field(csv, "outcome", flags->outcome, preset->outcome, !preset->outcome_may_lack,
                    &c->outcome));
     TRY(find_field(csv, "split-column", flags->split_column, NULL, false, &c->split));
+    TRY(find_field(csv, "target", flags->target, NULL, false, &c->target));
     c->import->plan.drop_time = flags->order[0] != '\0' || (!flags->time[0] && preset->order);
     c->key.n = c->time.n = 0;
     if (flags->time_meta[0] != '\0')
@@ -117,8 +118,9 @@ static enum status find_fields(struct columns *c)
 /* What the file could tell and nobody asked for: perhaps somebody would, who knew. */
 static void say_unused(const struct columns *c)
 {
-    const struct field *const fields[] = {&c->student, &c->item,  &c->outcome, &c->time,
-                                          &c->skills,  &c->group, &c->split,   &c->key};
+    const struct field *const fields[] = {&c->student, &c->item,   &c->outcome,
+                                          &c->time,    &c->skills, &c->group,
+                                          &c->split,   &c->key,    &c->target};
     char list[400] = "";
     size_t n = 0;
     for (size_t column = 0; column < c->csv.n_columns && n < sizeof list; column++) {
@@ -272,6 +274,12 @@ static enum status read_row(struct columns *c, enum split split)
     const uint32_t i = builder_item(builder, item.start, item.n);
     if (c->skills.n > 0 || c->group.n > 0)
         read_item(c, i);
+    if (c->target.n > 0 && !cell_is_missing(field_cell(c, &c->target))) {
+        double target = 0;
+        if (!cell_number(field_cell(c, &c->target), &target))
+            return BAD_ROW("the target is no number");
+        import_target(c->import, field_cell(c, &c->student), target);
+    }
     const struct span student = field_cell(c, &c->student);
     builder_add_named(builder, student.start, student.n, i,
                       mark_make(outcome, split, false, true), time);

@@ -61,7 +61,8 @@ static const struct import_preset eedi_preset = {
 };
 
 #define COLUMN_FLAGS                                                                           \
-    " student item outcome time order skills group split-column delimiter skill-separator"     \
+    " student item outcome time order skills group target split-column delimiter "             \
+    "skill-separator"                                                                          \
     " time-unit item-meta item-names skill-names step session-gap merge-repeats "
 
 static const char csv_help[] =
@@ -122,7 +123,7 @@ static const struct import_format formats[] = {
 const struct menu import_menu = {
     .command = "import",
     .noun = "format",
-    .takes = " train valid test output split seed withheld skip-bad shuffle-outcomes ",
+    .takes = " train valid test output split seed withheld targets skip-bad shuffle-outcomes ",
     .rows = formats,
     .n = COUNT(formats),
     .stride = sizeof formats[0],

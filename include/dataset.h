@@ -46,6 +46,8 @@ struct dataset {
     uint64_t *item_first; /* n_items + 1 */
     uint32_t *item_skills; /* skills of item i: item_skills[item_first[i] .. item_first[i+1]] */
     int32_t *item_group;   /* -1: none */
+    double
+        *target; /* n_students: a number for each, NaN: none; NULL: the file has no targets */
     struct names items, skills, groups;
     uint32_t *item_map; /* items of the file to items here, after dataset_follow; else NULL */
 };
@@ -102,7 +104,7 @@ struct truth {
  * temporary file, fsync and rename, and fills in its digest. Not collective: one rank calls it.
  * The arrays stay the caller's. */
 struct dataset_content {
-    struct dataset head; /* counts, withheld, has_time, source, first, item_*, names */
+    struct dataset head; /* counts, withheld, has_time, source, first, target, item_*, names */
     struct names students;
     const uint32_t *item;
     const uint8_t *mark;

@@ -52,6 +52,10 @@ struct preset {
     const char *name, *help, *text;
 };
 
+/* What a model is asked for: the chance of a correct answer at every attempt, or one number for
+ * a student: a chance, a score, or a score with its variance. */
+enum model_task { TASK_TRACE, TASK_CHANCE, TASK_SCORE, TASK_DENSITY };
+
 struct model_kind {
     const char *name;   /* model.kind */
     const char *title;  /* a line for people */
@@ -109,6 +113,13 @@ struct model_kind {
     void (*predict_many)(const struct model *model, void *work, const uint32_t *students,
                          size_t n, unsigned splits, real *p);
 
+    /* What is asked of this model (NULL: TASK_TRACE). All but TASK_TRACE have no `predict`, but
+     * give, for n students of the shard, the target's mean (TASK_CHANCE: the chance that it is
+     * 1) and, TASK_DENSITY, its variance. */
+    enum model_task (*task)(const struct model *model);
+    void (*predict_target)(const struct model *model, void *work, const uint32_t *students,
+                           size_t n, double *mean, double *variance);
+
     /* Hidden activations of a student after all shown attempts, n_hidden numbers (NULL: none).
      */
     size_t (*n_hidden)(const struct model *model);
@@ -136,6 +147,11 @@ extern const struct option model_name_options[2];
 
 /* All kinds with their settings and presets, for people. */
 void model_help(FILE *out, bool markdown);
+
+static inline enum model_task model_task(const struct model *model)
+{
+    return model->kind->task != NULL ? model->kind->task(model) : TASK_TRACE;
+}
 
 struct model *model_create(const struct model_kind *kind);
 CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,

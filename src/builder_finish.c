@@ -339,6 +339,7 @@ void builder_result_free(struct builder_result *result)
     memory_free(head->item_first);
     memory_free(head->item_skills);
     memory_free(head->item_group);
+    memory_free(head->target);
     names_free(&head->items);
     names_free(&head->skills);
     names_free(&head->groups);

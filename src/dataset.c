@@ -3,6 +3,8 @@
  *     /                  attributes: format, version, withheld, has_time, source, digest
  *     /students/first    uint64 [students + 1]   attempts of student s: first[s] .. first[s+1]
  *     /students/names    names, see below
+ *     /students/target   double [students]       optional: what is to be predicted for a whole
+ *                                                student (passed, a score); NaN: unknown
  *     /attempts/item     uint16 or uint32        item of each attempt
  *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
  *     /attempts/time     int64                   in the source's unit; only if has_time
@@ -56,6 +58,8 @@ static void digest_of(const struct dataset_content *content, char digest[33])
                                  &head->groups};
     for (size_t a = 0; a < COUNT(all); a++)
         digest_array(state, all[a]->bytes, names_size(all[a]));
+    if (head->target != NULL)
+        digest_array(state, head->target, head->n_students * sizeof *head->target);
     const XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
@@ -77,11 +81,15 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
         TRY(h5_group(file, groups[g]));
 
     const uint64_t n_attempts = head->n_attempts, n_items = head->n_items;
-    const uint64_t n_first = head->n_students + 1, n_item_first = n_items + 1;
+    const uint64_t n_students = head->n_students;
+    const uint64_t n_first = n_students + 1, n_item_first = n_items + 1;
     const uint64_t n_item_skills = head->item_first[n_items];
     hid_t narrow = n_items <= UINT16_MAX ? H5T_STD_U16LE : H5T_STD_U32LE;
     TRY(h5_write(file, "/students/first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
                  head->first));
+    if (head->target != NULL)
+        TRY(h5_write(file, "/students/target", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1,
+                     &n_students, head->target));
     TRY(h5_write(file, "/attempts/item", narrow, H5T_NATIVE_UINT32, 1, &n_attempts,
                  content->item));
     TRY(h5_write(file, "/attempts/mark", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_attempts,
@@ -195,6 +203,11 @@ static enum status read_head(hid_t file, struct dataset *head)
     head->item_skills = NEW(uint32_t, shape[0]);
     head->item_group = NEW(int32_t, head->n_items);
     TRY(h5_read(file, "/students/first", H5T_NATIVE_UINT64, head->n_students + 1, head->first));
+    if (h5_exists(file, "/students/target")) {
+        head->target = NEW(double, head->n_students);
+        TRY(h5_read(file, "/students/target", H5T_NATIVE_DOUBLE, head->n_students,
+                    head->target));
+    }
     TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, head->n_items + 1,
                 head->item_first));
     TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, head->n_items, head->item_group));
@@ -252,6 +265,7 @@ void dataset_close(struct dataset *dataset)
     memory_free(dataset->item_skills);
     memory_free(dataset->item_group);
     memory_free(dataset->item_map);
+    memory_free(dataset->target);
     names_free(&dataset->items);
     names_free(&dataset->skills);
     names_free(&dataset->groups);

@@ -20,7 +20,7 @@
  *     output, output_bias       features, H    w, b_f
  *
  * The whole sequence is differentiated (no cut at 200 steps), students of a block side by side.
- */
+ * `task = final` has one target a student instead: dkt_final.c. */
 #include "cells.h"
 #include "dkt_parts.h"
 #include "fail.h"
@@ -32,6 +32,8 @@
 
 static const char *const cell_kinds[] = {"rnn", "lstm", "gru", NULL};
 static const char *const input_kinds[] = {"item", "skill", "both", NULL};
+static const char *const tasks[] = {"trace", "final", NULL};
+static const char *const losses[] = {"cross_entropy", "squared", "gaussian", NULL};
 
 #define AT(field) offsetof(struct dkt_options, field)
 static const struct option table[] = {
@@ -47,6 +49,23 @@ static const struct option table[] = {
      "label smoothing: outcomes count as this and one minus this"},
     {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
      "derivatives do not cross a step that is a multiple of this; 0: they cross all"},
+    {"reconstruction", OPTION_NUMBER, AT(reconstruction), "0", 0, 1e6, NULL,
+     "DKT+ penalty r: an outcome just seen should be what is said of its item; 0.1 is usual"},
+    {"waviness", OPTION_NUMBER, AT(waviness), "0", 0, 1e6, NULL,
+     "DKT+ penalty w1: predictions should not jump, by their size; 0.003 is usual"},
+    {"waviness2", OPTION_NUMBER, AT(waviness2), "0", 0, 1e6, NULL,
+     "DKT+ penalty w2: predictions should not jump, by their square; 3 is usual"},
+    {"task", OPTION_CHOICE, AT(task), "trace", 0, 0, tasks,
+     "trace: the chance of a correct answer at every attempt; final: one target a student"},
+    {"loss", OPTION_CHOICE, AT(loss), "cross_entropy", 0, 0, losses,
+     "final: cross_entropy for targets 0 and 1; squared for scores; gaussian learns their "
+     "variance too"},
+    {"after", OPTION_INTEGER, AT(after), "0", 0, 1e9, NULL,
+     "final: the target is predicted after so many attempts; 0: after all"},
+    {"center", OPTION_NUMBER, AT(center), "0", -1e30, 1e30, NULL,
+     "final: scores are learned as (score - center) / unit; their mean does well"},
+    {"unit", OPTION_NUMBER, AT(unit), "1", 1e-30, 1e30, NULL,
+     "final: see center; the scores' standard deviation does well"},
 };
 
 static size_t count_features(const struct model *model)
@@ -66,13 +85,31 @@ static enum status declare(struct model *model)
                     "model.input = %s, but the data set has no skills; import it with "
                     "--skills or --q-matrix, or use model.input=item",
                     input_kinds[o->input]);
+    if (o->task == DKT_FINAL)
+        TRY(dkt_check_targets(model));
+    if (o->task == DKT_TRACE && o->loss != LOSS_CROSS_ENTROPY)
+        return fail(BAD_USER,
+                    "model.loss = %s is for model.task=final; answers are learned by "
+                    "cross_entropy",
+                    losses[o->loss]);
+    if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
+        return fail(BAD_USER, "model.reconstruction, waviness and waviness2 are penalties of "
+                              "model.task=trace; leave them at 0");
     struct recurrent stack;
     recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
     size_t panel = params_panel(p, n * N_SEEN, stack.n_gates * stack.width);
     recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
-    panel = params_panel(p, n, stack.width + 1);
-    params_tensor(p, &(struct tensor){"output", panel, 0, hidden, 2, {n, hidden}, true});
-    params_tensor(p, &(struct tensor){"output_bias", panel, stack.width, 1, 1, {n}, false});
+    const bool final = o->task == DKT_FINAL;
+    const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
+    panel = params_panel(p, n_out, stack.width + 1);
+    struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
+    struct tensor bias = {"output_bias", panel, stack.width, 1, 1, {n_out}, false};
+    if (final) {
+        snprintf(output.name, sizeof output.name, "target");
+        snprintf(bias.name, sizeof bias.name, "target_bias");
+    }
+    params_tensor(p, &output);
+    params_tensor(p, &bias);
     return OK;
 }
 
@@ -112,7 +149,8 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
     /* Items begin at their log-odds, so that the network need not learn them first. */
     const struct panel *panel = &model->params.panels[shape.output_panel];
-    for (size_t i = 0; o->input == INPUT_ITEM && i < model->n_items; i++) {
+    for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
+         i++) {
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
         params_rows(&model->params, shape.output_panel)[i * panel->stride + stack->width] =
             (real)Sleef_cinz_logd1_u10purec(odds);
@@ -165,7 +203,7 @@ const struct model_kind dkt_kind = {
     .name = "dkt",
     .title = "deep knowledge tracing: a recurrent network over a student's attempts",
     .source = "Piech and others 2015",
-    .loss = "cross-entropy of training answers, nats",
+    .loss = "cross-entropy of training answers, nats, and penalties; final: see model.loss",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct dkt_options),
@@ -178,6 +216,8 @@ const struct model_kind dkt_kind = {
     .accumulate = dkt_accumulate,
     .predict = dkt_predict,
     .predict_many = dkt_predict_many,
+    .task = dkt_task,
+    .predict_target = dkt_predict_target,
     .n_hidden = n_hidden,
     .hidden = hidden,
 };

@@ -9,10 +9,8 @@
 #include <sleef.h>
 #include <string.h>
 
-/* p[a - origin] is of attempt a of the shard. */
-static void predict_group(const struct model *model, struct dkt_work *work,
-                          const struct sequence *group, unsigned splits, uint64_t origin,
-                          real *p)
+void dkt_predict_group(const struct model *model, struct dkt_work *work,
+                       const struct sequence *group, unsigned splits, uint64_t origin, real *p)
 {
     const struct shard *shard = work->shard;
     const struct recurrent *stack = &work->shape.stack;
@@ -42,11 +40,11 @@ static void predict(const struct model *model, struct dkt_work *work, uint32_t *
 {
     struct sequence group = {0};
     recurrent_pack(&work->shape.stack, &model->params, &work->packed, false);
-    sequence_sort(students, n, work->whole_length);
+    sequence_sort(students, n, work->n_read);
     for (size_t i = 0; i < n; i += PREDICTED_TOGETHER) {
         sequence_arrange(&group, students + i, size_min(PREDICTED_TOGETHER, n - i),
-                         work->whole_length);
-        predict_group(model, work, &group, splits, origin, p);
+                         work->n_read);
+        dkt_predict_group(model, work, &group, splits, origin, p);
     }
     sequence_free(&group);
 }
