@@ -22,6 +22,7 @@ struct score {
     double auc;      /* exact, ties count half; NaN where all outcomes are equal */
     double accuracy; /* at 0.5 */
     double rmse;
+    double r2; /* of scores of whole students only (finals.h): share of variance explained */
     double calibration_error; /* mean |share correct - mean probability| over 15 equal bins */
 };
 

@@ -394,6 +394,7 @@ static void score_from(struct score *score, const wide sums[N_SUMS])
     score->cbd = fixed_mean(sums[SUM_CBD], n);
     score->log_loss = fixed_mean(sums[SUM_LOG_LOSS], n);
     score->auc = mean(sums[SUM_PAIRS], 2 * n_pairs);
+    score->r2 = NAN;
     score->accuracy = mean(sums[SUM_ACCURATE], n);
     score->rmse = sqrt(fixed_mean(sums[SUM_SQUARE], n));
     score->calibration_error = fixed_mean(gap, n);

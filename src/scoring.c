@@ -31,6 +31,9 @@ static void predict_all(const struct model *model, void *work, const struct shar
 enum status scoring_predict(const struct model *model, void *work, const struct shard *shard,
                             unsigned splits, struct predictions *predictions)
 {
+    if (model_task(model) != TASK_TRACE)
+        return fail(BAD_USER, "this model predicts one target for a whole student, not single "
+                              "answers");
     size_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
         n += splits >> mark_split(shard->mark[t]) & 1;

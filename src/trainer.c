@@ -12,6 +12,7 @@
 #include "trainer.h"
 #include "checkpoint.h"
 #include "fail.h"
+#include "finals.h"
 #include "log.h"
 #include "memory.h"
 #include "run.h"
@@ -250,8 +251,21 @@ static enum status train_epoch(struct trainer *t)
     return OK;
 }
 
+static enum status score_finals(struct trainer *t, enum split split, struct score *score)
+{
+    struct final *finals = NULL;
+    size_t n = 0;
+    TRY(comm_agree(t->comm, finals_predict(t->model, t->stepper.work, &t->stepper.shard,
+                                           1u << split, &finals, &n)));
+    finals_score(t->comm, t->model, finals, n, score);
+    memory_free(finals);
+    return OK;
+}
+
 static enum status score_split(struct trainer *t, enum split split, struct score *score)
 {
+    if (model_task(t->model) != TASK_TRACE)
+        return score_finals(t, split, score);
     struct predictions predictions;
     TRY(comm_agree(t->comm, scoring_predict(t->model, t->stepper.work, &t->stepper.shard,
                                             1u << split, &predictions)));
@@ -288,7 +302,15 @@ static json_t *score_json(const struct score *score)
         json_object_set_new(object, metrics_names[m],
                             isfinite(value) ? json_real(value) : json_null());
     }
+    if (isfinite(score->r2))
+        json_object_set_new(object, "r2", json_real(score->r2));
     return object;
+}
+
+/* Whether numbers are predicted rather than chances. */
+static bool is_score(const struct trainer *t)
+{
+    return model_task(t->model) == TASK_SCORE || model_task(t->model) == TASK_DENSITY;
 }
 
 /* A line for people, unless the last one is only just out: short epochs would fill the screen.
@@ -301,8 +323,10 @@ static void say_epoch(struct trainer *t, double loss, bool best)
     t->spoke = now;
     char valid[128] = "";
     if (t->valid.n > 0)
-        snprintf(valid, sizeof valid, ", valid cbd %.5f, log-loss %.5f, auc %.4f%s",
-                 t->valid.cbd, t->valid.log_loss, t->valid.auc, best ? " (best)" : "");
+        snprintf(valid, sizeof valid, ", valid %s %.5f, log-loss %.5f, %s %.4f%s",
+                 is_score(t) ? "rmse" : "cbd", is_score(t) ? t->valid.rmse : t->valid.cbd,
+                 t->valid.log_loss, is_score(t) ? "r2" : "auc",
+                 is_score(t) ? t->valid.r2 : t->valid.auc, best ? " (best)" : "");
     log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts a second",
             (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
 }

@@ -48,6 +48,13 @@ static inline struct place oracle_place(const struct params *params, const char 
     abort();
 }
 
+/* A setting that is 0 where nothing is said. */
+static inline double oracle_number(const struct config *config, const char *key)
+{
+    const char *text = config_get(config, "model", key);
+    return text == NULL ? 0 : atof(text);
+}
+
 static inline void oracle_open(struct oracle *o, const struct tiny_model *tiny,
                                const struct shard *shard)
 {
@@ -63,9 +70,9 @@ static inline void oracle_open(struct oracle *o, const struct tiny_model *tiny,
                          .n_items = tiny->model->n_items,
                          .hidden = (size_t)atoi(config_get(config, "model", "hidden")),
                          .n_layers = (size_t)atoi(config_get(config, "model", "layers")),
-                         .window = (size_t)atoi(config_get(config, "model", "window")),
-                         .dropout = atof(config_get(config, "model", "dropout")),
-                         .smoothing = atof(config_get(config, "model", "smoothing"))};
+                         .window = (size_t)oracle_number(config, "window"),
+                         .dropout = oracle_number(config, "dropout"),
+                         .smoothing = oracle_number(config, "smoothing")};
     const char *const *names = gates[o->cell == 'r' ? 0 : o->cell == 'l' ? 1 : 2];
     o->n_gates = o->cell == 'r' ? 1 : o->cell == 'l' ? 4 : 3;
     for (size_t g = 0; g < o->n_gates; g++) {
@@ -82,8 +89,11 @@ static inline void oracle_open(struct oracle *o, const struct tiny_model *tiny,
                 o->below[l][g] = oracle_place(o->params, name);
         }
     }
-    o->output = oracle_place(o->params, "output");
-    o->output_bias = oracle_place(o->params, "output_bias");
+    const char *task = config_get(config, "model", "task");
+    if (task == NULL || strcmp(task, "trace") == 0) {
+        o->output = oracle_place(o->params, "output");
+        o->output_bias = oracle_place(o->params, "output_bias");
+    }
     o->value = NEW(double, o->params->n);
     for (size_t i = 0; i < o->params->n; i++)
         o->value[i] = (double)o->params->value[i];

@@ -4,6 +4,7 @@
  * students. */
 #include "commands.h"
 #include "fail.h"
+#include "finals.h"
 #include "log.h"
 #include "memory.h"
 #include "metrics.h"
@@ -328,8 +329,104 @@ static void print_table(const struct report *report)
     }
 }
 
+/* Mean and variance of the training students' targets, added up in the order of the data set.
+ */
+static void training_targets(const struct opened *opened, double moments[2])
+{
+    const struct shard *shard = &opened->shard;
+    double *own = NEW_SCRATCH(double, shard->n_students);
+    size_t n_own = 0, n_bytes = 0;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        const double target = opened->dataset.target[shard->first_student + s];
+        if (shard->first[s + 1] > shard->first[s] && !isnan(target) &&
+            mark_split(shard->mark[shard->first[s + 1] - 1]) == TRAIN)
+            own[n_own++] = target;
+    }
+    double *all = comm_gather(opened->comm, own, n_own * sizeof *own, &n_bytes);
+    const size_t n = n_bytes / sizeof *all;
+    moments[0] = moments[1] = 0;
+    for (size_t i = 0; all != NULL && i < n; i++)
+        moments[0] += all[i] / (double)n;
+    for (size_t i = 0; all != NULL && i < n; i++)
+        moments[1] += (all[i] - moments[0]) * (all[i] - moments[0]) / (double)n;
+    comm_broadcast(opened->comm, moments, 2 * sizeof *moments, 0);
+    memory_free(own);
+    memory_free(all);
+}
+
+static json_t *finals_json(const struct score *score)
+{
+    json_t *object = score_json(score);
+    if (isfinite(score->r2))
+        json_object_set_new(object, "r2", json_real(score->r2));
+    return object;
+}
+
+static void print_finals(const struct opened *opened, const struct values *values,
+                         const struct score *score, const struct score *baseline)
+{
+    if (values->json) {
+        json_t *object = finals_json(score);
+        json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
+        json_object_set_new(object, "model", json_string(opened->model->kind->name));
+        json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
+        json_object_set_new(object, "data", command_json_text(opened->dataset.path));
+        json_object_set_new(object, "split", json_string(splits[values->split]));
+        json_object_set_new(object, "mean_target", finals_json(baseline));
+        command_json_print(object);
+        return;
+    }
+    printf("%s: %s after epoch %" PRId64 ", on the %s students of %s\n\n",
+           opened->checkpoint.path, opened->model->kind->name,
+           opened->checkpoint.progress.epoch, splits[values->split], opened->dataset.path);
+    const bool chance = model_task(opened->model) == TASK_CHANCE;
+    printf("%-*s  %8s  %11s  %9s  %9s  %9s\n", LABEL, "", "students", "mean target", "log-loss",
+           "RMSE", chance ? "AUC" : "R2");
+    for (int k = 0; k < 2; k++) {
+        const struct score *row = k == 0 ? score : baseline;
+        printf("%-*s  %8" PRId64 "  %11.5g  %9.5f  %9.5g  %9.4f", LABEL,
+               k == 0 ? opened->model->kind->name : "mean of training targets", row->n,
+               row->correct, row->log_loss, row->rmse, chance ? row->auc : row->r2);
+        if (chance)
+            printf("  accuracy %.4f", row->accuracy);
+        putchar('\n');
+    }
+}
+
+/* A model of one target a student, beside the mean of the training targets. */
+static enum status evaluate_finals(const struct opened *opened, const struct values *values)
+{
+    if (values->groups || values->calibration || values->skip_first || values->replicates > 0)
+        return fail(BAD_USER, "this model predicts one target for a whole student: --groups, "
+                              "--calibration, --skip-first and --confidence are for answers");
+    const unsigned set =
+        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
+    struct final *finals = NULL;
+    size_t n = 0;
+    struct score score, baseline;
+    TRY(comm_agree(opened->comm, finals_predict(opened->model, opened->work, &opened->shard,
+                                                set, &finals, &n)));
+    finals_score(opened->comm, opened->model, finals, n, &score);
+    double moments[2];
+    training_targets(opened, moments);
+    for (size_t i = 0; i < n; i++) {
+        finals[i].mean = moments[0];
+        finals[i].variance = moments[1];
+    }
+    finals_score(opened->comm, opened->model, finals, n, &baseline);
+    memory_free(finals);
+    if (score.n == 0)
+        return fail(BAD_USER, "%s: no student for %s has a target", opened->dataset.path,
+                    splits[values->split]);
+    if (!log_muted())
+        print_finals(opened, values, &score, &baseline);
+    return OK;
+}
+
 static enum status evaluate(const struct opened *opened, const struct values *values)
 {
+    if (model_task(opened->model) != TASK_TRACE)
+        return evaluate_finals(opened, values);
     TRY(check_attempts(opened, values));
     const unsigned set =
         values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
@@ -387,7 +484,12 @@ const struct command command_evaluate = {
         "share correct over 15 bins); for all attempts and for all but each student's first,\n"
         "where a model can only know the item. `item mean` predicts each item's share of "
         "correct\n"
-        "training answers. Every number has the same bits at any number of ranks.",
+        "training answers. Every number has the same bits at any number of ranks.\n"
+        "A model of one target a student is scored on the targets instead, beside the mean of "
+        "the\n"
+        "training students' targets: log-loss (of scores: minus the log of the predicted "
+        "density),\n"
+        "RMSE, and AUC and accuracy of passing or R2 of scores.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

@@ -2,6 +2,7 @@
  */
 #include "commands.h"
 #include "fail.h"
+#include "finals.h"
 #include "h5.h"
 #include "listing.h"
 #include "log.h"
@@ -9,6 +10,7 @@
 #include "opened.h"
 #include "scoring.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -66,6 +68,58 @@ static enum status write_csv(struct part *part, const char *path)
                                                        shard->n_students, &part->students)));
     return listing_write(part->opened->comm, path, "student,item,time,outcome,probability\n",
                          part->predictions.n, print_row, part);
+}
+
+/* One target a student. */
+struct final_part {
+    struct final *finals;
+    struct names students;
+    size_t first_student;
+};
+
+static void print_final(FILE *out, size_t r, const void *arg)
+{
+    const struct final_part *part = arg;
+    const struct final *final = &part->finals[r];
+    listing_cell(out, names_get(&part->students, final->student - part->first_student));
+    fputc(',', out);
+    if (!isnan(final->target))
+        fprintf(out, "%.9g", final->target);
+    fprintf(out, ",%.9g,", final->mean);
+    if (!isnan(final->variance))
+        fprintf(out, "%.9g", sqrt(final->variance));
+    fputc('\n', out);
+}
+
+static enum status predict_finals(const struct opened *opened, const struct values *values)
+{
+    const struct shard *shard = &opened->shard;
+    struct final_part part = {.first_student = shard->first_student};
+    size_t n = 0;
+    if (listing_ends_in(values->output, ".h5"))
+        return fail(BAD_USER,
+                    "-o %s: predictions of one target a student are written as CSV; give the "
+                    "file another ending",
+                    values->output);
+    enum status status =
+        finals_predict(opened->model, opened->work, shard,
+                       values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split,
+                       &part.finals, &n);
+    if (status == OK)
+        status =
+            opened_students(opened, shard->first_student, shard->n_students, &part.students);
+    status = comm_agree(opened->comm, status);
+    if (status == OK)
+        status = listing_write(opened->comm, values->output,
+                               "student,target,prediction,deviation\n", n, print_final, &part);
+    int64_t n_all = (int64_t)n;
+    if (status == OK) {
+        comm_sum_i64(opened->comm, &n_all, 1);
+        log_say("wrote %" PRId64 " predictions to %s", n_all, values->output);
+    }
+    names_free(&part.students);
+    memory_free(part.finals);
+    return status;
 }
 
 /* The arrays of the HDF5 file: how a number is found, kept in memory and stored. */
@@ -219,7 +273,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         struct opened opened;
         status = opened_open(&opened, words[0], values.data, comm);
         if (status == OK)
-            status = predict(&opened, &values);
+            status = model_task(opened.model) == TASK_TRACE ? predict(&opened, &values)
+                                                            : predict_finals(&opened, &values);
         opened_close(&opened);
     }
     memory_free(words);
@@ -241,7 +296,10 @@ const struct command command_predict = {
         "answers\n"
         "and name the file with --data; every item must be one that the model was trained "
         "with.\n"
-        "The file has the same bytes at any number of ranks.",
+        "The file has the same bytes at any number of ranks. A model of one target a student\n"
+        "writes student,target,prediction,deviation instead; the deviation is empty where it "
+        "is\n"
+        "not predicted.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

@@ -25,7 +25,10 @@ static void report(const struct settings *settings, const struct result *result)
     static const char *const names[] = {"train", "valid", "test"};
     for (int split = VALID; split < N_SPLITS; split++) {
         const struct score *score = &result->scores[split];
-        if (score->n > 0)
+        if (score->n > 0 && isnan(score->auc) && !isnan(score->r2))
+            printf("%-5s  n %lld  log-loss %.5f  rmse %.5g  r2 %.4f\n", names[split],
+                   (long long)score->n, score->log_loss, score->rmse, score->r2);
+        else if (score->n > 0)
             printf(
                 "%-5s  n %lld  cbd %.5f  log-loss %.5f  auc %.4f  accuracy %.4f  rmse %.4f\n",
                 names[split], (long long)score->n, score->cbd, score->log_loss, score->auc,
