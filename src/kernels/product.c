@@ -46,35 +46,49 @@ static inline rreal fused(rreal a, rreal b, rreal c)
 #endif
 }
 
-static inline __attribute__((always_inline)) void some_rows(int n, size_t depth, const real *a,
-                                                            size_t a_stride, const real *panel,
-                                                            real *c, size_t c_stride)
+/* n rows of a with `panels` panels, which lie panel_size apart; n * panels <= ROWS. */
+static inline __attribute__((always_inline)) void
+some_rows(int n, int panels, size_t depth, const real *a, size_t a_stride, const real *panel,
+          size_t panel_size, real *c, size_t c_stride)
 {
-    rreal sum[ROWS][REGISTERS];
-    UNROLL for (int i = 0; i < n; i++) UNROLL for (int r = 0; r < REGISTERS; r++) sum[i][r] =
-        IN(c, (size_t)i * c_stride + (size_t)r * LANES);
-    for (size_t d = 0; d < depth; d++) {
-        rreal row[REGISTERS];
-        UNROLL for (int r = 0; r < REGISTERS; r++) row[r] =
-            IN(panel, d * WIDTH + (size_t)r * LANES);
-        UNROLL for (int i = 0; i < n; i++)
+    rreal sum[ROWS][REGISTERS], row[REGISTERS];
+    UNROLL for (int i = 0; i < n; i++) UNROLL for (int k = 0; k < panels; k++)
+        UNROLL for (int r = 0; r < REGISTERS; r++) sum[i * panels + k][r] =
+            IN(c, (size_t)i * c_stride + (size_t)k * WIDTH + (size_t)r * LANES);
+    for (size_t d = 0; d < depth; d++)
+        UNROLL for (int k = 0; k < panels; k++)
         {
-            const rreal x = simd_all(a[(size_t)i * a_stride + d]);
-            UNROLL for (int r = 0; r < REGISTERS; r++) sum[i][r] = fused(x, row[r], sum[i][r]);
+            UNROLL for (int r = 0; r < REGISTERS; r++) row[r] =
+                IN(panel, (size_t)k * panel_size + d * WIDTH + (size_t)r * LANES);
+            UNROLL for (int i = 0; i < n; i++)
+            {
+                const rreal x = simd_all(a[(size_t)i * a_stride + d]);
+                UNROLL for (int r = 0; r < REGISTERS; r++) sum[i * panels + k][r] =
+                    fused(x, row[r], sum[i * panels + k][r]);
+            }
         }
-    }
-    UNROLL for (int i = 0; i < n; i++) UNROLL for (int r = 0; r < REGISTERS; r++)
-        AT(c, (size_t)i * c_stride + (size_t)r * LANES) = sum[i][r];
+    UNROLL for (int i = 0; i < n; i++) UNROLL for (int k = 0; k < panels; k++)
+        UNROLL for (int r = 0; r < REGISTERS; r++)
+            AT(c, (size_t)i * c_stride + (size_t)k * WIDTH + (size_t)r * LANES) =
+                sum[i * panels + k][r];
 }
 
-/* The last rows, fewer than ROWS: a loop of its own for each number. */
-static void last_rows(size_t n, size_t depth, const real *a, size_t a_stride, const real *panel,
-                      real *c, size_t c_stride)
+/* The last rows, fewer than ROWS: a loop of its own for each number. Where they are few, their
+ * sums alone would not keep the units busy, so several panels are taken together; returns how
+ * many of the `n_panels` that are left. */
+static size_t last_rows(size_t n, size_t n_panels, size_t depth, const real *a, size_t a_stride,
+                        const real *panel, size_t panel_size, real *c, size_t c_stride)
 {
+#define TOGETHER(k) ((k) >= ROWS ? 1 : ROWS / (k) < 3 ? ROWS / (k) : 3)
 #define CASE(k)                                                                                \
     case k:                                                                                    \
-        some_rows(k < ROWS ? k : ROWS, depth, a, a_stride, panel, c, c_stride);                \
-        break
+        if (n_panels >= TOGETHER(k)) {                                                         \
+            some_rows(k < ROWS ? k : ROWS, TOGETHER(k), depth, a, a_stride, panel, panel_size, \
+                      c, c_stride);                                                            \
+            return TOGETHER(k);                                                                \
+        }                                                                                      \
+        some_rows(k < ROWS ? k : ROWS, 1, depth, a, a_stride, panel, panel_size, c, c_stride); \
+        return 1
     switch (n) {
         CASE(1);
         CASE(2);
@@ -88,25 +102,30 @@ static void last_rows(size_t n, size_t depth, const real *a, size_t a_stride, co
         CASE(10);
         CASE(11);
     }
+    return n_panels;
 #undef CASE
+#undef TOGETHER
 }
 
 static void add(size_t n, const real *a, size_t a_stride, const struct packed *b, real *c,
                 size_t c_stride)
 {
+    const size_t n_panels = b->columns / WIDTH, panel_size = b->depth * WIDTH;
     for (size_t start = 0; start < n; start += SLICE)
         for (size_t d = 0; d < b->depth; d += DEPTH) {
-            const size_t end = size_min(start + SLICE, n),
-                         depth = size_min(DEPTH, b->depth - d);
-            for (size_t column = 0; column < b->columns; column += WIDTH) {
-                const real *panel = b->value + column * b->depth + d * WIDTH;
-                size_t i = start;
-                for (; i + ROWS <= end; i += ROWS)
-                    some_rows(ROWS, depth, a + i * a_stride + d, a_stride, panel,
-                              c + i * c_stride + column, c_stride);
-                last_rows(end - i, depth, a + i * a_stride + d, a_stride, panel,
-                          c + i * c_stride + column, c_stride);
-            }
+            const size_t n_here = size_min(SLICE, n - start), whole = n_here - n_here % ROWS;
+            const size_t depth = size_min(DEPTH, b->depth - d);
+            const real *const part = b->value + d * WIDTH;
+            for (size_t k = 0; whole > 0 && k < n_panels; k++)
+                for (size_t i = start; i < start + whole; i += ROWS)
+                    some_rows(ROWS, 1, depth, a + i * a_stride + d, a_stride,
+                              part + k * panel_size, panel_size, c + i * c_stride + k * WIDTH,
+                              c_stride);
+            const size_t last = start + whole;
+            for (size_t k = 0; last < n && k < n_panels;)
+                k += last_rows(n_here - whole, n_panels - k, depth, a + last * a_stride + d,
+                               a_stride, part + k * panel_size, panel_size,
+                               c + last * c_stride + k * WIDTH, c_stride);
         }
 }
 
