@@ -3,9 +3,11 @@
  * A recurrent network reads a student's attempts one after the other; its state before attempt
  * t says how likely the answer to any item would be correct:
  *
- *     z_t   = b + sum over features f of attempt t:  X[f, what was seen]          a look-up,
- * never a product h_t   = cell(z_t, h_{t-1}) rnn, lstm or gru; several layers p_t   = sigma(sum
- * over features f of the asked item:  w_f . h_{t-1} + b_f)  only asked rows are computed
+ *     z_t = b + sum over features f of attempt t:  X[f, what was seen]
+ *     h_t = cell(z_t, h_{t-1}):  rnn, lstm or gru; several layers
+ *     p_t = sigma(sum over features f of the asked item:  w_f . h_{t-1} + b_f)
+ *
+ * The first is a look-up, never a product, and of the last only asked rows are computed.
  *
  * Features are the item, its skills, or both (`input`). An attempt of several skills is one
  * attempt with the sum of their rows: made into several attempts, the first would tell the

@@ -1,7 +1,7 @@
 /* Recurrent layers, forward and backward through time.
  *
- *     step t of layer l:   z = b + W_x h_below(t) + W_h h(t-1),   (c, h)(t) = cell(z, c(t-1),
- * h(t-1))
+ *     step t of layer l:  z = b + W_x h_below(t) + W_h h(t-1)
+ *                         (c, h)(t) = cell(z, c(t-1), h(t-1))
  *
  * All steps of a layer are computed before the layer above begins: W_x h_below is then one
  * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
