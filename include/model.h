@@ -148,6 +148,10 @@ extern const struct option model_name_options[2];
 /* All kinds with their settings and presets, for people. */
 void model_help(FILE *out, bool markdown);
 
+/* predict_many of the kind, or predict of one student after the other. */
+void model_predict(const struct model *model, void *work, const struct shard *shard,
+                   const uint32_t *students, size_t n, unsigned splits, real *p);
+
 static inline enum model_task model_task(const struct model *model)
 {
     return model->kind->task != NULL ? model->kind->task(model) : TASK_TRACE;

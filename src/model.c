@@ -95,6 +95,17 @@ void model_destroy(struct model *model)
     memory_free(model);
 }
 
+void model_predict(const struct model *model, void *work, const struct shard *shard,
+                   const uint32_t *students, size_t n, unsigned splits, real *p)
+{
+    if (model->kind->predict_many != NULL)
+        model->kind->predict_many(model, work, students, n, splits, p);
+    else
+        for (size_t i = 0; i < n; i++)
+            model->kind->predict(model, work, students[i], splits,
+                                 p + shard->first[students[i]]);
+}
+
 void model_help(FILE *out, bool markdown)
 {
     for (size_t k = 0; k < n_model_kinds; k++) {

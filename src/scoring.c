@@ -19,12 +19,7 @@ static void predict_all(const struct model *model, void *work, const struct shar
         if (wanted)
             students[n++] = (uint32_t)s;
     }
-    if (model->kind->predict_many != NULL)
-        model->kind->predict_many(model, work, students, n, splits, p);
-    else
-        for (size_t i = 0; i < n; i++)
-            model->kind->predict(model, work, students[i], splits,
-                                 p + shard->first[students[i]]);
+    model_predict(model, work, shard, students, n, splits, p);
     memory_free(students);
 }
 

@@ -370,18 +370,21 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     t->progress.n_scored = t->progress.loss = 0;
     bool best = false;
     t->valid = (struct score){0};
-    optimizer_swap(&t->stepper.optimizer);
+    const bool steps = t->model->kind->learn == NULL;
+    if (steps)
+        optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && t->model->kind->learn == NULL)
+    if (t->valid.n > 0 && steps)
         best = is_better(t);
     *done = is_done(t);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
     if (best)
         TRY(keep_best(t));
-    optimizer_swap(&t->stepper.optimizer);
+    if (steps)
+        optimizer_swap(&t->stepper.optimizer);
     return look_around(t, *done);
 }
 

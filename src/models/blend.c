@@ -202,29 +202,50 @@ static double logit(double p)
     return log(inside / (1 - inside));
 }
 
+/* The blend of what the members say of one attempt, `stride` numbers apart. */
+static real combine(const struct model *model, const real *of_member, size_t stride)
+{
+    const struct options *o = model->options;
+    const real *weights = model->params.value;
+    double sum = o->method == LOGISTIC ? (double)*params_rows(&model->params, 1) : 0;
+    for (size_t m = 0; m < o->n; m++) {
+        const double own = (double)of_member[m * stride];
+        sum += (double)weights[m] * (o->method == LOGISTIC ? logit(own) : own);
+    }
+    if (o->method == LOGISTIC)
+        sum = 1 / (1 + exp(-sum));
+    return (real)fmin(fmax(sum, 0), 1);
+}
+
 static void predict(const struct model *model, void *arg, size_t s, unsigned splits, real *p)
 {
     struct work *work = arg;
     const struct options *o = work->options;
     const struct shard *shard = work->shard;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    const real *weights = model->params.value;
     for (size_t m = 0; m < o->n; m++)
         o->list[m].model->kind->predict(o->list[m].model, work->members[m], s, splits,
                                         work->p + m * work->longest);
-    for (uint64_t t = start; t < end; t++) {
-        if (!(splits >> mark_split(shard->mark[t]) & 1))
-            continue;
-        const real *of_member = work->p + (t - start);
-        double sum = o->method == LOGISTIC ? (double)*params_rows(&model->params, 1) : 0;
-        for (size_t m = 0; m < o->n; m++) {
-            const double own = (double)of_member[m * work->longest];
-            sum += (double)weights[m] * (o->method == LOGISTIC ? logit(own) : own);
-        }
-        if (o->method == LOGISTIC)
-            sum = 1 / (1 + exp(-sum));
-        p[t - start] = (real)fmin(fmax(sum, 0), 1);
-    }
+    for (uint64_t t = start; t < end; t++)
+        if (splits >> mark_split(shard->mark[t]) & 1)
+            p[t - start] = combine(model, work->p + (t - start), work->longest);
+}
+
+static void predict_many(const struct model *model, void *arg, const uint32_t *students,
+                         size_t n, unsigned splits, real *p)
+{
+    struct work *work = arg;
+    const struct options *o = work->options;
+    const struct shard *shard = work->shard;
+    real *of_members = NEW_SCRATCH(real, o->n * shard->n_attempts);
+    for (size_t m = 0; m < o->n; m++)
+        model_predict(o->list[m].model, work->members[m], shard, students, n, splits,
+                      of_members + m * shard->n_attempts);
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t t = shard->first[students[i]]; t < shard->first[students[i] + 1]; t++)
+            if (splits >> mark_split(shard->mark[t]) & 1)
+                p[t] = combine(model, of_members + t, shard->n_attempts);
+    memory_free(of_members);
 }
 
 static void members_table(const struct model *model, size_t k, struct table *people)
@@ -258,6 +279,7 @@ const struct model_kind blend_kind = {
     .attach = attach,
     .detach = detach,
     .predict = predict,
+    .predict_many = predict_many,
     .n_tables = 1,
     .table = members_table,
 };
