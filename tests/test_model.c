@@ -32,6 +32,7 @@ static const struct variant variants[] = {
     {"dkt", "hidden=5", BY_PRODUCT},
     {"dkt", "cell=gru, layers=2, hidden=17, dropout=0.3", BY_PRODUCT},
     {"dkt", "cell=rnn, hidden=4, smoothing=0.1, window=3", BY_PRODUCT},
+    {"dkt", "hidden=4, reconstruction=0.1, waviness=0.3, waviness2=3", BY_PRODUCT},
     {"blend",
      "members=[{\"kind\":\"rbm\",\"hidden\":\"4\"},{\"kind\":\"dkt\",\"hidden\":\"5\"}]",
      PLAIN},
@@ -497,6 +498,36 @@ static void test_presets(void **state)
         }
 }
 
+/* Many at once are predicted like one after the other, to the bit, and no others. */
+static void check_many(struct bench *b)
+{
+    const struct shard *shard = &b->class.shard;
+    uint32_t backwards[N_STUDENTS];
+    for (uint32_t s = 0; s < N_STUDENTS; s++)
+        backwards[s] = N_STUDENTS - 1 - s;
+    predict(b, shard, b->p);
+    real *many = NEW(real, shard->n_attempts);
+    void *work = b->kind->attach(b->tiny.model, shard);
+    model_predict(b->tiny.model, work, shard, backwards, N_STUDENTS, 7, many);
+    assert_memory_equal(many, b->p, shard->n_attempts * sizeof *many);
+    for (uint64_t t = 0; t < shard->n_attempts; t++)
+        many[t] = -7;
+    model_predict(b->tiny.model, work, shard, backwards + 9, 2, 1u << TEST, many); /* 4 and 3 */
+    for (uint64_t t = 0; t < shard->n_attempts; t++) {
+        const bool asked =
+            t >= shard->first[3] && t < shard->first[5] && mark_split(shard->mark[t]) == TEST;
+        assert_true(many[t] == (asked ? b->p[t] : -7));
+    }
+    b->kind->detach(work);
+    memory_free(many);
+}
+
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    with_all(check_many);
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -507,6 +538,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nothing_held_out_is_learned),
         cmocka_unit_test(test_a_block_is_the_sum_of_its_students),
         cmocka_unit_test(test_students_are_independent),
+        cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_presets),
