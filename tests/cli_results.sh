@@ -35,3 +35,12 @@ expect_status 0 "$COHORT" evaluate "$TMP/a09" --json
 expect_equal 101419 "$(json n)"
 expect_number auc '>=' 0.725
 expect_number 'skip_first auc' '>=' 0.725
+
+section synthetic5
+files=$data/synthetic5/naive_c5_q50_s4000_v0
+expect_status 0 "$COHORT" import three-line --train ${files}_train1.csv.gz --valid ${files}_valid1.csv \
+    --test ${files}_test.csv.gz -o "$TMP/synthetic5.h5"
+expect_status 0 ranks 2 "$COHORT" train jobs/dkt_synthetic5.ini data="$TMP/synthetic5.h5" run="$TMP/synthetic5" train.epochs=8
+expect_status 0 "$COHORT" evaluate "$TMP/synthetic5" --json
+expect_equal 100000 "$(json n)"
+expect_number 'skip_first auc' '>=' 0.815
