@@ -22,6 +22,12 @@
 
 enum { ROUNDS = 4, HIDDEN = 200, GATES = 4 };
 
+static void must(enum status status)
+{
+    if (status != OK)
+        fail_abort(status, "%s", fail_sentence());
+}
+
 static void open_stepper(const struct comm *comm, const char *data, struct settings *settings,
                          struct stepper *stepper)
 {
@@ -36,8 +42,7 @@ static void open_stepper(const struct comm *comm, const char *data, struct setti
         status = settings_create(settings, config);
     if (status == OK)
         status = stepper_create(stepper, comm, settings);
-    if (status != OK)
-        fail_abort(status, "%s", fail_sentence());
+    must(status);
     memory_free(text);
 }
 
@@ -47,7 +52,7 @@ static double time_epoch(struct stepper *stepper, int64_t epoch)
     comm_barrier(stepper->comm);
     const double start = log_clock();
     for (size_t step = 0; step < stepper->lanes.n_steps; step++)
-        stepper_step(stepper, epoch, (int64_t)step);
+        must(stepper_step(stepper, epoch, (int64_t)step));
     comm_barrier(stepper->comm);
     return log_clock() - start;
 }
