@@ -4,11 +4,12 @@
 #include "memory.h"
 #include <string.h>
 
-extern const struct model_kind blend_kind, dkt_kind, rbm_kind;
+extern const struct model_kind bkt_kind, blend_kind, dkt_kind, rbm_kind;
 
 const struct model_kind *const model_kinds[] = {
     &rbm_kind,
     &dkt_kind,
+    &bkt_kind,
     &blend_kind,
 };
 const size_t n_model_kinds = COUNT(model_kinds);
