@@ -36,7 +36,7 @@ enum {
 };
 
 struct chains_table {
-    /* `scratch` has 2 * n_steps * WIDTH numbers; its first half receives P(state 1 | all
+    /* `scratch` has 3 * n_steps * WIDTH numbers; its first third receives P(state 1 | all
      * outcomes) of each step where the group has `chance`. */
     void (*smooth)(const struct chains_group *group, const struct chains_rates *rates,
                    bool forgets, real *scratch, real sums[N_CHAINS_SUMS][WIDTH]);

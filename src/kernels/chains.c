@@ -1,16 +1,17 @@
 /* Chains of two hidden states; see include/chains.h.
  *
- *     forward     f_t = P(1 at t | outcomes before t), one number since the other is 1 - f_t;
- *                 c_t = f_t e1_t + (1 - f_t) e0_t;  f_{t+1} = learn + (1 - forget - learn) f_t
- *                 e1_t / c_t
- *     backward    b1_t, b0_t = P(outcomes from t on | state at t) / P(... | outcomes before t):
- *                 b1_t = e1_t / c_t ((1 - forget) b1_{t+1} + forget b0_{t+1}), and so b0_t
- *     smoothed    f_t b1_t;  moves 0 -> 1:  (1 - f_t) e0_t / c_t learn b1_{t+1}
+ *     forward     f_t, u_t = P(1 at t), P(0 at t), given the outcomes before t;
+ *                 c_t = f_t e1_t + u_t e0_t;  f_{t+1} = (learn u_t e0_t + (1 - forget) f_t
+ * e1_t) / c_t, and so u_{t+1} backward    b1_t, b0_t = P(outcomes from t on | state at t) /
+ * P(... | outcomes before t): b1_t = e1_t / c_t ((1 - forget) b1_{t+1} + forget b0_{t+1}), and
+ * so b0_t smoothed    f_t b1_t;  moves 0 -> 1:  u_t e0_t / c_t learn b1_{t+1}
  *
- * Everything stays near 1 by itself, so there are no logarithms and nothing underflows: f_t and
- * 1 / c_t are all that is kept of the way forward. The probability of all outcomes is a
- * product, from which the power of two is taken out every few steps. A step waits for the one
- * before it, about 40 cycles forth and back: several registers side by side fill the wait. */
+ * Everything stays near 1 by itself, so there are no logarithms: f_t, u_t and 1 / c_t are all
+ * that is kept of the way forward. u_t is not 1 - f_t: after a run of right outcomes it is far
+ * below what a difference from 1 can show, and after a run of wrong ones it is what counts. The
+ * probability of all outcomes is a product, from which the power of two is taken out every few
+ * steps. A step waits for the one before it, about 40 cycles forth and back: several registers
+ * side by side fill the wait. */
 #include "chains.h"
 #include "simd.h"
 
@@ -19,7 +20,8 @@ enum { MANTISSA_BITS = 52, EXPONENT_OF_ONE = 1023 };
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
 #endif
-enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
+enum { STEPS_TO_UNDERFLOW = 4 };       /* a step's factor is above 1e-6 */
+static const real least = (real)1e-30; /* keeps u_t from becoming a slow denormal number */
 
 #define AT(array, i) (*(rreal *)((array) + (i)))
 #define IN(array, i) (*(const rreal *)((array) + (i)))
@@ -66,9 +68,10 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
     const rmask mantissa = (((rmask){0} + 1) << MANTISSA_BITS) - 1;
     const rmask one_bits = ((rmask){0} + EXPONENT_OF_ONE) << MANTISSA_BITS;
     real *const kept = scratch, *const inverse = scratch + n_steps * WIDTH;
+    real *const other_kept = scratch + 2 * n_steps * WIDTH;
     struct chances c;
     rmask bit[REGISTERS], power[REGISTERS] = {0};
-    rreal f[REGISTERS], product[REGISTERS];
+    rreal f[REGISTERS], u[REGISTERS], product[REGISTERS];
     UNROLL for (int r = 0; r < REGISTERS; r++)
     {
         const size_t at = (size_t)r * LANES;
@@ -79,6 +82,7 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
         c.other1[r] = (rmask)c.wrong1[r] ^ (rmask)(1 - IN(rates->slip, at));
         c.other0[r] = (rmask)c.wrong0[r] ^ (rmask)IN(rates->guess, at);
         f[r] = IN(rates->first, at);
+        u[r] = 1 - f[r];
         product[r] = simd_all(1);
     }
     for (size_t t = 0; t < n_steps; t++) {
@@ -86,14 +90,21 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
         {
             const size_t at = (size_t)r * LANES;
             const rreal learn = IN(rates->learn, at);
-            const rreal hold = forgets ? 1 - learn - IN(rates->forget, at) : 1 - learn;
             rreal e1, e0;
             look_up(&c, group, t, bit, r, &e1, &e0);
-            const rreal one = f[r] * e1, all = one + (1 - f[r]) * e0, over = 1 / all;
+            const rreal one = f[r] * e1, zero = u[r] * e0, all = one + zero, over = 1 / all;
             AT(kept, t * WIDTH + at) = f[r];
+            AT(other_kept, t * WIDTH + at) = u[r];
             AT(inverse, t * WIDTH + at) = over;
             product[r] *= all;
-            f[r] = learn + hold * (one * over);
+            const rreal known = one * over, unknown = zero * over;
+            f[r] = known + learn * unknown;
+            u[r] = (1 - learn) * unknown + least;
+            if (forgets) {
+                const rreal forget = IN(rates->forget, at);
+                f[r] = (1 - forget) * known + learn * unknown;
+                u[r] += forget * known;
+            }
         }
         if (t % STEPS_TO_UNDERFLOW == STEPS_TO_UNDERFLOW - 1)
             UNROLL for (int r = 0; r < REGISTERS; r++)
@@ -118,7 +129,7 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
             look_up(&c, group, t, bit, r, &e1, &e0);
             const rreal w0 = e0 * over, b0 = w0 * next0[r];
             if (forgets)
-                learned[r] += (1 - before) * w0 * b1[r];
+                learned[r] += IN(other_kept, t * WIDTH + at) * w0 * b1[r];
             b1[r] = e1 * over * next1[r];
             smoothed[r] = before * b1[r];
             const rmask is_right = spread(group->right[t], bit, r);
@@ -132,11 +143,12 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
             }
             if (group->chance != NULL)
                 AT(kept, t * WIDTH + at) = smoothed[r];
-            const rreal change = b1[r] - b0;
             next1[r] = b1[r];
-            if (forgets)
-                next1[r] -= IN(rates->forget, at) * change;
-            next0[r] = b0 + learn * change;
+            next0[r] = (1 - learn) * b0 + learn * b1[r];
+            if (forgets) {
+                const rreal forget = IN(rates->forget, at);
+                next1[r] = (1 - forget) * b1[r] + forget * b0;
+            }
             if (t == n_steps - 1)
                 AT(sums[CHAINS_LAST], at) = smoothed[r];
         }

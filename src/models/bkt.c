@@ -41,6 +41,8 @@ static const char *const several_kinds[] = {"mean", "product", "weakest", NULL};
 const char *const bkt_rate_names[N_RATES] = {"p0", "learn", "guess", "slip", "forget"};
 const double bkt_centres[N_RATES] = {0.5, 0.1, 0.2, 0.1, 0.02};
 
+static const real least_unknown = (real)1e-30; /* as in src/kernels/chains.c */
+
 #define AT(field) offsetof(struct bkt_options, field)
 static const struct option table[] = {
     {"trace", OPTION_CHOICE, AT(trace), "auto", 0, 0, trace_kinds,
@@ -62,7 +64,7 @@ static const struct option table[] = {
      "upper bound of guess; with most_slip less than 1"},
     {"most_slip", OPTION_NUMBER, AT(most_slip), "0.4", 1e-3, 0.999, NULL,
      "upper bound of slip"},
-    {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-7, 1, NULL,
+    {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-12, 1, NULL,
      "a skill is settled when an epoch raises its log-likelihood by less than this share"},
 };
 
@@ -255,8 +257,23 @@ static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *
     for (size_t c = 0; c < shape->n_rates; c++)
         belief->rate[c] = (real)bkt_chance(row[c]);
     belief->known = belief->rate[RATE_FIRST];
+    belief->unknown = 1 - belief->known;
     belief->call = work->n_calls;
     return belief;
+}
+
+static void update(struct bkt_belief *belief, uint8_t mark, real guess, real slip)
+{
+    real one = belief->known, zero = belief->unknown;
+    if (mark_is_shown(mark)) {
+        const bool right = mark_outcome(mark) == CORRECT;
+        one *= right ? 1 - slip : slip;
+        zero *= right ? guess : 1 - guess;
+    }
+    const real learn = belief->rate[RATE_LEARN], forget = belief->rate[RATE_FORGET];
+    const real all = one + zero;
+    belief->known = ((1 - forget) * one + learn * zero) / all;
+    belief->unknown = (forget * one + (1 - learn) * zero) / all + least_unknown;
 }
 
 static void predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
@@ -286,17 +303,11 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
             struct bkt_belief *belief = belief_of(model, work, skills[j]);
             const real guess = has_own ? own[0] : belief->rate[RATE_GUESS];
             const real slip = has_own ? own[1] : belief->rate[RATE_SLIP];
-            const real known = belief->known, knows = known * (1 - slip), slips = known * slip;
-            const real right = knows + (1 - known) * guess;
+            const real right = belief->known * (1 - slip) + belief->unknown * guess;
             sum += right;
             product *= right;
             least = right < least ? right : least;
-            const real after = !mark_is_shown(mark) ? known
-                               : mark_outcome(mark) == CORRECT
-                                   ? knows / right
-                                   : slips / (slips + (1 - known) * (1 - guess));
-            belief->known = belief->rate[RATE_LEARN] * (1 - after) +
-                            (1 - belief->rate[RATE_FORGET]) * after;
+            update(belief, mark, guess, slip);
         }
         if (splits >> mark_split(mark) & 1)
             p[t - begin] = o->several == SEVERAL_MEAN      ? sum / (real)n

@@ -5,10 +5,10 @@
  * Beta prior's added; each rate has a term of its own that is concave, so a rate beyond its
  * bound goes to the bound, and log-likelihood plus log-prior never falls.
  *
- * The first `explore` epochs advance all starts side by side, then each skill goes on with its
- * likeliest. Skills are independent: one whose gain is below `tolerance` is settled, keeps its
- * rates, and its traces are no longer packed. What decides is in the parameters, so a continued
- * run goes on as it would have. */
+ * The first `explore` epochs advance all starts side by side (items share guess and slip with
+ * their skill meanwhile), then each skill goes on with its likeliest. Skills are independent:
+ * one whose gain is below `tolerance` is settled, keeps its rates, and its traces are no longer
+ * packed. What decides is in the parameters, so a continued run goes on as it would have. */
 #include "bkt_parts.h"
 #include "fail.h"
 #include "log.h"
@@ -19,6 +19,11 @@
 
 static const double least_rate = 1e-5;
 
+static bool is_emission(size_t c)
+{
+    return c == RATE_GUESS || c == RATE_SLIP;
+}
+
 static double limited(const struct bkt_options *o, size_t c, double rate)
 {
     const double most = c == RATE_GUESS  ? o->most_guess
@@ -27,13 +32,15 @@ static double limited(const struct bkt_options *o, size_t c, double rate)
     return fmin(fmax(rate, least_rate), most);
 }
 
-/* The likeliest rate after `yes` of `all` chances taken; the old one where nothing is known. */
-static double share(const struct bkt_options *o, size_t c, double yes, double all, double old)
+/* The likeliest rate after `yes` of `all` chances taken, under n priors; the old one where
+ * nothing is known. */
+static double share(const struct bkt_options *o, size_t c, double yes, double all, double n,
+                    double old)
 {
-    const double with_prior = fmax(all, 0) + o->prior;
+    const double prior = n * o->prior, with_prior = fmax(all, 0) + prior;
     if (with_prior <= 0)
         return old;
-    return limited(o, c, (fmax(yes, 0) + o->prior * bkt_centres[c]) / with_prior);
+    return limited(o, c, (fmax(yes, 0) + prior * bkt_centres[c]) / with_prior);
 }
 
 /* The log of the prior's density at a rate, but for a constant. */
@@ -44,6 +51,19 @@ static double log_prior(const struct bkt_options *o, size_t c, double rate)
 }
 
 /* ---- counts that stay: once a run */
+
+static bool has_row(const struct bkt_work *work, size_t row)
+{
+    return work->row_counts[row][SEEN_RIGHT] + work->row_counts[row][SEEN_WRONG] > 0;
+}
+
+/* The skill of an item with guess and slip of its own; n_skills: it has none of its own. */
+static size_t owner_of(const struct bkt_work *work, size_t i)
+{
+    const uint64_t first = work->links.first[i];
+    return work->links.first[i + 1] - first == 1 ? work->links.skill[first]
+                                                 : work->shape.n_skills;
+}
 
 static void say_what_lacks(const struct model *model, const struct bkt_work *work)
 {
@@ -91,8 +111,13 @@ static void count(const struct model *model, struct bkt_work *work, const struct
     comm_sum_i64(comm, work->counts[0], n_skills * COUNT(work->counts[0]));
     comm_sum_i64(comm, work->row_counts[0], n_rows * COUNT(work->row_counts[0]));
     int64_t n_steps = 0;
-    for (size_t k = 0; k < n_skills; k++)
+    for (size_t k = 0; k < n_skills; k++) {
         n_steps += work->counts[k][COUNT_STEPS];
+        work->counts[k][COUNT_ROWS] = has_row(work, k);
+    }
+    for (size_t i = 0; i < model->n_items; i++)
+        if (has_row(work, n_skills + i))
+            work->counts[owner_of(work, i)][COUNT_ROWS]++;
     /* No sum exceeds 17 a step: the power of two in the least chance of an outcome. */
     int bits = 47;
     while (n_steps >> (47 - bits) > 0)
@@ -160,43 +185,37 @@ static double log_likelihood(const double *sums)
     return sums[CHAINS_LOG] + 0x1.62e42fefa39efp-1 * sums[CHAINS_EXPONENT];
 }
 
-/* The M step for a skill: `row` holds the old rates and gets the new ones. Guess and slip are
- * of the steps in `wrong` and `right`, of which those in state 1 are known_wrong, ... */
+/* The M step for a skill: `row` holds the old rates and gets the new ones. Guess and slip stand
+ * for n_rows of them. */
 static void move_rates(const struct bkt_options *o, const int64_t *counts, const double *sums,
-                       size_t n_rates, real *row)
+                       size_t n_rates, double n_rows, real *row)
 {
-    double rate[N_RATES];
-    for (size_t c = 0; c < n_rates; c++)
-        rate[c] = bkt_chance(row[c]);
     const double n_traces = (double)counts[COUNT_TRACES];
     const double n_moves = (double)counts[COUNT_STEPS] - n_traces;
+    const double right = (double)counts[COUNT_RIGHT], wrong = (double)counts[COUNT_WRONG];
     const double known_right = sums[CHAINS_RIGHT], known_wrong = sums[CHAINS_WRONG];
-    const double known = known_right + known_wrong + sums[CHAINS_OTHER] - sums[CHAINS_LAST];
-    const double n_right = (double)counts[COUNT_RIGHT], n_wrong = (double)counts[COUNT_WRONG];
-    const double known_answered = known_right + known_wrong;
-    rate[RATE_FIRST] = share(o, RATE_FIRST, sums[CHAINS_FIRST], n_traces, rate[RATE_FIRST]);
-    rate[RATE_LEARN] =
-        share(o, RATE_LEARN, sums[CHAINS_LEARNED], n_moves - known, rate[RATE_LEARN]);
-    rate[RATE_GUESS] = share(o, RATE_GUESS, n_right - known_right,
-                             n_right + n_wrong - known_answered, rate[RATE_GUESS]);
-    rate[RATE_SLIP] = share(o, RATE_SLIP, known_wrong, known_answered, rate[RATE_SLIP]);
-    if (n_rates > RATE_FORGET) /* what was learned and is not there at the end */
-        rate[RATE_FORGET] =
-            share(o, RATE_FORGET, sums[CHAINS_FIRST] + sums[CHAINS_LEARNED] - sums[CHAINS_LAST],
-                  known, rate[RATE_FORGET]);
+    const double known = known_right + known_wrong;
+    const double known_before = known + sums[CHAINS_OTHER] - sums[CHAINS_LAST];
+    /* what was learned and is not there at the end */
+    const double forgotten = sums[CHAINS_FIRST] + sums[CHAINS_LEARNED] - sums[CHAINS_LAST];
+    const double yes[N_RATES] = {sums[CHAINS_FIRST], sums[CHAINS_LEARNED], right - known_right,
+                                 known_wrong, forgotten};
+    const double all[N_RATES] = {n_traces, n_moves - known_before, right + wrong - known, known,
+                                 known_before};
     for (size_t c = 0; c < n_rates; c++)
-        row[c] = bkt_log_odds(rate[c]);
+        row[c] = bkt_log_odds(
+            share(o, c, yes[c], all[c], is_emission(c) ? n_rows : 1, bkt_chance(row[c])));
 }
 
 /* Guess and slip of a row of its own, at `row` and after it. */
 static void move_row(const struct bkt_options *o, const int64_t *counts, const double *sums,
                      real *row)
 {
-    const double n_right = (double)counts[SEEN_RIGHT], n_wrong = (double)counts[SEEN_WRONG];
+    const double right = (double)counts[SEEN_RIGHT], wrong = (double)counts[SEEN_WRONG];
     const double known = sums[SEEN_RIGHT] + sums[SEEN_WRONG];
-    row[0] = bkt_log_odds(share(o, RATE_GUESS, n_right - sums[SEEN_RIGHT],
-                                n_right + n_wrong - known, bkt_chance(row[0])));
-    row[1] = bkt_log_odds(share(o, RATE_SLIP, sums[SEEN_WRONG], known, bkt_chance(row[1])));
+    row[0] = bkt_log_odds(share(o, RATE_GUESS, right - sums[SEEN_RIGHT], right + wrong - known,
+                                1, bkt_chance(row[0])));
+    row[1] = bkt_log_odds(share(o, RATE_SLIP, sums[SEEN_WRONG], known, 1, bkt_chance(row[1])));
 }
 
 static bool has_training(const struct bkt_work *work, size_t k)
@@ -204,28 +223,14 @@ static bool has_training(const struct bkt_work *work, size_t k)
     return work->counts[k][COUNT_TRACES] > 0;
 }
 
-/* The log of the prior at a row of rates; guess and slip count only where `emits`. */
+/* The log of the prior at a row of rates, of which guess and slip stand for n_rows. */
 static double prior_of(const struct bkt_options *o, const struct bkt_shape *shape,
-                       const real *row, bool emits)
+                       const real *row, double n_rows)
 {
     double sum = 0;
     for (size_t c = 0; c < shape->n_rates; c++)
-        if (emits || (c != RATE_GUESS && c != RATE_SLIP))
-            sum += log_prior(o, c, bkt_chance(row[c]));
+        sum += (is_emission(c) ? n_rows : 1) * log_prior(o, c, bkt_chance(row[c]));
     return sum;
-}
-
-static bool has_row(const struct bkt_work *work, size_t row)
-{
-    return work->row_counts[row][SEEN_RIGHT] + work->row_counts[row][SEEN_WRONG] > 0;
-}
-
-/* The skill of an item with guess and slip of its own; n_skills: it has none of its own. */
-static size_t owner_of(const struct bkt_work *work, size_t i)
-{
-    const uint64_t first = work->links.first[i];
-    return work->links.first[i + 1] - first == 1 ? work->links.skill[first]
-                                                 : work->shape.n_skills;
 }
 
 /* Items (that have no training attempts, or all) get their skill's guess and slip. */
@@ -268,8 +273,9 @@ static void explore(const struct model *model, struct bkt_work *work, const stru
         for (size_t r = 0; r < n_tries; r++) {
             real *try = bkt_row(p, flat, shape->try_panel, r * n_skills + k);
             const double *sums = e.sums[r * n_skills + k];
-            const real fit = (real)(log_likelihood(sums) + prior_of(o, shape, try, true));
-            move_rates(o, work->counts[k], sums, shape->n_rates, try);
+            const double n_rows = (double)work->counts[k][COUNT_ROWS];
+            const real fit = (real)(log_likelihood(sums) + prior_of(o, shape, try, n_rows));
+            move_rates(o, work->counts[k], sums, shape->n_rates, n_rows, try);
             if (r == 0 || fit > row[shape->fit]) {
                 memcpy(row, try, shape->n_rates * sizeof *row);
                 row[shape->fit] = fit;
@@ -360,6 +366,7 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
     const struct bkt_shape *shape = &work->shape;
     const struct params *p = &model->params;
     const size_t n_skills = shape->n_skills;
+    const int64_t first = shape->has_tries ? o->explore : 0; /* epoch of this kind */
     bool *settled = NEW(bool, n_skills);
     for (size_t k = 0; k < n_skills; k++)
         settled[k] = !has_training(work, k) ||
@@ -380,16 +387,15 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
         real *row = bkt_row(p, flat, shape->skill_panel, k);
         if (settled[k])
             continue;
-        fits[k] += log_likelihood(e.sums[k]) +
-                   prior_of(o, shape, row, !shape->has_items || has_row(work, k));
+        fits[k] += log_likelihood(e.sums[k]) + prior_of(o, shape, row, has_row(work, k));
         const real fit = (real)fits[k];
-        settled[k] = pass->draw.epoch > 0 &&
+        settled[k] = pass->draw.epoch > first &&
                      (double)(fit - row[shape->fit]) <= o->tolerance * fabs((double)fit);
         row[shape->fit] = fit;
         row[shape->settled] = settled[k];
         all_settled &= settled[k];
         if (!settled[k])
-            move_rates(o, work->counts[k], e.sums[k], shape->n_rates, row);
+            move_rates(o, work->counts[k], e.sums[k], shape->n_rates, 1, row);
     }
     if (shape->has_items)
         move_rows(model, work, &e, settled, flat);

@@ -83,8 +83,8 @@ void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
 
 /* What a student is known to know of a skill, when attempts are predicted. */
 struct bkt_belief {
-    uint64_t call; /* of `predict`; an old one is nobody's */
-    real rate[N_RATES], known;
+    uint64_t call;                      /* of `predict`; an old one is nobody's */
+    real rate[N_RATES], known, unknown; /* see src/kernels/chains.c: not 1 - known */
 };
 
 struct bkt_work {
@@ -98,10 +98,10 @@ struct bkt_work {
     bool is_counted;
     struct bkt_traces traces;
     double unit;
-    int64_t (*counts)[4];     /* of a skill over all ranks: traces, steps, wrong, right */
+    int64_t (*counts)[5];     /* of a skill over all ranks: COUNT_... */
     int64_t (*row_counts)[2]; /* of a row: wrong, right */
 };
-enum { COUNT_TRACES, COUNT_STEPS, COUNT_WRONG, COUNT_RIGHT };
+enum { COUNT_TRACES, COUNT_STEPS, COUNT_WRONG, COUNT_RIGHT, COUNT_ROWS };
 
 /* A row of one of the panels; rates in it are log-odds. */
 static inline real *bkt_row(const struct params *params, real *flat, size_t panel, size_t row)

@@ -185,7 +185,7 @@ void bkt_traces_pack(struct bkt_traces *traces, const bool *settled)
     traces->right = NEW(uint16_t, n_words);
     traces->known = traces->has_gaps ? NEW(uint16_t, n_words) : NULL;
     traces->symbol = traces->row != NULL ? NEW(uint32_t, n_words * WIDTH) : NULL;
-    traces->scratch = NEW(real, 2 * traces->longest * WIDTH);
+    traces->scratch = NEW(real, 3 * traces->longest * WIDTH);
     traces->chance = traces->row != NULL ? NEW(real, 2 * traces->longest * WIDTH) : NULL;
     traces->rounded =
         NEW(double, WIDTH *size_max(traces->row != NULL ? traces->longest : 0, N_CHAINS_SUMS));
