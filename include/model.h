@@ -45,6 +45,7 @@ struct pass {
      * and whether there is nothing left to learn, on which all ranks agree. */
     int64_t loss, n_scored;
     bool converged;
+    double share; /* of the training attempts that were looked at; 1 unless the kind says so */
 };
 
 /* A named set of settings, as lines of a configuration file. */
@@ -125,7 +126,8 @@ struct model_kind {
     size_t (*n_hidden)(const struct model *model);
     void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
 
-    /* What was learned, for people: table k of n_tables (0: none). Caller frees. */
+    /* What was learned, for people: table k of n_tables (0: none). One without rows is not
+     * shown. Caller frees. */
     size_t n_tables;
     void (*table)(const struct model *model, size_t k, struct table *table);
 };

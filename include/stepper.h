@@ -23,6 +23,7 @@ struct stepper {
     struct tally
         tally; /* of the last step; its loss and counts add up until somebody clears them */
     bool converged; /* a kind that learns by passes has nothing left to learn */
+    double share;   /* of the training attempts that the last pass looked at */
 };
 
 /* Collective: reads the data, declares the model and gives it its first values. Destroy it even

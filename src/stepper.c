@@ -107,7 +107,8 @@ static enum status start_model(struct stepper *stepper)
 enum status stepper_create(struct stepper *stepper, const struct comm *comm,
                            const struct settings *settings)
 {
-    *stepper = (struct stepper){.comm = comm, .settings = settings, .model = settings->model};
+    *stepper = (struct stepper){
+        .comm = comm, .settings = settings, .model = settings->model, .share = 1};
     enum status status = read_data(stepper);
     if (status == OK)
         status = start_model(stepper);
@@ -133,11 +134,13 @@ void stepper_begin_epoch(struct stepper *stepper, int64_t epoch)
 
 static enum status pass(struct stepper *stepper, const struct draw *draw)
 {
-    struct pass pass = {.comm = stepper->comm, .slices = &stepper->slices, .draw = *draw};
+    struct pass pass = {
+        .comm = stepper->comm, .slices = &stepper->slices, .draw = *draw, .share = 1};
     TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
     stepper->tally.loss += pass.loss;
     stepper->tally.n_scored += pass.n_scored;
     stepper->converged = pass.converged;
+    stepper->share = pass.share;
     return OK;
 }
 

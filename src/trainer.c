@@ -497,7 +497,8 @@ static enum status train(struct trainer *t, struct result *result)
             log_warn("the best epoch before could not be saved");
         TRY(status);
         t->trained = log_clock() - epoch_started;
-        t->rate = share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
+        t->rate =
+            share * t->stepper.share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
         TRY(finish_epoch(t, &done));
     }
     result->seconds = log_clock() - t->started;

@@ -287,6 +287,10 @@ static enum status write_directory(const struct opened *opened, const struct ten
     for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
         struct table table;
         kind->table(opened->model, k, &table);
+        if (table.n_rows == 0) {
+            table_free(&table);
+            continue;
+        }
         char *file = memory_text("%s/table_%s.csv", path, table.name);
         status = write_table(opened, &table, file);
         memory_free(file);

@@ -70,8 +70,9 @@ static json_t *tables_json(const struct opened *opened)
     for (size_t k = 0; k < kind->n_tables; k++) {
         struct table table;
         kind->table(opened->model, k, &table);
-        json_object_set_new(object, table.name,
-                            table_json(&table, opened_row_names(opened, &table)));
+        if (table.n_rows > 0)
+            json_object_set_new(object, table.name,
+                                table_json(&table, opened_row_names(opened, &table)));
         table_free(&table);
     }
     return object;

@@ -436,16 +436,24 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
     const struct bkt_options *o = model->options;
     const struct bkt_shape *shape = &work->shape;
     const struct params *p = &model->params;
+    const bool explores = shape->has_tries && pass->draw.epoch < o->explore;
     if (!work->is_counted)
         count(model, work, pass->comm);
     real *flat = NEW_SCRATCH(real, p->n);
     memcpy(flat, p->value, p->n * sizeof *flat);
-    if (shape->has_tries && pass->draw.epoch < o->explore)
+    if (explores)
         explore(model, work, pass->comm, flat);
     else
         pass->converged = advance(model, work, pass, flat);
     make_common(model, work, flat);
     follow_skills(model, work, flat, false);
+    int64_t n_steps = 0, n_live = 0;
+    for (size_t k = 0; k < shape->n_skills; k++) {
+        n_steps += work->counts[k][COUNT_STEPS];
+        if (!(bkt_row(p, p->value, shape->skill_panel, k)[shape->settled] > 0))
+            n_live += work->counts[k][COUNT_STEPS] * (explores ? o->restarts : 1);
+    }
+    pass->share = (double)n_live / (double)n_steps;
     for (size_t k = 0; pass->comm->rank == 0 && k < shape->n_skills; k++) {
         const double fit = (double)bkt_row(p, flat, shape->skill_panel, k)[shape->fit];
         pass->loss -= (int64_t)rint(ldexp(fit, LOSS_BITS));
