@@ -20,6 +20,13 @@ struct chains_rates {
     real first[WIDTH], learn[WIDTH], forget[WIDTH], guess[WIDTH], slip[WIDTH];
 } __attribute__((aligned(64)));
 
+/* The least probability of state 0: below it numbers become denormal, and slow. */
+#ifdef COHORT_REAL_DOUBLE
+#define CHAINS_LEAST ((real)1e-290)
+#else
+#define CHAINS_LEAST ((real)1e-32)
+#endif
+
 /* What is known of a chain after all its outcomes: the expected number of steps in state 1 (the
  * first; the last; those whose outcome is right, wrong, not known), of moves 0 -> 1, and the
  * logarithm of the probability of the outcomes, LOG + ln 2 * EXPONENT (a whole number). */

@@ -8,7 +8,8 @@
  *
  * Everything stays near 1 by itself, so there are no logarithms: f_t, u_t and 1 / c_t are all
  * that is kept of the way forward. u_t is not 1 - f_t: after a run of right outcomes it is far
- * below what a difference from 1 can show, and after a run of wrong ones it is what counts. The
+ * below what a difference from 1 can show, and after a run of wrong ones it is what counts. (It
+ * is kept from becoming a denormal number, as if a little were always forgotten.) The
  * probability of all outcomes is a product, from which the power of two is taken out every few
  * steps. A step waits for the one before it, about 40 cycles forth and back: several registers
  * side by side fill the wait. */
@@ -20,8 +21,7 @@ enum { MANTISSA_BITS = 52, EXPONENT_OF_ONE = 1023 };
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
 #endif
-enum { STEPS_TO_UNDERFLOW = 4 };       /* a step's factor is above 1e-6 */
-static const real least = (real)1e-30; /* keeps u_t from becoming a slow denormal number */
+enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
 
 #define AT(array, i) (*(rreal *)((array) + (i)))
 #define IN(array, i) (*(const rreal *)((array) + (i)))
@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
             product[r] *= all;
             const rreal known = one * over, unknown = zero * over;
             f[r] = known + learn * unknown;
-            u[r] = (1 - learn) * unknown + least;
+            u[r] = (1 - learn) * unknown + CHAINS_LEAST;
             if (forgets) {
                 const rreal forget = IN(rates->forget, at);
                 f[r] = (1 - forget) * known + learn * unknown;

@@ -41,8 +41,6 @@ static const char *const several_kinds[] = {"mean", "product", "weakest", NULL};
 const char *const bkt_rate_names[N_RATES] = {"p0", "learn", "guess", "slip", "forget"};
 const double bkt_centres[N_RATES] = {0.5, 0.1, 0.2, 0.1, 0.02};
 
-static const real least_unknown = (real)1e-30; /* as in src/kernels/chains.c */
-
 #define AT(field) offsetof(struct bkt_options, field)
 static const struct option table[] = {
     {"trace", OPTION_CHOICE, AT(trace), "auto", 0, 0, trace_kinds,
@@ -273,7 +271,7 @@ static void update(struct bkt_belief *belief, uint8_t mark, real guess, real sli
     const real learn = belief->rate[RATE_LEARN], forget = belief->rate[RATE_FORGET];
     const real all = one + zero;
     belief->known = ((1 - forget) * one + learn * zero) / all;
-    belief->unknown = (forget * one + (1 - learn) * zero) / all + least_unknown;
+    belief->unknown = (forget * one + (1 - learn) * zero) / all + CHAINS_LEAST;
 }
 
 static void predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)

@@ -233,17 +233,24 @@ static double prior_of(const struct bkt_options *o, const struct bkt_shape *shap
     return sum;
 }
 
-/* Items (that have no training attempts, or all) get their skill's guess and slip. */
+/* Items get the mean of their skills' guess and slip: those without training attempts of their
+ * own, or all. */
 static void follow_skills(const struct model *model, const struct bkt_work *work, real *flat,
                           bool all)
 {
     const struct bkt_shape *shape = &work->shape;
+    const struct params *p = &model->params;
     for (size_t i = 0; shape->has_items && i < model->n_items; i++) {
-        const size_t k = owner_of(work, i);
-        if (k < shape->n_skills && (all || !has_row(work, shape->n_skills + i)))
-            memcpy(bkt_row(&model->params, flat, shape->item_panel, i),
-                   bkt_row(&model->params, flat, shape->skill_panel, k) + RATE_GUESS,
-                   2 * sizeof *flat);
+        const uint64_t first = work->links.first[i], end = work->links.first[i + 1];
+        real *row = bkt_row(p, flat, shape->item_panel, i);
+        for (size_t c = 0; c < 2 && (all || !has_row(work, shape->n_skills + i)); c++) {
+            const real *common = bkt_row(p, flat, shape->common_panel, 0);
+            double sum = end == first ? bkt_chance(common[RATE_GUESS + c]) : 0;
+            for (uint64_t j = first; j < end; j++)
+                sum += bkt_chance(
+                    bkt_row(p, flat, shape->skill_panel, work->links.skill[j])[RATE_GUESS + c]);
+            row[c] = bkt_log_odds(sum / (double)size_max(end - first, 1));
+        }
     }
 }
 
