@@ -12,6 +12,11 @@ unset OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
 # A grockit-shaped class for all of them, simulated once.
 export BENCH_CLASS=${BENCH_CLASS:-$BUILD/bench/grockit.h5}
 [ -f "$BENCH_CLASS" ] || "$COHORT" simulate grockit --seed 1 -o "$BENCH_CLASS"
+# ASSISTments 2009 with all its training students, where it is there.
+export BENCH_A09=$BUILD/bench/assist2009.h5
+a09=../shared/data/assist2009/assist2009_updated
+[ -f "$BENCH_A09" ] || [ ! -f ${a09}_train.csv.gz ] ||
+    "$COHORT" import three-line --train ${a09}_train.csv.gz --test ${a09}_test.csv.gz -o "$BENCH_A09"
 ran=0
 shopt -s nullglob
 for source in tests/bench/*.c tests/bench/bench_*.sh; do
