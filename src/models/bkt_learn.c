@@ -131,8 +131,8 @@ static void count(const struct model *model, struct bkt_work *work, const struct
 
 /* The expected counts of a set of rates, as numbers. */
 struct expected {
-    double (*sums)[N_CHAINS_SUMS]; /* of a skill */
-    double (*row_sums)[2];         /* of a row */
+    double (*sums)[N_CHAINS_SUMS];    /* of a skill */
+    double (*row_sums)[N_SEEN_KINDS]; /* of a row */
     size_t n_sums, n_rows;
 };
 
@@ -165,7 +165,7 @@ static void expected_sum(struct expected *e, const struct comm *comm, double uni
 {
     add_ranks(comm, e->sums[0], e->n_sums * N_CHAINS_SUMS, unit);
     if (e->n_rows > 0)
-        add_ranks(comm, e->row_sums[0], e->n_rows * 2, unit);
+        add_ranks(comm, e->row_sums[0], e->n_rows * N_SEEN_KINDS, unit);
 }
 
 /* Rates of n rows of a panel as chances. */
@@ -295,12 +295,13 @@ static void explore(const struct model *model, struct bkt_work *work, const stru
 }
 
 /* The chances of outcomes of every row: skills', then items'. */
-static real (*make_chances(const struct model *model, const struct bkt_work *work))[2][2]
+static real (*make_chances(const struct model *model,
+                           const struct bkt_work *work))[N_SEEN_KINDS][2]
 {
     const struct bkt_shape *shape = &work->shape;
     const struct params *p = &model->params;
     const size_t n_rows = shape->n_skills + model->n_items;
-    real(*chance)[2][2] = memory_zeroed(n_rows, sizeof *chance);
+    real(*chance)[N_SEEN_KINDS][2] = memory_zeroed(n_rows, sizeof *chance);
     for (size_t row = 0; row < n_rows; row++) {
         const real *rates =
             row < shape->n_skills
@@ -311,6 +312,7 @@ static real (*make_chances(const struct model *model, const struct bkt_work *wor
         chance[row][SEEN_RIGHT][1] = (real)guess;
         chance[row][SEEN_WRONG][0] = (real)slip;
         chance[row][SEEN_WRONG][1] = (real)(1 - guess);
+        chance[row][SEEN_NONE][0] = chance[row][SEEN_NONE][1] = 1;
     }
     return chance;
 }
@@ -380,7 +382,7 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
                      bkt_row(p, p->value, shape->skill_panel, k)[shape->settled] > 0;
     pack(work, settled);
     real(*rates)[N_RATES] = memory_zeroed(n_skills, sizeof *rates);
-    real(*chance)[2][2] = shape->has_items ? make_chances(model, work) : NULL;
+    real(*chance)[N_SEEN_KINDS][2] = shape->has_items ? make_chances(model, work) : NULL;
     double *fits = NEW(double, n_skills);
     struct expected e;
     expected_create(&e, n_skills, shape->has_items ? n_skills + model->n_items : 0);

@@ -74,12 +74,13 @@ void bkt_traces_free(struct bkt_traces *traces);
 /* Packs the traces of skills that are not settled (NULL: all). */
 void bkt_traces_pack(struct bkt_traces *traces, const bool *settled);
 
-/* sums[skill][N_CHAINS_SUMS] and, where `row_chance` gives every row's chances of outcomes
- * ([row][wrong, right][state 1, state 0]), row_sums[row][wrong, right] of steps in state 1: all
- * in whole units, to which those of the packed traces are added. */
+/* sums[skill][N_CHAINS_SUMS] and, where `row_chance` gives every row's chances of what is seen
+ * ([row][SEEN_...][state 1, state 0]), row_sums[row][SEEN_...] of steps in state 1: all in
+ * whole units, to which those of the packed traces are added. (Of SEEN_NONE nothing is to be
+ * had.) */
 void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
-                       const real (*row_chance)[2][2], bool forgets, double unit,
-                       double (*sums)[N_CHAINS_SUMS], double (*row_sums)[2]);
+                       const real (*row_chance)[N_SEEN_KINDS][2], bool forgets, double unit,
+                       double (*sums)[N_CHAINS_SUMS], double (*row_sums)[N_SEEN_KINDS]);
 
 /* What a student is known to know of a skill, when attempts are predicted. */
 struct bkt_belief {

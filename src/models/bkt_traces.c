@@ -197,8 +197,11 @@ void bkt_traces_pack(struct bkt_traces *traces, const bool *settled)
         group->uniform = group->n_lanes == WIDTH;
         for (uint32_t lane = 1; lane < group->n_lanes; lane++)
             group->uniform &= group->skill[lane] == group->skill[0];
-        for (uint32_t lane = group->n_lanes; lane < WIDTH; lane++)
+        for (uint32_t lane = group->n_lanes; lane < WIDTH; lane++) {
             group->skill[lane] = group->skill[0]; /* idle, but computed */
+            for (uint32_t t = 0; traces->row != NULL && t < group->n_steps; t++)
+                traces->symbol[(group->offset + t) * WIDTH + lane] = SEEN_NONE;
+        }
     }
     memory_free(packed);
 }
@@ -218,32 +221,28 @@ static void spread_rates(const struct bkt_group *group, const real (*rates)[N_RA
 
 /* What the items' own guess and slip make of each outcome. */
 static void look_up(struct bkt_traces *traces, const struct bkt_group *group,
-                    const real (*row_chance)[2][2])
+                    const real (*row_chance)[N_SEEN_KINDS][2])
 {
+    const real(*of_symbol)[2] = row_chance[0];
     for (size_t t = 0; t < group->n_steps; t++) {
         real *to = traces->chance + 2 * t * WIDTH;
         const uint32_t *symbol = traces->symbol + (group->offset + t) * WIDTH;
         for (size_t lane = 0; lane < WIDTH; lane++) {
-            const uint32_t row = symbol[lane] / N_SEEN_KINDS;
-            const uint32_t outcome = symbol[lane] % N_SEEN_KINDS;
-            const bool none = outcome == SEEN_NONE || lane >= group->n_lanes;
-            to[lane] = none ? 1 : row_chance[row][outcome][0];
-            to[WIDTH + lane] = none ? 1 : row_chance[row][outcome][1];
+            to[lane] = of_symbol[symbol[lane]][0];
+            to[WIDTH + lane] = of_symbol[symbol[lane]][1];
         }
     }
 }
 
 static void add_rows(struct bkt_traces *traces, const struct bkt_group *group, double unit,
-                     double (*row_sums)[2])
+                     double (*row_sums)[N_SEEN_KINDS])
 {
-    chains->round(traces->scratch, unit, traces->rounded, group->n_steps * WIDTH);
-    for (size_t t = 0; t < group->n_steps; t++)
-        for (size_t lane = 0; lane < group->n_lanes; lane++) {
-            const uint32_t symbol = traces->symbol[(group->offset + t) * WIDTH + lane];
-            if (symbol % N_SEEN_KINDS != SEEN_NONE)
-                row_sums[symbol / N_SEEN_KINDS][symbol % N_SEEN_KINDS] +=
-                    traces->rounded[t * WIDTH + lane];
-        }
+    const size_t n = group->n_steps * WIDTH;
+    const uint32_t *symbol = traces->symbol + group->offset * WIDTH;
+    double *of_symbol = row_sums[0];
+    chains->round(traces->scratch, unit, traces->rounded, n);
+    for (size_t i = 0; i < n; i++)
+        of_symbol[symbol[i]] += traces->rounded[i];
 }
 
 /* Sums of full groups of one skill stay in their lanes until the skill changes. */
@@ -260,8 +259,8 @@ static void flush(struct lane_sums *lanes, double (*sums)[N_CHAINS_SUMS])
 }
 
 void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
-                       const real (*row_chance)[2][2], bool forgets, double unit,
-                       double (*sums)[N_CHAINS_SUMS], double (*row_sums)[2])
+                       const real (*row_chance)[N_SEEN_KINDS][2], bool forgets, double unit,
+                       double (*sums)[N_CHAINS_SUMS], double (*row_sums)[N_SEEN_KINDS])
 {
     struct chains_rates spread;
     struct lane_sums lanes = {0};
