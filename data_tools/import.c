@@ -8,6 +8,7 @@
 #include "log.h"
 #include "memory.h"
 #include "summary.h"
+#include "truths.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -270,7 +271,7 @@ static void report(const struct import *import, const struct builder_result *res
     log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
 }
 
-static enum status finish(struct import *import, const struct split_plan *plan)
+static enum status finish(struct import *import, struct split_plan *plan)
 {
     const struct import_flags *flags = import->flags;
     struct builder_result result = {0};
@@ -289,13 +290,22 @@ static enum status finish(struct import *import, const struct split_plan *plan)
         status = finish_targets(import, &result.content);
     if (status == OK && flags->shuffle_outcomes)
         builder_shuffle_outcomes(&result, (uint64_t)flags->seed);
+    plan->student_number = result.student_number;
     if (status == OK)
         status = split_apply(plan, &result.content, result.mark);
+    struct truths truths = {0};
+    if (status == OK)
+        status = truths_read(&truths, flags->truth, &result, import->n_rows);
+    result.content.truths = truths.list;
+    result.content.n_truths = truths.n;
     if (status == OK)
         status = dataset_write(&result.content, flags->output);
     if (status == OK)
         report(import, &result);
     memory_free(head->source);
+    result.content.truths = NULL;
+    result.content.n_truths = 0;
+    truths_free(&truths);
     builder_result_free(&result);
     return status;
 }

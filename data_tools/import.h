@@ -20,7 +20,7 @@ struct import_flags {
     int time_unit;
     /* further files */
     const char *item_meta, *time_meta, *questions, *q_matrix, *item_names, *skill_names,
-        *targets;
+        *targets, *truth;
     /* what to do with the rows */
     const char *split;
     int64_t seed, n_items, session_gap;

@@ -107,7 +107,7 @@ static const struct import_format formats[] = {
     {{"three-line", three_line_help, " q-matrix item-names skill-names "},
      NULL,
      import_three_line},
-    {{"matrix", matrix_help, " q-matrix item-names skill-names student delimiter "},
+    {{"matrix", matrix_help, " q-matrix truth item-names skill-names student delimiter "},
      NULL,
      import_matrix},
     {{"sequences", sequences_help, " items item-names "}, NULL, import_sequences},

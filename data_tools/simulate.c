@@ -110,17 +110,6 @@ void simulate_names(struct simulation *simulation)
         }
 }
 
-/* Rows of students in the order of the data set, without those who have no attempts. */
-static double *reorder(const struct simulate_truth *truth, const struct builder_result *result)
-{
-    const size_t n = result->content.head.n_students, width = size_max(truth->shape[1], 1);
-    double *values = NEW(double, n *width);
-    for (size_t s = 0; s < n; s++)
-        memcpy(values + s * width, truth->values + result->student_number[s] * width,
-               width * sizeof *values);
-    return values;
-}
-
 static enum status write_class(struct simulation *simulation, struct builder_result *result)
 {
     const struct simulate_flags *flags = simulation->flags;
@@ -128,7 +117,8 @@ static enum status write_class(struct simulation *simulation, struct builder_res
     for (size_t i = 0; i < simulation->n_truths; i++) {
         struct simulate_truth *truth = &simulation->truths[i];
         if (truth->of_students) {
-            double *values = reorder(truth, result);
+            double *values =
+                builder_rows_of_students(result, truth->values, size_max(truth->shape[1], 1));
             memory_free(truth->values);
             truth->values = values;
             truth->shape[0] = result->content.head.n_students;
@@ -153,6 +143,7 @@ static enum status finish(struct simulation *simulation)
     TRY(split_parse(split, &plan));
     struct builder_result result;
     builder_finish(simulation->builder, &result);
+    plan.student_number = result.student_number;
     struct dataset *head = &result.content.head;
     head->withheld = split_withholds(&plan);
     head->source =

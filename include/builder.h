@@ -67,6 +67,11 @@ struct builder_result {
 void builder_finish(struct builder *builder, struct builder_result *result);
 void builder_result_free(struct builder_result *result);
 
+/* Rows of `width` numbers for students as builder_student numbered them, in the order of the
+ * data set, without those who have no attempts. Caller frees. */
+double *builder_rows_of_students(const struct builder_result *result, const double *values,
+                                 size_t width);
+
 /* Deals the known outcomes out again at random: the share correct stays, all else is gone. */
 void builder_shuffle_outcomes(struct builder_result *result, uint64_t seed);
 

@@ -68,6 +68,10 @@ struct model_kind {
     size_t n_presets;
     const char *made_by; /* the command that makes it, for kinds that are not trained */
 
+    /* Before the settings are resolved (NULL: nothing to do): what they name outside, a file of
+     * numbers say, is taken into `config`, so that a run needs nothing but itself. */
+    enum status (*prepare)(struct config *config);
+
     /* Names and shapes of the tensors, from options, n_items, n_skills; refuses contradictions.
      */
     enum status (*declare)(struct model *model);
@@ -125,6 +129,17 @@ struct model_kind {
      */
     size_t (*n_hidden)(const struct model *model);
     void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
+    /* What number j of them is called (NULL: h1, h2, ...). */
+    void (*hidden_name)(const struct model *model, size_t j, char name[32]);
+
+    /* log P(the shown outcomes of student s), all together, with its standard error where it is
+     * estimated (NULL: the kind has no likelihood of whole students). */
+    void (*likelihood)(const struct model *model, void *work, size_t s, double *log_p,
+                       double *error);
+
+    /* Collective: finds out, with the training data at hand, what tables show besides (standard
+     * errors), and leaves it in tensors that are not trained (NULL: nothing). */
+    enum status (*examine)(struct model *model, void *work, const struct comm *comm);
 
     /* What was learned, for people: table k of n_tables (0: none). One without rows is not
      * shown. Caller frees. */

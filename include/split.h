@@ -10,6 +10,7 @@ enum split_way {
     SPLIT_GIVEN,      /* as the attempts' marks say */
     SPLIT_NONE,       /* all for training */
     SPLIT_BY_STUDENT, /* students by a hash of seed and name */
+    SPLIT_BY_ORDER,   /* students as they came */
     SPLIT_BY_LAST,    /* each student's last known attempt is test, the one before valid */
     SPLIT_BY_TIME,    /* by moments that cut all attempts in parts */
     SPLIT_BY_ATTEMPT, /* attempts at random */
@@ -21,12 +22,14 @@ struct split_plan {
     int percent[N_SPLITS];
     int n_folds, fold; /* folds count from 1 */
     uint64_t seed;
+    const uint32_t
+        *student_number; /* by-order: where each student came, any increasing numbers */
 };
 
 extern const char *const split_names[N_SPLITS]; /* train, valid, test */
 
-/* "none", "by-student=80/10/10", "by-last", "by-time=80/10/10", "by-attempt=80/10/10",
- * "folds=5" or "folds=5/2"; leaves the seed alone. */
+/* "none", "by-student=80/10/10", "by-order=80/10/10", "by-last", "by-time=80/10/10",
+ * "by-attempt=80/10/10", "folds=5" or "folds=5/2"; leaves the seed alone. */
 CHECKED enum status split_parse(const char *text, struct split_plan *plan);
 
 /* "train", "valid", "test" and their usual synonyms, in any case. */

@@ -331,6 +331,17 @@ void builder_finish(struct builder *builder, struct builder_result *result)
     order_free(&items);
 }
 
+double *builder_rows_of_students(const struct builder_result *result, const double *values,
+                                 size_t width)
+{
+    const size_t n = result->content.head.n_students;
+    double *rows = NEW(double, n *width);
+    for (size_t s = 0; s < n; s++)
+        memcpy(rows + s * width, values + result->student_number[s] * width,
+               width * sizeof *rows);
+    return rows;
+}
+
 void builder_result_free(struct builder_result *result)
 {
     struct dataset_content *content = &result->content;

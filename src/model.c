@@ -4,12 +4,13 @@
 #include "memory.h"
 #include <string.h>
 
-extern const struct model_kind bkt_kind, blend_kind, dkt_kind, rbm_kind;
+extern const struct model_kind bkt_kind, blend_kind, dkt_kind, rbm_kind, vae_kind;
 
 const struct model_kind *const model_kinds[] = {
     &rbm_kind,
     &dkt_kind,
     &bkt_kind,
+    &vae_kind,
     &blend_kind,
 };
 const size_t n_model_kinds = COUNT(model_kinds);

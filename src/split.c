@@ -4,8 +4,9 @@
  *     by-student, folds    students stand in the order of split_key(seed, name); the first 80 %
  * are train, and so on, or they are dealt into K folds of equal size by-attempt           a
  * number named by the student's key and the attempt's position by-time              moments
- * below which the wanted share of all attempts lies by-last              no chance at all
+ * below which the wanted share of all attempts lies by-last, by-order    no chance at all
  *
+ * by-order is for files whose order is part of an agreement: the first 4000 are for training.
  * Only known outcomes can be held out by-last and by-attempt: the others score nothing. */
 #include "split.h"
 #include "fail.h"
@@ -41,11 +42,9 @@ static const struct {
     enum split_way way;
     bool has_percents;
 } ways[] = {
-    {"none", SPLIT_NONE, false},
-    {"by-student", SPLIT_BY_STUDENT, true},
-    {"by-last", SPLIT_BY_LAST, false},
-    {"by-time", SPLIT_BY_TIME, true},
-    {"by-attempt", SPLIT_BY_ATTEMPT, true},
+    {"none", SPLIT_NONE, false},        {"by-student", SPLIT_BY_STUDENT, true},
+    {"by-order", SPLIT_BY_ORDER, true}, {"by-last", SPLIT_BY_LAST, false},
+    {"by-time", SPLIT_BY_TIME, true},   {"by-attempt", SPLIT_BY_ATTEMPT, true},
     {"folds", SPLIT_FOLDS, false},
 };
 
@@ -93,8 +92,8 @@ enum status split_parse(const char *text, struct split_plan *plan)
     }
     return fail(
         BAD_USER,
-        "split '%s' is not one of none, by-student=80/10/10, by-last, by-time=80/10/10, "
-        "by-attempt=80/10/10, folds=K, folds=K/F",
+        "split '%s' is not one of none, by-student=80/10/10, by-order=80/10/10, by-last, "
+        "by-time=80/10/10, by-attempt=80/10/10, folds=K, folds=K/F",
         text);
 }
 
@@ -170,12 +169,31 @@ static enum split split_of_place(const struct split_plan *plan, size_t place, si
     return place >= test ? TEST : place >= valid ? VALID : TRAIN;
 }
 
+/* places[s] = how many students came before student s. */
+static void order_places(const uint32_t *student_number, size_t n, uint32_t *places)
+{
+    uint32_t most = 0;
+    for (size_t s = 0; s < n; s++)
+        most = student_number[s] > most ? student_number[s] : most;
+    uint32_t *before = NEW(uint32_t, (size_t)most + 2);
+    for (size_t s = 0; s < n; s++)
+        before[student_number[s] + 1] = 1;
+    for (size_t i = 0; i <= most; i++)
+        before[i + 1] += before[i];
+    for (size_t s = 0; s < n; s++)
+        places[s] = before[student_number[s]];
+    memory_free(before);
+}
+
 static void split_students(const struct split_plan *plan, const struct dataset_content *content,
                            uint8_t *mark)
 {
     const struct dataset *head = &content->head;
     uint32_t *places = NEW(uint32_t, head->n_students);
-    split_places(plan->seed, &content->students, places);
+    if (plan->way == SPLIT_BY_ORDER)
+        order_places(plan->student_number, head->n_students, places);
+    else
+        split_places(plan->seed, &content->students, places);
     for (size_t s = 0; s < head->n_students; s++) {
         const enum split split = split_of_place(plan, places[s], head->n_students);
         for (uint64_t t = head->first[s]; t < head->first[s + 1]; t++)
@@ -289,6 +307,7 @@ enum status split_apply(const struct split_plan *plan, const struct dataset_cont
             set_split(&mark[t], TRAIN);
         break;
     case SPLIT_BY_STUDENT:
+    case SPLIT_BY_ORDER:
         split_students(plan, content, mark);
         break;
     case SPLIT_FOLDS:

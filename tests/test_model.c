@@ -43,6 +43,13 @@ static const struct variant variants[] = {
     {"bkt", "forget=yes, restarts=3", PLAIN},
     {"bkt", "items=yes, several=product", PLAIN},
     {"bkt", "trace=item, forget=yes", PLAIN},
+    {"vae", "", BY_PRODUCT},
+    {"vae", "hidden=17, posterior=full, samples=5, layers=3, dimensions=3", BY_PRODUCT},
+    {"vae", "hidden=4, discrimination=equal, prior_correlation=1 0.6 / 0.6 1", BY_PRODUCT},
+    {"vae", "hidden=4, layers=1, discrimination=one, prefixes=0, gradient=plain, samples=3",
+     BY_PRODUCT},
+    {"vae", "hidden=4, discrimination=signed, prior_b=2, prediction=plug_in", BY_PRODUCT},
+    {"vae", "hidden=4, posterior=full, prior_a=0.5, kl_warm_up=9", BY_PRODUCT},
 };
 
 enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };
@@ -95,10 +102,14 @@ static void with_kinds(void (*test)(struct bench *b), bool adds)
     for (size_t k = 0; k < n_model_kinds; k++) {
         if (adds && model_kinds[k]->accumulate == NULL)
             continue;
-        /* models that want blocks of like length multiply matrices */
-        const struct variant standard = {.kind = model_kinds[k]->name,
-                                         .options = "",
-                                         .trait = model_kinds[k]->lengths ? BY_PRODUCT : PLAIN};
+        /* models that want blocks of like length multiply matrices, and so do those that say so
+         * of their standard options above */
+        struct variant standard = {.kind = model_kinds[k]->name,
+                                   .options = "",
+                                   .trait = model_kinds[k]->lengths ? BY_PRODUCT : PLAIN};
+        for (size_t v = 0; v < COUNT(variants); v++)
+            if (strcmp(variants[v].kind, standard.kind) == 0 && variants[v].options[0] == '\0')
+                standard.trait = variants[v].trait;
         const size_t n = COUNT(variants) + (model_kinds[k]->made_by == NULL);
         for (size_t v = 0; v < n; v++) {
             const struct variant *variant = v < COUNT(variants) ? &variants[v] : &standard;

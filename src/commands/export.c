@@ -36,7 +36,7 @@ static const struct flag flags[] = {
 struct hidden {
     size_t n_students, m;
     real *values;
-    struct names students;
+    struct names students, columns;
 };
 
 static hid_t memory_type(void)
@@ -167,6 +167,13 @@ static enum status hidden_fill(struct hidden *hidden, const struct opened *opene
                     opened->checkpoint.path, kind->name);
     hidden->n_students = opened->shard.n_students;
     hidden->m = kind->n_hidden(opened->model);
+    for (size_t j = 0; j < hidden->m; j++) {
+        char name[32];
+        snprintf(name, sizeof name, "h%zu", j + 1);
+        if (kind->hidden_name != NULL)
+            kind->hidden_name(opened->model, j, name);
+        names_add(&hidden->columns, name, strlen(name));
+    }
     hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
     for (size_t s = 0; s < hidden->n_students; s++)
         kind->hidden(opened->model, opened->work, s, hidden->values + s * hidden->m);
@@ -178,6 +185,7 @@ static void hidden_free(struct hidden *hidden)
 {
     memory_free(hidden->values);
     names_free(&hidden->students);
+    names_free(&hidden->columns);
 }
 
 static void print_hidden_row(FILE *out, size_t s, const void *arg)
@@ -199,7 +207,7 @@ static enum status write_hidden_csv(const struct opened *opened, const struct hi
         fail_abort(BAD_IO, "out of memory for the first line of a table");
     fputs("student", out);
     for (size_t j = 0; j < hidden->m; j++)
-        fprintf(out, ",h%zu", j + 1);
+        fprintf(out, ",%s", names_get(&hidden->columns, j));
     fputc('\n', out);
     fclose(out);
     enum status status =
@@ -310,6 +318,9 @@ static enum status write_all(const struct opened *opened, const struct values *v
         TRY(find_tensor(opened, values->tensor, &only));
     struct hidden hidden = {0};
     enum status status = values->hidden ? hidden_fill(&hidden, opened) : OK;
+    if (status == OK && values->hidden && opened->own_data &&
+        opened->model->kind->examine != NULL)
+        status = opened->model->kind->examine(opened->model, opened->work, opened->comm);
     const struct hidden *wanted = values->hidden ? &hidden : NULL;
     if (status == OK) {
         if (listing_ends_in(values->output, ".h5"))
@@ -370,17 +381,22 @@ const struct command command_export = {
         "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] -o FILE.h5|FILE.csv|DIRECTORY",
     .summary =
         "Writes a model's tensors, and hidden activations of students, for other programs",
-    .details = "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
-               "(students\n"
-               "by hidden units) and /students/names. CSV: a line for each item (or row) and a "
-               "column\n"
-               "for each further place in the tensor, called NAME_2_1 and the like, counted "
-               "from 1; for\n"
-               "hidden activations student,h1,h2,... A directory gets a CSV file for each "
-               "tensor, and\n"
-               "table_NAME.csv for the tables that `cohort inspect` shows. The bytes are the "
-               "same at any\n"
-               "number of ranks.",
+    .details =
+        "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
+        "(students\n"
+        "by hidden units) and /students/names. CSV: a line for each item (or row) and a "
+        "column\n"
+        "for each further place in the tensor, called NAME_2_1 and the like, counted "
+        "from 1; for\n"
+        "hidden activations student,h1,h2,... A directory gets a CSV file for each "
+        "tensor, and\n"
+        "table_NAME.csv for the tables that `cohort inspect` shows; with --hidden, for "
+        "which the\n"
+        "data are read, these have standard errors where the model has them. Models name "
+        "the\n"
+        "hidden columns where they have names (theta_1, sigma_1). The bytes are the same at "
+        "any\n"
+        "number of ranks.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

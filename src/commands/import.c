@@ -46,9 +46,9 @@ static const struct flag flags[] = {
     SWITCH("withheld", withheld,
            "single attempts are held out: what is not for training is not shown to later "
            "attempts"),
-    TEXT(
-        "split", split, "",
-        "none, by-student=80/10/10, by-last, by-time=80/10/10, by-attempt=80/10/10, folds=K/F"),
+    TEXT("split", split, "",
+         "none, by-student=80/10/10, by-order=80/10/10, by-last, by-time=80/10/10, "
+         "by-attempt=80/10/10, folds=K/F"),
     INTEGER("seed", seed, "1", 0, 9e15, "of splits and of the order of students"),
     SWITCH("skip-bad", skip_bad, "leave rows that make no sense out and count them"),
     SWITCH("shuffle-outcomes", shuffle_outcomes,
@@ -76,6 +76,10 @@ static const struct flag flags[] = {
     TEXT("item-names", item_names, "", "file of two columns: an item, what to call it"),
     TEXT("skill-names", skill_names, "", "file of two columns: a skill, what to call it"),
     TEXT("q-matrix", q_matrix, "", "CSV of 0 and 1: which item needs which skill"),
+    TEXT("truth", truth, "",
+         "NAME=FILE,...: CSV files of what simulated answers were made from, stored as "
+         "/truth/NAME "
+         "for `cohort inspect --truth`; NAME=-FILE changes the sign"),
     TEXT("questions", questions, "", "EdNet's questions.csv"),
     INTEGER("items", n_items, "0", 0, 1e6, "number of keys in sequences"),
     CHOICE("step", step, "every", steps,
@@ -130,6 +134,7 @@ const struct command command_import = {
         "where nothing is said it is by-student=80/10/10, for grockit by-last:\n"
         "\n"
         "  by-student=80/10/10   whole students, by a hash of seed and name\n"
+        "  by-order=80/10/10     whole students, in the order in which they come in the files\n"
         "  by-last               each student's last known attempt is test, the one before "
         "valid\n"
         "  by-time=80/10/10      the past for training, the future for tests\n"

@@ -17,6 +17,12 @@ static const struct flag flags[] = {
     {{"students", OPTION_INTEGER, AT(n_students), "0", 0, 4e9, NULL,
       "of a data set: list so many students"},
      0},
+    {{"truth", OPTION_SWITCH, AT(truth), "no", 0, 0, NULL,
+      "of a trained model: compare what it learned with what the data were made from"},
+     0},
+    {{"errors", OPTION_SWITCH, AT(errors), "no", 0, 0, NULL,
+      "of a trained model: tables with standard errors, for which the data are read"},
+     0},
     {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
 };
 
@@ -46,6 +52,10 @@ static enum status inspect(const char *path, const struct inspect_flags *values)
                     "inspect: %s is not a data set, so it has no list of items or "
                     "students to show",
                     path);
+    if (kind == OPENED_DATA_SET && (values->truth || values->errors))
+        return fail(BAD_USAGE,
+                    "inspect: %s is a data set; --truth and --errors are about a trained model",
+                    path);
     json_t *object = json_object();
     static const char *const kinds[] = {"data set", "checkpoint", "run"};
     json_object_set_new(object, "kind", json_string(kinds[kind]));
@@ -53,6 +63,8 @@ static enum status inspect(const char *path, const struct inspect_flags *values)
     enum status status = kind == OPENED_DATA_SET     ? inspect_dataset(path, values, object)
                          : kind == OPENED_CHECKPOINT ? inspect_checkpoint(path, object)
                                                      : inspect_run(path, object);
+    if (status == OK && (values->truth || values->errors))
+        status = inspect_with_data(path, values, object);
     if (status == OK && values->json) {
         command_json_print(json_incref(object));
     } else if (status == OK) {
@@ -81,7 +93,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 
 const struct command command_inspect = {
     .name = "inspect",
-    .usage = "inspect PATH [--items] [--students N] [--json]",
+    .usage = "inspect PATH [--items] [--students N] [--truth] [--errors] [--json]",
     .summary = "Shows what is in a data set, a checkpoint or a run",
     .details =
         "What PATH is, is found out from the file itself. A data set: how many students,\n"
@@ -91,7 +103,12 @@ const struct command command_inspect = {
         "run:\n"
         "the same of its newest checkpoint, all its checkpoints, whether it is finished, and "
         "the\n"
-        "end of its log. The digest of a data set or checkpoint depends on its content only.",
+        "end of its log. The digest of a data set or checkpoint depends on its content only.\n"
+        "--truth takes the best checkpoint of a run: correlation, root of the mean squared "
+        "error\n"
+        "and bias of items and students beside /truth of the data set, which `cohort simulate` "
+        "or\n"
+        "`cohort import matrix --truth` stored there.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

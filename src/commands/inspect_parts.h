@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 struct inspect_flags {
-    bool json, items;
+    bool json, items, truth, errors;
     int64_t n_students;
 };
 
@@ -18,9 +18,18 @@ CHECKED enum status inspect_dataset(const char *path, const struct inspect_flags
 CHECKED enum status inspect_checkpoint(const char *path, json_t *object);
 CHECKED enum status inspect_run(const char *path, json_t *object);
 
+/* Of a trained model and the data it was trained on: its tables with standard errors, and the
+ * comparison with the truth. */
+CHECKED enum status inspect_with_data(const char *path, const struct inspect_flags *flags,
+                                      json_t *object);
+
+struct opened;
+json_t *inspect_tables(const struct opened *opened);
+
 /* The words. */
 void inspect_dataset_say(const json_t *object);
 void inspect_run_say(const json_t *object);
+void inspect_truth_say(const json_t *object);
 
 /* Members of an object: a text ("" where there is none), a whole number, a number. */
 const char *inspect_text(const json_t *object, const char *key);

@@ -63,7 +63,7 @@ static json_t *table_json(const struct table *table, const struct names *names)
     return object;
 }
 
-static json_t *tables_json(const struct opened *opened)
+json_t *inspect_tables(const struct opened *opened)
 {
     const struct model_kind *kind = opened->model->kind;
     json_t *object = json_object();
@@ -126,7 +126,7 @@ static void describe(const struct opened *opened, json_t *object)
         json_array_append_new(tensors, tensor_json(params, &params->tensors[t]));
     json_object_set_new(object, "tensors", tensors);
     if (opened->model->kind->n_tables > 0)
-        json_object_set_new(object, "tables", tables_json(opened));
+        json_object_set_new(object, "tables", inspect_tables(opened));
     json_object_set_new(object, "config", config_json(checkpoint->config));
 }
 
@@ -422,6 +422,8 @@ void inspect_run_say(const json_t *object)
     }
     say_checkpoint(object);
     say_result(object);
+    if (json_object_get(object, "truth") != NULL)
+        inspect_truth_say(object);
     if (json_object_get(object, "model") != NULL) {
         say_tables(object);
         say_tensors(object);

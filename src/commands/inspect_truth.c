@@ -1,0 +1,284 @@
+/* What a model has learned beside what its data were made from.
+ *
+ * A truth /truth/NAME of r rows and c columns is compared with the first thing of the model
+ * that has r rows and columns NAME (c = 1) or NAME_1 .. NAME_c: a table of the model, or the
+ * hidden activations of students. So any kind takes part whose tables call things by the names
+ * the simulator gives them. Cells that are exactly 0 in both are no estimates (an item that
+ * does not need the skill) and are left out. Where there is a standard error beside the
+ * estimate (error_NAME, or sigma of abilities), `within` is the share of truths within 1.96 of
+ * them; 0.95 is what it ought to be. */
+#include "commands.h"
+#include "fail.h"
+#include "h5.h"
+#include "inspect_parts.h"
+#include "memory.h"
+#include "opened.h"
+#include "split.h"
+#include <math.h>
+#include <string.h>
+
+/* Words for the same thing. */
+static const char *const synonyms[][2] = {
+    {"a", "discrimination"}, {"b", "difficulty"}, {"theta", "ability"}};
+
+struct comparison {
+    const struct opened *opened;
+    const struct table *tables; /* the last one is of students */
+    size_t n_tables;
+    hid_t file;
+    json_t *array;
+};
+
+static size_t find_column(const struct table *table, const char *name)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (strcmp(names_get(&table->columns, c), name) == 0)
+            return c;
+    return SIZE_MAX;
+}
+
+/* The columns PREFIX NAME, or PREFIX NAME_1 .. NAME_n. */
+static bool find_columns(const struct table *table, const char *prefix, const char *name,
+                         size_t n, size_t *columns)
+{
+    for (size_t c = 0; c < n; c++) {
+        char numbered[128], plain[128];
+        snprintf(numbered, sizeof numbered, "%s%s_%zu", prefix, name, c + 1);
+        snprintf(plain, sizeof plain, "%s%s", prefix, name);
+        columns[c] = find_column(table, numbered);
+        if (columns[c] == SIZE_MAX && n == 1)
+            columns[c] = find_column(table, plain);
+        if (columns[c] == SIZE_MAX)
+            return false;
+    }
+    return true;
+}
+
+static bool find_synonyms(const struct table *table, const char *name, size_t n,
+                          size_t *columns)
+{
+    if (find_columns(table, "", name, n, columns))
+        return true;
+    for (size_t s = 0; s < COUNT(synonyms); s++)
+        for (int way = 0; way < 2; way++)
+            if (strcmp(synonyms[s][way], name) == 0 &&
+                find_columns(table, "", synonyms[s][1 - way], n, columns))
+                return true;
+    return false;
+}
+
+static bool find_errors(const struct table *table, const char *name, size_t n, size_t *columns)
+{
+    return find_columns(table, "error_", name, n, columns) ||
+           (strcmp(table->row, "student") == 0 && find_columns(table, "", "sigma", n, columns));
+}
+
+/* Sums over pairs of truth x and estimate y. */
+struct sums {
+    int64_t n, n_within, n_errors;
+    double x, y, xx, yy, xy, squares;
+};
+
+static void add_pair(struct sums *sums, double x, double y, double error)
+{
+    if ((x == 0 && y == 0) || isnan(x) || isnan(y))
+        return;
+    sums->n++;
+    sums->x += x;
+    sums->y += y;
+    sums->xx += x * x;
+    sums->yy += y * y;
+    sums->xy += x * y;
+    sums->squares += (y - x) * (y - x);
+    if (isfinite(error) && error > 0) {
+        sums->n_errors++;
+        sums->n_within += fabs(y - x) <= 1.96 * error;
+    }
+}
+
+static json_t *sums_json(const struct sums *sums, const char *name, const char *of)
+{
+    const double n = (double)sums->n;
+    const double xy = sums->xy - sums->x * sums->y / n, xx = sums->xx - sums->x * sums->x / n,
+                 yy = sums->yy - sums->y * sums->y / n;
+    json_t *object = json_object();
+    json_object_set_new(object, "name", command_json_text(name));
+    json_object_set_new(object, "of", json_string(of));
+    json_object_set_new(object, "n", json_integer(sums->n));
+    json_object_set_new(object, "correlation", command_json_number(xy / sqrt(xx * yy)));
+    json_object_set_new(object, "rmse", command_json_number(sqrt(sums->squares / n)));
+    json_object_set_new(object, "bias", command_json_number((sums->y - sums->x) / n));
+    json_object_set_new(
+        object, "within",
+        command_json_number(sums->n_errors > 0 ? (double)sums->n_within / (double)sums->n_errors
+                                               : NAN));
+    return object;
+}
+
+/* The split of a student's first attempt. */
+static enum split split_of(const struct shard *shard, size_t s)
+{
+    return shard->first[s] < shard->first[s + 1] ? mark_split(shard->mark[shard->first[s]])
+                                                 : TRAIN;
+}
+
+static void compare(const struct comparison *comparison, const struct table *table,
+                    const char *name, const double *truth, size_t n_columns,
+                    const size_t *columns, const size_t *errors)
+{
+    const struct shard *shard = &comparison->opened->shard;
+    const bool of_students = strcmp(table->row, "student") == 0;
+    const bool apart = of_students && !comparison->opened->dataset.withheld;
+    for (int part = 0; part < (apart ? N_SPLITS : 1); part++) {
+        struct sums sums = {0};
+        for (size_t r = 0; r < table->n_rows; r++)
+            for (size_t c = 0;
+                 c < n_columns && (!apart || split_of(shard, r) == (enum split)part); c++) {
+                const double *row = table_row(table, r);
+                add_pair(&sums, truth[r * n_columns + c], row[columns[c]],
+                         errors ? row[errors[c]] : NAN);
+            }
+        static const char *const of[] = {"training students", "validation students",
+                                         "test students"};
+        if (sums.n > 0)
+            json_array_append_new(comparison->array,
+                                  sums_json(&sums, name, apart ? of[part] : table->row));
+    }
+}
+
+static enum status compare_truth(const char *name, void *arg)
+{
+    struct comparison *comparison = arg;
+    char *path = memory_text("/truth/%s", name);
+    int rank = 0;
+    uint64_t shape[4] = {0};
+    enum status status = h5_shape(comparison->file, path, &rank, shape);
+    const size_t n_columns = rank == 2 ? shape[1] : 1;
+    if (status == OK && (rank == 1 || rank == 2) && n_columns > 0) {
+        double *truth = NEW(double, shape[0] * n_columns);
+        size_t *columns = NEW(size_t, n_columns), *errors = NEW(size_t, n_columns);
+        status =
+            h5_read(comparison->file, path, H5T_NATIVE_DOUBLE, shape[0] * n_columns, truth);
+        for (size_t t = 0; status == OK && t < comparison->n_tables; t++) {
+            const struct table *table = &comparison->tables[t];
+            if (table->n_rows != shape[0] || !find_synonyms(table, name, n_columns, columns))
+                continue;
+            const bool has_errors = find_errors(table, name, n_columns, errors);
+            compare(comparison, table, name, truth, n_columns, columns,
+                    has_errors ? errors : NULL);
+            break;
+        }
+        memory_free(truth);
+        memory_free(columns);
+        memory_free(errors);
+    }
+    memory_free(path);
+    return status;
+}
+
+/* Hidden activations as a table of students. */
+static void students_table(const struct opened *opened, struct table *table)
+{
+    const struct model_kind *kind = opened->model->kind;
+    const size_t m = kind->n_hidden(opened->model), n = opened->shard.n_students;
+    table_create(table, "students", "student", 0, "");
+    for (size_t j = 0; j < m; j++) {
+        char name[32];
+        kind->hidden_name(opened->model, j, name);
+        names_add(&table->columns, name, strlen(name));
+    }
+    memory_free(table->values);
+    table->n_rows = n;
+    table->n_columns = m;
+    table->values = NEW(double, n *m);
+    real *row = NEW(real, m);
+    for (size_t s = 0; s < n; s++) {
+        kind->hidden(opened->model, opened->work, s, row);
+        for (size_t j = 0; j < m; j++)
+            table_row(table, s)[j] = (double)row[j];
+    }
+    memory_free(row);
+}
+
+static enum status compare_all(const struct opened *opened, json_t *object)
+{
+    const struct model_kind *kind = opened->model->kind;
+    struct comparison comparison = {.opened = opened, .array = json_array()};
+    json_object_set_new(object, "truth", comparison.array);
+    if (!opened->own_data)
+        return fail(BAD_USER, "%s: its truth is that of other items than the model's",
+                    opened->dataset.path);
+    struct table *tables = NEW(struct table, kind->n_tables + 1);
+    for (size_t t = 0; t < kind->n_tables; t++)
+        kind->table(opened->model, t, &tables[comparison.n_tables++]);
+    if (kind->hidden != NULL && kind->hidden_name != NULL)
+        students_table(opened, &tables[comparison.n_tables++]);
+    comparison.tables = tables;
+    comparison.file = h5_open(opened->dataset.path, MPI_COMM_SELF, 1);
+    enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot read it again",
+                                                    opened->dataset.path)
+                         : h5_exists(comparison.file, "/truth")
+                             ? h5_each(comparison.file, "/truth", compare_truth, &comparison)
+                             : fail(BAD_USER,
+                                    "%s holds no truth to compare with; `cohort simulate` "
+                                    "stores it, and `cohort import matrix --truth` takes it",
+                                    opened->dataset.path);
+    if (comparison.file >= 0)
+        H5Fclose(comparison.file);
+    if (status == OK && json_array_size(comparison.array) == 0)
+        status = fail(BAD_USER,
+                      "%s: a model of kind %s has no tables of what %s was made from (`cohort "
+                      "inspect %s` lists its truth)",
+                      opened->checkpoint.path, kind->name, opened->dataset.path,
+                      opened->dataset.path);
+    for (size_t t = 0; t < comparison.n_tables; t++)
+        table_free(&tables[t]);
+    memory_free(tables);
+    return status;
+}
+
+enum status inspect_with_data(const char *path, const struct inspect_flags *flags,
+                              json_t *object)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct opened opened;
+    enum status status = opened_open(&opened, path, "", &self);
+    const struct model_kind *kind = status == OK ? opened.model->kind : NULL;
+    if (status == OK && flags->errors && kind->examine == NULL)
+        status = fail(BAD_USER, "%s: a model of kind %s has no standard errors",
+                      opened.checkpoint.path, kind->name);
+    if (status == OK && kind->examine != NULL)
+        status = kind->examine(opened.model, opened.work, &self);
+    if (status == OK)
+        json_object_set_new(object, "tables", inspect_tables(&opened));
+    if (status == OK && flags->truth)
+        status = compare_all(&opened, object);
+    opened_close(&opened);
+    return status;
+}
+
+static void say_number(const json_t *entry, const char *key)
+{
+    const double value = inspect_number(entry, key);
+    if (isnan(value))
+        printf("  %11s", "");
+    else
+        printf("  %11.4f", value);
+}
+
+void inspect_truth_say(const json_t *object)
+{
+    static const char *const keys[] = {"correlation", "rmse", "bias", "within"};
+    const json_t *entry = NULL;
+    size_t i = 0;
+    printf("\n%-16s  %-20s  %8s  %11s  %11s  %11s  %11s\n", "beside the truth", "of", "numbers",
+           "correlation", "RMSE", "bias", "within 95 %");
+    json_array_foreach(json_object_get(object, "truth"), i, entry)
+    {
+        printf("%-16s  %-20s  %8lld", inspect_text(entry, "name"), inspect_text(entry, "of"),
+               inspect_integer(entry, "n"));
+        for (size_t k = 0; k < COUNT(keys); k++)
+            say_number(entry, keys[k]);
+        putchar('\n');
+    }
+}

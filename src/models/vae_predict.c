@@ -1,0 +1,219 @@
+/* Predictions, abilities and the marginal likelihood; symbols as in vae.c.
+ *
+ * Before attempt t the encoder has read what was shown before t: the first layer's sum grows by
+ * a row for each, the rest is computed again when there was anything new. What an item asks of
+ * theta is one number, x = a . theta - b, normal with mean a . m - b and variance |L^T a|^2, so
+ * the mean of sigma(x) over the posterior is an integral over one dimension whatever K is: by
+ * Gauss and Hermite at N_NODES points. `plug_in` takes x at its mean.
+ *
+ * log P(answers) is the integral of p(theta) prod_j P(y_j | theta): on a grid of equal steps in
+ * W theta up to K = 3 (for a smooth integrand that falls off as fast, sums of equal steps are
+ * as good as any rule), by importance sampling from the encoder's posterior, somewhat widened,
+ * beyond. */
+#include "cells.h"
+#include "irt.h"
+#include "memory.h"
+#include "vae_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+enum { N_NODES = 9, N_DRAWS = 4096 };
+static const double nodes[N_NODES] = {
+    -4.512745863399783, -3.205429002856470, -2.076847978677830, -1.023255663789133, 0,
+    1.023255663789133,  2.076847978677830,  3.205429002856470,  4.512745863399783};
+static const double weights[N_NODES] = {
+    2.234584400774664e-05, 2.789141321231769e-03, 4.991640676521780e-02,
+    2.440975028949394e-01, 4.063492063492063e-01, 2.440975028949394e-01,
+    4.991640676521780e-02, 2.789141321231769e-03, 2.234584400774664e-05};
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + Sleef_cinz_expd1_u10purec(-x));
+}
+
+static real probability(const struct model *model, const struct vae_shape *shape, size_t i,
+                        const struct vae_posterior *posterior)
+{
+    const struct vae_options *o = model->options;
+    const size_t n = shape->n_dims;
+    double a[VAE_MOST_DIMS], variance = 0;
+    double mean = -(double)params_rows(
+        &model->params,
+        shape->decoder)[i * model->params.panels[shape->decoder].stride + shape->column_b];
+    for (size_t k = 0; k < n; k++) {
+        a[k] = (double)vae_discrimination(model, shape, i, k);
+        mean += a[k] * (double)posterior->mean[k];
+    }
+    if (o->prediction == PREDICTION_PLUG_IN)
+        return (real)sigmoid(mean);
+    for (size_t j = 0; j < n; j++) {
+        double spread = 0;
+        for (size_t k = j; k < n; k++)
+            spread += a[k] * (double)posterior->root[k * n + j];
+        variance += spread * spread;
+    }
+    double p = 0;
+    for (size_t node = 0; node < N_NODES; node++)
+        p += weights[node] * sigmoid(mean + sqrt(variance) * nodes[node]);
+    return (real)fmin(1, p);
+}
+
+static bool read_attempt(const struct model *model, struct vae_work *work, uint64_t t)
+{
+    const struct shard *shard = work->shard;
+    if (!mark_is_shown(shard->mark[t]))
+        return false;
+    const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
+    cells->add(1, params_rows(&model->params, work->shape.input) + unit * work->shape.width,
+               work->sum, work->shape.width);
+    return true;
+}
+
+void vae_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
+{
+    struct vae_work *work = memory;
+    const struct shard *shard = work->shard;
+    const uint64_t start = shard->first[s], end = shard->first[s + 1];
+    size_t n_read = 0;
+    bool stale = true;
+    memset(work->sum, 0, work->shape.width * sizeof *work->sum);
+    for (uint64_t t = start; t < end; t++) {
+        if (splits >> mark_split(shard->mark[t]) & 1) {
+            if (stale)
+                vae_encoder_read(model, work, work->sum, n_read, &work->posterior);
+            stale = false;
+            p[t - start] = probability(model, &work->shape, shard->item[t], &work->posterior);
+        }
+        if (read_attempt(model, work, t)) {
+            n_read++;
+            stale = true;
+        }
+    }
+}
+
+/* The posterior after all shown attempts; returns their number. */
+size_t vae_read_shown(const struct model *model, struct vae_work *work, size_t s,
+                      struct vae_posterior *posterior)
+{
+    const struct shard *shard = work->shard;
+    size_t n_read = 0;
+    memset(work->sum, 0, work->shape.width * sizeof *work->sum);
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        n_read += read_attempt(model, work, t);
+    vae_encoder_read(model, work, work->sum, n_read, posterior);
+    return n_read;
+}
+
+void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
+{
+    struct vae_work *work = memory;
+    const size_t n = work->shape.n_dims;
+    vae_read_shown(model, work, s, &work->posterior);
+    for (size_t k = 0; k < n; k++) {
+        double variance = 0;
+        for (size_t j = 0; j <= k; j++)
+            variance += (double)work->posterior.root[k * n + j] *
+                        (double)work->posterior.root[k * n + j];
+        activation[k] = work->posterior.mean[k];
+        activation[n + k] = (real)sqrt(variance);
+    }
+}
+
+/* theta with W theta = z */
+static void unwhiten(const struct vae_prior *prior, const double *z, real *theta)
+{
+    const size_t n = prior->n_dims;
+    double x[VAE_MOST_DIMS];
+    for (size_t k = 0; k < n; k++) {
+        x[k] = z[k];
+        for (size_t j = 0; j < k; j++)
+            x[k] -= prior->whitening[k * n + j] * x[j];
+        x[k] /= prior->whitening[k * n + k];
+        theta[k] = (real)x[k];
+    }
+}
+
+/* log of the sum over a grid of (2 half + 1)^K points, z from -6 to 6. */
+static double integrate(struct vae_work *work, size_t padded)
+{
+    static const int halves[] = {0, 60, 30, 15};
+    const size_t n = work->shape.n_dims;
+    const int half = halves[n];
+    const double step = 6.0 / half,
+                 log_unit = Sleef_cinz_logd1_u10purec(step * 0.39894228040143267794);
+    int at[3] = {-half, n > 1 ? -half : 0, n > 2 ? -half : 0};
+    double most = -INFINITY, sum = 0;
+    for (;;) {
+        double z[3], squares = 0;
+        real theta[3];
+        for (size_t k = 0; k < n; k++) {
+            z[k] = step * at[k];
+            squares += z[k] * z[k];
+        }
+        if (squares <= 36) {
+            unwhiten(&work->prior, z, theta);
+            const double log_p =
+                (double)irt->respond(n, theta, work->a, work->b, work->y, padded, work->e) -
+                0.5 * squares;
+            if (log_p > most) {
+                sum = sum * Sleef_cinz_expd1_u10purec(most - log_p) + 1;
+                most = log_p;
+            } else {
+                sum += Sleef_cinz_expd1_u10purec(log_p - most);
+            }
+        }
+        size_t k = 0;
+        while (k < n && ++at[k] > half)
+            at[k++] = -half;
+        if (k == n)
+            return most + Sleef_cinz_logd1_u10purec(sum) + (double)n * log_unit;
+    }
+}
+
+static double sample(const struct model *model, struct vae_work *work, size_t s, size_t padded,
+                     double *error)
+{
+    const struct vae_shape *shape = &work->shape;
+    struct vae_posterior *posterior = &work->posterior;
+    const size_t n = shape->n_dims;
+    const double wider = 1.2;
+    vae_read_shown(model, work, s, posterior);
+    for (size_t i = 0; i < n * n; i++)
+        posterior->root[i] *= (real)wider;
+    posterior->log_det += (double)n * Sleef_cinz_logd1_u10purec(wider);
+    const struct draw draw = {0};
+    vae_draw_epsilon(work, &draw, 0, s, N_DRAWS);
+    for (size_t d = 0; d < N_DRAWS; d++) {
+        const real *epsilon = work->epsilon + d * n;
+        vae_posterior_draw(shape, posterior, epsilon, work->theta);
+        work->log_weight[d] =
+            (double)irt->respond(n, work->theta, work->a, work->b, work->y, padded, work->e) +
+            vae_log_ratio(&work->prior, posterior, epsilon, work->theta);
+    }
+    const double log_p = vae_normalize(work->log_weight, N_DRAWS);
+    double squares = 0;
+    for (size_t d = 0; d < N_DRAWS; d++)
+        squares += work->log_weight[d] * work->log_weight[d];
+    *error = sqrt(fmax(0, squares - 1.0 / N_DRAWS));
+    return log_p;
+}
+
+void vae_likelihood(const struct model *model, void *memory, size_t s, double *log_p,
+                    double *error)
+{
+    struct vae_work *work = memory;
+    const struct shard *shard = work->shard;
+    const uint64_t start = shard->first[s], end = shard->first[s + 1];
+    uint32_t *unit = NEW(uint32_t, end - start);
+    size_t n = 0;
+    for (uint64_t t = start; t < end; t++)
+        if (mark_is_shown(shard->mark[t]))
+            unit[n++] = 2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
+    const bool on_grid = work->shape.n_dims <= 3;
+    vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS);
+    const size_t padded = vae_collect_items(model, work, unit, n);
+    memory_free(unit);
+    *error = 0;
+    *log_p = on_grid ? integrate(work, padded) : sample(model, work, s, padded, error);
+}
