@@ -48,6 +48,21 @@ struct pass {
     double share; /* of the training attempts that were looked at; 1 unless the kind says so */
 };
 
+/* How the chance of a step is found where its states are too many to be summed: annealed
+ * importance sampling, so many chains along so many temperatures. */
+struct likelihood_plan {
+    int64_t n_chains, n_temperatures;
+    int most_bits; /* the smaller side of a step is summed state by state up to 2^most_bits */
+    uint64_t seed;
+};
+
+/* Of some steps of a student. */
+struct likelihood {
+    int64_t n_steps, n_sampled; /* n_sampled of them by sampling */
+    double log_chance;          /* nats; sum over steps */
+    double variance;            /* of that sum, from sampling */
+};
+
 /* A named set of settings, as lines of a configuration file. */
 struct preset {
     const char *name, *help, *text;
@@ -132,11 +147,6 @@ struct model_kind {
     /* What number j of them is called (NULL: h1, h2, ...). */
     void (*hidden_name)(const struct model *model, size_t j, char name[32]);
 
-    /* log P(the shown outcomes of student s), all together, with its standard error where it is
-     * estimated (NULL: the kind has no likelihood of whole students). */
-    void (*likelihood)(const struct model *model, void *work, size_t s, double *log_p,
-                       double *error);
-
     /* Collective: finds out, with the training data at hand, what tables show besides (standard
      * errors), and leaves it in tensors that are not trained (NULL: nothing). */
     enum status (*examine)(struct model *model, void *work, const struct comm *comm);
@@ -145,6 +155,11 @@ struct model_kind {
      * shown. Caller frees. */
     size_t n_tables;
     void (*table)(const struct model *model, size_t k, struct table *table);
+
+    /* log P of the known outcomes of student s in `splits`, a step at a time, given what was
+     * shown in the steps before and, in the same step, outside `splits` (NULL: not offered). */
+    void (*likelihood)(const struct model *model, void *work, size_t s, unsigned splits,
+                       const struct likelihood_plan *plan, struct likelihood *sum);
 };
 
 extern const struct model_kind *const model_kinds[];

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "fail.h"
 #include "finals.h"
+#include "likelihood.h"
 #include "log.h"
 #include "memory.h"
 #include "metrics.h"
@@ -19,8 +20,8 @@
 struct values {
     const char *data;
     int split;
-    bool skip_first, groups, calibration, json;
-    int64_t replicates, seed;
+    bool skip_first, groups, calibration, likelihood, json;
+    int64_t replicates, seed, n_chains, n_temperatures, most_bits;
 };
 
 static const char *const splits[] = {"train", "valid", "test", "all", NULL};
@@ -44,7 +45,19 @@ static const struct flag flags[] = {
     {{"confidence", OPTION_INTEGER, AT(replicates), "0", 0, 1e6, NULL,
       "95 % intervals from so many resamplings of the students; 1000 is a good number"},
      0},
-    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "of the resamplings"}, 0},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "of resamplings and chains"}, 0},
+    {{"likelihood", OPTION_SWITCH, AT(likelihood), "no", 0, 0, NULL,
+      "also the log-likelihood of whole steps, for models that have one (rtrbm)"},
+     0},
+    {{"enumerate", OPTION_INTEGER, AT(most_bits), "12", 0, 30, NULL,
+      "likelihood: sum all states of a step with up to so many units on its smaller side"},
+     0},
+    {{"chains", OPTION_INTEGER, AT(n_chains), "16", 2, 1e5, NULL,
+      "likelihood: annealed chains for each larger step"},
+     0},
+    {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
+      "likelihood: temperatures along each chain"},
+     0},
     {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
 };
 
@@ -66,6 +79,7 @@ struct report {
     struct rated
         *groups; /* n_groups + 1, the first for items in no group; NULL: not asked for */
     struct calibration_bin bins[N_CALIBRATION_BINS];
+    struct likelihood_result likelihood;
 };
 
 static void rate(const struct report *report, const struct prediction *list, size_t n,
@@ -224,6 +238,19 @@ static json_t *calibration_json(const struct report *report)
     return array;
 }
 
+static json_t *likelihood_json(const struct likelihood_result *likelihood)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "steps", json_integer(likelihood->n_steps));
+    json_object_set_new(object, "sampled_steps", json_integer(likelihood->n_sampled));
+    json_object_set_new(object, "students", json_integer(likelihood->n_students));
+    json_object_set_new(object, "mean", command_json_number(likelihood->mean));
+    json_object_set_new(object, "standard_error",
+                        command_json_number(likelihood->standard_error));
+    json_object_set_new(object, "spread_error", command_json_number(likelihood->spread_error));
+    return object;
+}
+
 static void print_json(const struct report *report)
 {
     const struct opened *opened = report->opened;
@@ -245,6 +272,8 @@ static void print_json(const struct report *report)
         json_object_set_new(object, "groups", groups_json(report));
     if (report->values->calibration)
         json_object_set_new(object, "calibration", calibration_json(report));
+    if (report->values->likelihood)
+        json_object_set_new(object, "likelihood", likelihood_json(&report->likelihood));
     command_json_print(object);
 }
 
@@ -288,6 +317,18 @@ static void print_rows(const struct report *report, const char *name,
     print_row(report, label, &rated->rest);
 }
 
+static void print_likelihood(const struct likelihood_result *likelihood)
+{
+    printf("\nlog-likelihood: %.4f nats a step, mean of %" PRId64 " steps of %" PRId64
+           " students\n",
+           likelihood->mean, likelihood->n_steps, likelihood->n_students);
+    printf("standard error: %.4f from the choice of students", likelihood->spread_error);
+    if (likelihood->n_sampled > 0)
+        printf(", %.4f from sampling the sums over states of %" PRId64 " steps",
+               likelihood->standard_error, likelihood->n_sampled);
+    printf("\n");
+}
+
 static void print_table(const struct report *report)
 {
     static const char *const columns[] = {"correct",  "CBD",  "log-loss", "AUC",
@@ -315,6 +356,8 @@ static void print_table(const struct report *report)
         if (report->groups[g].score.n > 0)
             print_row(report, g == 0 ? "(no group)" : group_name(report, g),
                       &report->groups[g]);
+    if (report->values->likelihood)
+        print_likelihood(&report->likelihood);
     if (!report->values->calibration)
         return;
     printf("\n%-15s  %10s  %16s  %13s\n", "probability", "attempts", "mean probability",
@@ -428,6 +471,11 @@ static enum status evaluate(const struct opened *opened, const struct values *va
     if (model_task(opened->model) != TASK_TRACE)
         return evaluate_finals(opened, values);
     TRY(check_attempts(opened, values));
+    if (values->likelihood && opened->model->kind->likelihood == NULL)
+        return fail(BAD_USER,
+                    "%s: a model of kind %s has no likelihood of steps; leave out "
+                    "--likelihood",
+                    opened->checkpoint.path, opened->model->kind->name);
     const unsigned set =
         values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
     struct predictions predictions;
@@ -442,6 +490,13 @@ static enum status evaluate(const struct opened *opened, const struct values *va
     if (values->calibration)
         metrics_calibration(opened->comm, predictions.list, predictions.n, report.bins);
     scoring_free(&predictions);
+    const struct likelihood_plan plan = {.n_chains = values->n_chains,
+                                         .n_temperatures = values->n_temperatures,
+                                         .most_bits = (int)values->most_bits,
+                                         .seed = (uint64_t)values->seed};
+    if (values->likelihood)
+        likelihood_measure(opened->comm, opened->model, opened->work, &opened->shard, set,
+                           &plan, &report.likelihood);
     if (!log_muted() && values->json)
         print_json(&report);
     else if (!log_muted())
@@ -484,7 +539,11 @@ const struct command command_evaluate = {
         "share correct over 15 bins); for all attempts and for all but each student's first,\n"
         "where a model can only know the item. `item mean` predicts each item's share of "
         "correct\n"
-        "training answers. Every number has the same bits at any number of ranks.\n"
+        "training answers. --likelihood: log P of all answers of a step given the steps "
+        "before,\n"
+        "exact where one side of the step has few units, else by annealed importance "
+        "sampling.\n"
+        "Every number has the same bits at any number of ranks.\n"
         "A model of one target a student is scored on the targets instead, beside the mean of "
         "the\n"
         "training students' targets: log-loss (of scores: minus the log of the predicted "

@@ -113,10 +113,8 @@ size_t vae_collect_items(const struct model *model, struct vae_work *work, const
 
 void vae_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void vae_hidden(const struct model *model, void *work, size_t s, real *activation);
-void vae_likelihood(const struct model *model, void *work, size_t s, double *log_p,
-                    double *error);
-size_t vae_read_shown(const struct model *model, struct vae_work *work, size_t s,
-                      struct vae_posterior *posterior);
+void vae_likelihood(const struct model *model, void *work, size_t s, unsigned splits,
+                    const struct likelihood_plan *plan, struct likelihood *sum);
 
 enum status vae_examine(struct model *model, void *work, const struct comm *comm);
 

@@ -92,9 +92,9 @@ void vae_predict(const struct model *model, void *memory, size_t s, unsigned spl
     }
 }
 
-/* The posterior after all shown attempts; returns their number. */
-size_t vae_read_shown(const struct model *model, struct vae_work *work, size_t s,
-                      struct vae_posterior *posterior)
+/* The posterior after all shown attempts. */
+static void read_shown(const struct model *model, struct vae_work *work, size_t s,
+                       struct vae_posterior *posterior)
 {
     const struct shard *shard = work->shard;
     size_t n_read = 0;
@@ -102,14 +102,13 @@ size_t vae_read_shown(const struct model *model, struct vae_work *work, size_t s
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
         n_read += read_attempt(model, work, t);
     vae_encoder_read(model, work, work->sum, n_read, posterior);
-    return n_read;
 }
 
 void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct vae_work *work = memory;
     const size_t n = work->shape.n_dims;
-    vae_read_shown(model, work, s, &work->posterior);
+    read_shown(model, work, s, &work->posterior);
     for (size_t k = 0; k < n; k++) {
         double variance = 0;
         for (size_t j = 0; j <= k; j++)
@@ -171,18 +170,24 @@ static double integrate(struct vae_work *work, size_t padded)
     }
 }
 
-static double sample(const struct model *model, struct vae_work *work, size_t s, size_t padded,
-                     double *error)
+/* The same by importance sampling; also the variance of the logarithm. */
+static double sample(const struct model *model, struct vae_work *work, size_t s,
+                     const uint32_t *unit, size_t n_answers, size_t padded, uint64_t seed,
+                     double *variance)
 {
     const struct vae_shape *shape = &work->shape;
     struct vae_posterior *posterior = &work->posterior;
     const size_t n = shape->n_dims;
     const double wider = 1.2;
-    vae_read_shown(model, work, s, posterior);
+    memset(work->sum, 0, shape->width * sizeof *work->sum);
+    for (size_t j = 0; j < n_answers; j++)
+        cells->add(1, params_rows(&model->params, shape->input) + unit[j] * shape->width,
+                   work->sum, shape->width);
+    vae_encoder_read(model, work, work->sum, n_answers, posterior);
     for (size_t i = 0; i < n * n; i++)
         posterior->root[i] *= (real)wider;
     posterior->log_det += (double)n * Sleef_cinz_logd1_u10purec(wider);
-    const struct draw draw = {0};
+    const struct draw draw = {.seed = seed};
     vae_draw_epsilon(work, &draw, 0, s, N_DRAWS);
     for (size_t d = 0; d < N_DRAWS; d++) {
         const real *epsilon = work->epsilon + d * n;
@@ -195,25 +200,51 @@ static double sample(const struct model *model, struct vae_work *work, size_t s,
     double squares = 0;
     for (size_t d = 0; d < N_DRAWS; d++)
         squares += work->log_weight[d] * work->log_weight[d];
-    *error = sqrt(fmax(0, squares - 1.0 / N_DRAWS));
+    *variance += fmax(0, squares - 1.0 / N_DRAWS);
     return log_p;
 }
 
-void vae_likelihood(const struct model *model, void *memory, size_t s, double *log_p,
-                    double *error)
+/* log P(answers) of n answers. */
+static double chance_of(const struct model *model, struct vae_work *work, size_t s,
+                        const uint32_t *unit, size_t n, uint64_t seed, double *variance)
+{
+    if (n == 0)
+        return 0;
+    const bool on_grid = work->shape.n_dims <= 3;
+    vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS);
+    const size_t padded = vae_collect_items(model, work, unit, n);
+    return on_grid ? integrate(work, padded)
+                   : sample(model, work, s, unit, n, padded, seed, variance);
+}
+
+/* A student's answers have no order here: all that are in `splits` are one step, given those
+ * shown that are not. */
+void vae_likelihood(const struct model *model, void *memory, size_t s, unsigned splits,
+                    const struct likelihood_plan *plan, struct likelihood *sum)
 {
     struct vae_work *work = memory;
     const struct shard *shard = work->shard;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     uint32_t *unit = NEW(uint32_t, end - start);
     size_t n = 0;
-    for (uint64_t t = start; t < end; t++)
-        if (mark_is_shown(shard->mark[t]))
-            unit[n++] = 2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
-    const bool on_grid = work->shape.n_dims <= 3;
-    vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS);
-    const size_t padded = vae_collect_items(model, work, unit, n);
+    *sum = (struct likelihood){0};
+    for (int asked = 0; asked < 2; asked++) {
+        if (asked == 1)
+            sum->log_chance -= chance_of(model, work, s, unit, n, plan->seed, &sum->variance);
+        const size_t n_given = n;
+        for (uint64_t t = start; t < end; t++) {
+            const uint8_t mark = shard->mark[t];
+            const bool inside = splits >> mark_split(mark) & 1;
+            if (inside == asked &&
+                (asked ? mark_outcome(mark) != UNKNOWN : mark_is_shown(mark)))
+                unit[n++] = 2 * shard->item[t] + (mark_outcome(mark) == CORRECT);
+        }
+        sum->n_steps = asked && n > n_given;
+    }
+    if (sum->n_steps > 0)
+        sum->log_chance += chance_of(model, work, s, unit, n, plan->seed, &sum->variance);
+    else
+        *sum = (struct likelihood){0};
+    sum->n_sampled = work->shape.n_dims <= 3 ? 0 : sum->n_steps;
     memory_free(unit);
-    *error = 0;
-    *log_p = on_grid ? integrate(work, padded) : sample(model, work, s, padded, error);
 }

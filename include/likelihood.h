@@ -1,0 +1,23 @@
+/* layer 4 (runs): how likely the steps of students are under a model. */
+#ifndef COHORT_LIKELIHOOD_H
+#define COHORT_LIKELIHOOD_H
+
+#include "base.h"
+#include "comm.h"
+#include "model.h"
+
+struct likelihood_result {
+    int64_t n_steps, n_students;
+    int64_t n_sampled;     /* steps whose chance was estimated by sampling */
+    double mean;           /* nats a step */
+    double standard_error; /* of the mean, from sampling; 0 where nothing was sampled */
+    double spread_error;   /* of the mean, from which students there are */
+};
+
+/* Collective: over all students of all ranks' shards; the same bits at any number of ranks. The
+ * model's kind must offer it. */
+void likelihood_measure(const struct comm *comm, const struct model *model, void *work,
+                        const struct shard *shard, unsigned splits,
+                        const struct likelihood_plan *plan, struct likelihood_result *result);
+
+#endif
