@@ -46,23 +46,38 @@ static void normal(real *u, size_t n)
     }
 }
 
+/* sum_j log(1 + e^-|x_j|) is the logarithm of a product of numbers up to 2, of which a float
+ * holds 127: one logarithm for every MOST_FACTORS. */
+enum { MOST_FACTORS = 64 };
+
 static real respond(size_t n_dims, const real *theta, const real *a, const real *b,
                     const real *y, size_t n, real *e)
 {
-    rreal sum[REGISTERS] = {0};
-    for (size_t j = 0; j < n; j += WIDTH)
+    rreal sum[REGISTERS] = {0}, product[REGISTERS];
+    UNROLL for (int r = 0; r < REGISTERS; r++) product[r] = simd_all(1);
+    size_t n_factors = 0;
+    for (size_t j = 0; j < n; j += WIDTH) {
         UNROLL for (int r = 0; r < REGISTERS; r++)
         {
             const size_t at = j + (size_t)r * LANES;
             rreal x = -IN(b, at);
             for (size_t k = 0; k < n_dims; k++)
                 x += theta[k] * IN(a, k * n + at);
-            /* one exponential, of -|x|, serves both sigma(x) and log(1 + e^x) */
             const rmask positive = x > 0;
             const rreal t = simd_exp(simd_select(positive, -x, x)), up = 1 / (1 + t);
             AT(e, at) = IN(y, at) - simd_select(positive, up, t * up);
-            sum[r] += IN(y, at) * x - simd_select(positive, x, simd_all(0)) - simd_log(1 + t);
+            sum[r] += IN(y, at) * x - simd_select(positive, x, simd_all(0));
+            product[r] *= 1 + t;
         }
+        if (++n_factors == MOST_FACTORS || j + WIDTH == n) {
+            UNROLL for (int r = 0; r < REGISTERS; r++)
+            {
+                sum[r] -= simd_log(product[r]);
+                product[r] = simd_all(1);
+            }
+            n_factors = 0;
+        }
+    }
     return simd_total(sum);
 }
 

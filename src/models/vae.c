@@ -247,21 +247,6 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     fill_uniform(model, shape.output, n_out, seed, 0.3 * size);
 }
 
-real vae_discrimination(const struct model *model, const struct vae_shape *shape, size_t i,
-                        size_t k)
-{
-    const struct vae_options *o = model->options;
-    const real *row = params_rows(&model->params, shape->decoder) +
-                      i * model->params.panels[shape->decoder].stride;
-    if (row[shape->column_q + k] == 0)
-        return 0;
-    const real a = o->discrimination == A_ONE ? 1
-                   : o->discrimination == A_EQUAL
-                       ? params_rows(&model->params, shape->common)[k]
-                       : row[k];
-    return o->discrimination == A_SIGNED || a > 0 ? a : -a;
-}
-
 static void name_columns(FILE *out, const char *name, size_t n)
 {
     if (n == 1)
@@ -290,12 +275,13 @@ static void items_table(const struct model *model, size_t which, struct table *i
     fclose(out);
     table_create(items, "items", "item", model->n_items, words + 1);
     free(words);
+    const real *common = params_rows(&model->params, shape.common);
     for (size_t i = 0; i < model->n_items; i++) {
         const real *row = params_rows(&model->params, shape.decoder) + i * stride;
         const real *errors = row + shape.column_error;
         double *to = table_row(items, i);
         for (size_t k = 0; k < n_dims; k++)
-            to[k] = (double)vae_discrimination(model, &shape, i, k);
+            to[k] = (double)vae_discrimination(model->options, &shape, row, common, k);
         to[n_dims] = (double)row[shape.column_b];
         for (size_t k = 0; k <= n_errors; k++)
             to[n_dims + 1 + k] = errors[k] > 0 ? (double)errors[k] : NAN;

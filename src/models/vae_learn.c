@@ -129,11 +129,13 @@ size_t vae_collect_items(const struct model *model, struct vae_work *work, const
     const struct vae_shape *shape = &work->shape;
     const size_t stride = model->params.panels[shape->decoder].stride, padded = size_padded(n);
     const real *decoder = params_rows(&model->params, shape->decoder);
+    const real *common = params_rows(&model->params, shape->common);
     for (size_t j = 0; j < padded; j++) {
-        const size_t i = j < n ? unit[j] / 2 : 0;
+        const real *row = decoder + (j < n ? unit[j] / 2 : 0) * stride;
         for (size_t k = 0; k < shape->n_dims; k++)
-            work->a[k * padded + j] = j < n ? vae_discrimination(model, shape, i, k) : 0;
-        work->b[j] = j < n ? decoder[i * stride + shape->column_b] : IRT_CERTAIN;
+            work->a[k * padded + j] =
+                j < n ? vae_discrimination(model->options, shape, row, common, k) : 0;
+        work->b[j] = j < n ? row[shape->column_b] : IRT_CERTAIN;
         work->y[j] = j < n ? (real)(unit[j] & 1) : 0;
     }
     return padded;

@@ -75,8 +75,17 @@ struct vae_work {
 };
 
 struct vae_shape vae_shape_of(const struct model *model);
-real vae_discrimination(const struct model *model, const struct vae_shape *shape, size_t i,
-                        size_t k);
+
+/* a_ik, from the item's row of the decoder and the row of discriminations that are equal. */
+static inline real vae_discrimination(const struct vae_options *o,
+                                      const struct vae_shape *shape, const real *row,
+                                      const real *common, size_t k)
+{
+    const real a = o->discrimination == A_ONE     ? 1
+                   : o->discrimination == A_EQUAL ? common[k]
+                                                  : row[k];
+    return row[shape->column_q + k] == 0 ? 0 : o->discrimination == A_SIGNED || a > 0 ? a : -a;
+}
 
 CHECKED enum status vae_prior_prepare(struct config *config);
 CHECKED enum status vae_prior_create(struct vae_prior *prior, const char *text, size_t n_dims);

@@ -38,11 +38,12 @@ static real probability(const struct model *model, const struct vae_shape *shape
     const struct vae_options *o = model->options;
     const size_t n = shape->n_dims;
     double a[VAE_MOST_DIMS], variance = 0;
-    double mean = -(double)params_rows(
-        &model->params,
-        shape->decoder)[i * model->params.panels[shape->decoder].stride + shape->column_b];
+    const real *row = params_rows(&model->params, shape->decoder) +
+                      i * model->params.panels[shape->decoder].stride;
+    const real *common = params_rows(&model->params, shape->common);
+    double mean = -(double)row[shape->column_b];
     for (size_t k = 0; k < n; k++) {
-        a[k] = (double)vae_discrimination(model, shape, i, k);
+        a[k] = (double)vae_discrimination(o, shape, row, common, k);
         mean += a[k] * (double)posterior->mean[k];
     }
     if (o->prediction == PREDICTION_PLUG_IN)
