@@ -92,11 +92,11 @@ static size_t score_of(const struct model *model, struct vae_work *work, size_t 
     return m;
 }
 
-/* The diagonal of the inverse of an n x n matrix, which is destroyed; NAN where it has none. */
+/* The diagonal of the inverse of an n x n matrix, which is destroyed. A parameter of which
+ * nothing is known beside those before it (an item never answered) is held fixed and gets 0:
+ * its pivot is infinite. */
 static void invert_diagonal(double *matrix, size_t n, double *diagonal)
 {
-    for (size_t k = 0; k < n; k++)
-        diagonal[k] = NAN;
     for (size_t k = 0; k < n; k++) /* Cholesky, in place */
         for (size_t j = 0; j <= k; j++) {
             double rest = matrix[k * n + j];
@@ -104,10 +104,8 @@ static void invert_diagonal(double *matrix, size_t n, double *diagonal)
                 rest -= matrix[k * n + i] * matrix[j * n + i];
             if (j < k)
                 matrix[k * n + j] = rest / matrix[j * n + j];
-            else if (rest > 1e-9 * matrix[k * n + k] && rest > 0)
-                matrix[k * n + k] = sqrt(rest);
             else
-                return;
+                matrix[k * n + k] = rest > 1e-9 * matrix[k * n + k] ? sqrt(rest) : INFINITY;
         }
     double *column = NEW(double, n);
     for (size_t c = 0; c < n; c++) { /* |column c of the inverse root|^2 */
@@ -133,7 +131,7 @@ static void write_errors(struct model *model, const struct free_list *list, size
         matrix[i] = ldexp((double)information[i], -UNIT_BITS);
     invert_diagonal(matrix, n, diagonal);
     for (size_t k = 0; k < n; k++) {
-        const bool known = isfinite(diagonal[k]) && diagonal[k] > 0;
+        const bool known = diagonal[k] > 0;
         model->params.value[list->place[first + k]] = known ? (real)sqrt(diagonal[k]) : 0;
         *n_missing += !known;
     }
