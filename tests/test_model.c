@@ -113,7 +113,8 @@ static void with_kinds(void (*test)(struct bench *b), bool adds)
         const size_t n = COUNT(variants) + (model_kinds[k]->made_by == NULL);
         for (size_t v = 0; v < n; v++) {
             const struct variant *variant = v < COUNT(variants) ? &variants[v] : &standard;
-            if (strcmp(variant->kind, standard.kind) != 0)
+            if (strcmp(variant->kind, standard.kind) != 0 ||
+                (v < COUNT(variants) && variant->options[0] == '\0'))
                 continue;
             for (int withheld = 0; withheld < 2; withheld++) {
                 struct bench b;

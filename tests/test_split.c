@@ -151,6 +151,28 @@ static void test_by_student(void **state)
     }
 }
 
+/* The first come are for training; numbers of students without attempts may be missing. */
+static void test_by_order(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    struct class class;
+    make_class(&class, N, 3);
+    uint32_t number[N];
+    for (size_t p = 0; p < N; p++)
+        number[p] = 3 * class.number[p] + 5;
+    struct split_plan plan = {.student_number = number};
+    assert_int_equal(split_parse("by-order=80/4/16", &plan), OK);
+    assert_false(split_withholds(&plan));
+    assert_int_equal(split_apply(&plan, &class.content, class.mark), OK);
+    for (size_t p = 0; p < N; p++)
+        for (uint64_t t = class.content.head.first[p]; t < class.content.head.first[p + 1]; t++)
+            assert_int_equal(mark_split(class.mark[t]), class.number[p] < 40   ? TRAIN
+                                                        : class.number[p] < 42 ? VALID
+                                                                               : TEST);
+    free_class(&class);
+}
+
 /* Each attempt by its student's name, whatever the order of students. */
 static void test_order_and_seed(void **state)
 {
@@ -340,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_order_and_seed), cmocka_unit_test(test_by_last),
         cmocka_unit_test(test_by_attempt),     cmocka_unit_test(test_by_time),
         cmocka_unit_test(test_folds),          cmocka_unit_test(test_given),
+        cmocka_unit_test(test_by_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
