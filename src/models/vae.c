@@ -322,6 +322,7 @@ const struct model_kind vae_kind = {
     .training = vae_training,
     .accumulate = vae_accumulate,
     .predict = vae_predict,
+    .predict_many = vae_predict_many,
     .n_hidden = n_hidden,
     .hidden_name = hidden_name,
     .hidden = vae_hidden,

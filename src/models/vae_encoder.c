@@ -5,9 +5,9 @@
  *
  * x is a sum of rows of a table, never a product with zeros. The root keeps z_1 of the same
  * size for students of few and of many answers, and log(1 + n) tells them apart: what the
- * posterior's width depends on most. Rows of a block go through the dense layers together by
- * matrix products; a student alone (prediction) goes by row kernels, whose bits depend on that
- * student only. */
+ * posterior's width depends on most. Rows go through the dense layers together: all histories
+ * of a block in training, all of one student in prediction. Their bits do not depend on the
+ * rows beside them (product.h). */
 #include "cells.h"
 #include "memory.h"
 #include "vae_parts.h"
@@ -22,23 +22,49 @@
 #define GEMM cblas_sgemm
 #endif
 
-void vae_encoder_reserve(const struct model *model, struct vae_work *work)
+void vae_encoder_reserve(struct vae_work *work, size_t n_rows)
 {
     const struct vae_shape *shape = &work->shape;
-    (void)model;
-    if (work->gradient == NULL)
-        work->gradient = NEW(real, (shape->hidden + 1) * size_max(shape->width, shape->n_out));
-    if (work->n_rows <= work->row_capacity)
+    if (n_rows <= work->row_capacity)
         return;
-    const size_t n = work->row_capacity = work->n_rows + work->n_rows / 4;
-    real **const tables[] = {&work->dh[0], &work->dh[1], &work->out, &work->d_out};
+    const size_t n = work->row_capacity = n_rows + n_rows / 4;
+    real **const tables[] = {&work->dh, &work->out, &work->d_out};
     for (size_t k = 0; k < COUNT(tables); k++) {
         memory_free(*tables[k]);
-        *tables[k] = NEW(real, n * (k < 2 ? shape->width : shape->n_out));
+        *tables[k] = NEW(real, n * (k == 0 ? shape->width : shape->n_out));
     }
     for (size_t l = 0; l < shape->n_layers; l++) {
         memory_free(work->h[l]);
         work->h[l] = NEW(real, n * shape->width);
+    }
+    work->rows = memory_resize(work->rows, n, sizeof *work->rows);
+}
+
+/* Layer n_layers is the last, linear one. */
+static size_t weight_panel(const struct vae_shape *shape, size_t l)
+{
+    return l < shape->n_layers ? shape->weight[l] : shape->output;
+}
+
+static size_t bias_panel(const struct vae_shape *shape, size_t l)
+{
+    return l < shape->n_layers ? shape->layer_bias[l] : shape->output_bias;
+}
+
+static size_t columns_of(const struct vae_shape *shape, size_t l)
+{
+    return l < shape->n_layers ? shape->width : shape->n_out;
+}
+
+void vae_encoder_pack(const struct model *model, struct vae_work *work, bool back)
+{
+    const struct vae_shape *shape = &work->shape;
+    for (size_t l = 1; l <= shape->n_layers; l++) {
+        const real *w = params_rows(&model->params, weight_panel(shape, l));
+        const size_t columns = columns_of(shape, l);
+        product_pack(&work->packed[l], shape->hidden, columns, w, columns, false);
+        if (back)
+            product_pack(&work->packed_back[l], columns, shape->hidden, w, columns, true);
     }
 }
 
@@ -52,107 +78,88 @@ static real log_of(size_t n)
     return (real)Sleef_cinz_log1pd1_u10purec((double)n);
 }
 
-/* z += bias + x / sqrt(1 + n) + log(1 + n) count */
-static void first_layer(const struct model *model, const struct vae_shape *shape,
-                        const real *sum, size_t n, real *z)
+void vae_encoder_start(const struct model *model, struct vae_work *work, size_t r,
+                       const real *sum, size_t n)
 {
+    const struct vae_shape *shape = &work->shape;
+    real *z = work->h[0] + r * shape->width;
     memcpy(z, params_rows(&model->params, shape->bias), shape->width * sizeof *z);
     cells->add(log_of(n), params_rows(&model->params, shape->count), z, shape->width);
     cells->add(scale_of(n), sum, z, shape->width);
 }
 
-static void copy_bias(const struct model *model, size_t panel, size_t width, size_t n, real *z)
+void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t n)
 {
-    const real *bias = params_rows(&model->params, panel);
-    for (size_t r = 0; r < n; r++)
-        memcpy(z + r * width, bias, width * sizeof *z);
+    const struct vae_shape *shape = &work->shape;
+    const size_t width = shape->width;
+    for (size_t l = 1; l <= shape->n_layers; l++) {
+        const size_t columns = columns_of(shape, l);
+        const real *bias = params_rows(&model->params, bias_panel(shape, l));
+        real *z = l < shape->n_layers ? work->h[l] : work->out;
+        cells->rnn_forward(n, width, work->h[l - 1], work->h[l - 1]);
+        for (size_t r = 0; r < n; r++)
+            memcpy(z + r * columns, bias, columns * sizeof *z);
+        product->add(n, work->h[l - 1], width, &work->packed[l], z, columns);
+    }
 }
 
 void vae_encoder_forward(const struct model *model, struct vae_work *work)
 {
     const struct vae_shape *shape = &work->shape;
-    const size_t width = shape->width, n = work->n_rows, top = shape->n_layers - 1;
     const real *input = params_rows(&model->params, shape->input);
-    for (size_t r = 0; r < n; r++) {
+    vae_encoder_pack(model, work, true);
+    for (size_t r = 0; r < work->n_rows; r++) {
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
-        memset(work->sum, 0, width * sizeof *work->sum);
+        memset(work->sum, 0, shape->width * sizeof *work->sum);
         for (size_t j = 0; j < row->n; j++)
-            cells->add(1, input + unit[j] * width, work->sum, width);
-        first_layer(model, shape, work->sum, row->n, work->h[0] + r * width);
+            cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+        vae_encoder_start(model, work, r, work->sum, row->n);
     }
-    cells->rnn_forward(n, width, work->h[0], work->h[0]);
-    for (size_t l = 1; l < shape->n_layers; l++) {
-        copy_bias(model, shape->layer_bias[l], width, n, work->h[l]);
-        GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)width, (int)shape->hidden,
-             1, work->h[l - 1], (int)width, params_rows(&model->params, shape->weight[l]),
-             (int)width, 1, work->h[l], (int)width);
-        cells->rnn_forward(n, width, work->h[l], work->h[l]);
-    }
-    copy_bias(model, shape->output_bias, shape->n_out, n, work->out);
-    GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)shape->n_out,
-         (int)shape->hidden, 1, work->h[top], (int)width,
-         params_rows(&model->params, shape->output), (int)shape->n_out, 1, work->out,
-         (int)shape->n_out);
+    vae_encoder_finish(model, work, work->n_rows);
 }
 
 /* The statistics of a layer h W + bias: h^T dz, and the sum of dz. */
-static void add_layer(const struct model *model, struct vae_work *work, size_t weight,
-                      size_t bias, size_t columns, const real *h, const real *dz,
-                      struct tally *tally)
+static void add_layer(const struct model *model, struct vae_work *work, size_t l,
+                      const real *dz, struct tally *tally)
 {
     const struct vae_shape *shape = &work->shape;
-    const struct panel *p = &model->params.panels[weight];
+    const size_t columns = columns_of(shape, l);
     GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)shape->hidden, (int)columns,
-         (int)work->n_rows, 1, h, (int)shape->width, dz, (int)columns, 0, work->gradient,
-         (int)columns);
-    tally_add(tally, p->offset, work->gradient, shape->hidden * columns);
+         (int)work->n_rows, 1, work->h[l - 1], (int)shape->width, dz, (int)columns, 0,
+         work->gradient, (int)columns);
+    tally_add(tally, model->params.panels[weight_panel(shape, l)].offset, work->gradient,
+              shape->hidden * columns);
     memset(work->gradient, 0, columns * sizeof *work->gradient);
     for (size_t r = 0; r < work->n_rows; r++)
         cells->add(1, dz + r * columns, work->gradient, columns);
-    tally_add(tally, model->params.panels[bias].offset, work->gradient, columns);
-}
-
-static void back(const struct model *model, struct vae_work *work, size_t weight,
-                 size_t columns, const real *dz, real *dh)
-{
-    const struct vae_shape *shape = &work->shape;
-    GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)work->n_rows, (int)shape->hidden,
-         (int)columns, 1, dz, (int)columns, params_rows(&model->params, weight), (int)columns,
-         0, dh, (int)shape->width);
+    tally_add(tally, model->params.panels[bias_panel(shape, l)].offset, work->gradient,
+              columns);
 }
 
 void vae_encoder_backward(const struct model *model, struct vae_work *work, struct tally *tally)
 {
     const struct vae_shape *shape = &work->shape;
-    const size_t width = shape->width, n = work->n_rows, top = shape->n_layers - 1;
-    add_layer(model, work, shape->output, shape->output_bias, shape->n_out, work->h[top],
-              work->d_out, tally);
-    real *dh = work->dh[0], *below = work->dh[1];
-    memset(dh, 0, n * width * sizeof *dh); /* padding is not written by the products */
-    memset(below, 0, n * width * sizeof *below);
-    back(model, work, shape->output, shape->n_out, work->d_out, dh);
-    for (size_t l = top; l > 0; l--) {
-        cells->rnn_backward(n, width, dh, work->h[l]);
-        add_layer(model, work, shape->weight[l], shape->layer_bias[l], width, work->h[l - 1],
-                  work->h[l], tally);
-        back(model, work, shape->weight[l], width, work->h[l], below);
-        real *const swap = dh;
-        dh = below;
-        below = swap;
+    const size_t width = shape->width, n = work->n_rows;
+    const real *dz = work->d_out;
+    for (size_t l = shape->n_layers; l > 0; l--) {
+        real *dh = work->dh;
+        add_layer(model, work, l, dz, tally);
+        memset(dh, 0, n * width * sizeof *dh);
+        product->add(n, dz, columns_of(shape, l), &work->packed_back[l], dh, width);
+        cells->rnn_backward(n, width, dh, work->h[l - 1]);
+        dz = work->h[l - 1];
     }
-    cells->rnn_backward(n, width, dh, work->h[0]);
-
     real *const d_bias = work->gradient, *const d_count = work->gradient + width;
     memset(work->gradient, 0, 2 * width * sizeof *work->gradient);
     for (size_t r = 0; r < n; r++) {
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
-        const real *dz = work->h[0] + r * width;
-        cells->add(1, dz, d_bias, width);
-        cells->add(log_of(row->n), dz, d_count, width);
+        const real scale = scale_of(row->n), *d = dz + r * width;
+        cells->add(1, d, d_bias, width);
+        cells->add(log_of(row->n), d, d_count, width);
         for (size_t j = 0; j < row->n; j++)
-            cells->add(scale_of(row->n), dz, touched_at(&work->inputs, unit[j]), width);
+            cells->add(scale, d, touched_at(&work->inputs, unit[j]), width);
     }
     tally_add(tally, model->params.panels[shape->bias].offset, d_bias, width);
     tally_add(tally, model->params.panels[shape->count].offset, d_count, width);
@@ -187,22 +194,17 @@ void vae_posterior_draw(const struct vae_shape *shape, const struct vae_posterio
     }
 }
 
-void vae_encoder_read(const struct model *model, struct vae_work *work, const real *sum,
+void vae_encoder_read(const struct model *model, struct vae_work *work, const uint32_t *unit,
                       size_t n, struct vae_posterior *posterior)
 {
     const struct vae_shape *shape = &work->shape;
-    const size_t width = shape->width, widest = size_max(width, shape->n_out);
-    real *h = work->z, *z = work->z + widest;
-    first_layer(model, shape, sum, n, h);
-    cells->rnn_forward(1, width, h, h);
-    for (size_t l = 1; l < shape->n_layers; l++) {
-        memcpy(z, params_rows(&model->params, shape->layer_bias[l]), width * sizeof *z);
-        cells->combine(h, shape->hidden, params_rows(&model->params, shape->weight[l]), width,
-                       z, width);
-        cells->rnn_forward(1, width, z, h);
-    }
-    memcpy(z, params_rows(&model->params, shape->output_bias), shape->n_out * sizeof *z);
-    cells->combine(h, shape->hidden, params_rows(&model->params, shape->output), shape->n_out,
-                   z, shape->n_out);
-    vae_posterior_of(shape, z, posterior);
+    const real *input = params_rows(&model->params, shape->input);
+    vae_encoder_reserve(work, 1);
+    vae_encoder_pack(model, work, false);
+    memset(work->sum, 0, shape->width * sizeof *work->sum);
+    for (size_t j = 0; j < n; j++)
+        cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+    vae_encoder_start(model, work, 0, work->sum, n);
+    vae_encoder_finish(model, work, 1);
+    vae_posterior_of(shape, work->out, posterior);
 }

@@ -7,7 +7,6 @@
  * takes all parameters together up to MOST; beyond that, each item by itself, which leaves out
  * that abilities are not known either and gives errors that are somewhat small. Sums are in
  * fixed point, so the bits do not depend on the number of ranks. */
-#include "cells.h"
 #include "irt.h"
 #include "log.h"
 #include "memory.h"
@@ -56,11 +55,7 @@ static size_t score_of(const struct model *model, struct vae_work *work, size_t 
     const size_t n_dims = shape->n_dims, n = (size_t)(work->first[s + 1] - work->first[s]);
     const uint32_t *unit = work->unit + work->first[s];
     const struct draw draw = {0};
-    memset(work->sum, 0, shape->width * sizeof *work->sum);
-    for (size_t j = 0; j < n; j++)
-        cells->add(1, params_rows(&model->params, shape->input) + unit[j] * shape->width,
-                   work->sum, shape->width);
-    vae_encoder_read(model, work, work->sum, n, &work->posterior);
+    vae_encoder_read(model, work, unit, n, &work->posterior);
     vae_reserve(work, size_padded(n), N_DRAWS);
     vae_draw_epsilon(work, &draw, 0, s, N_DRAWS);
     const size_t padded = vae_collect_items(model, work, unit, n);

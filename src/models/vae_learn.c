@@ -59,7 +59,7 @@ void *vae_attach(const struct model *model, const struct shard *shard)
     touched_create(&work->items, &model->params.panels[shape.decoder]);
     work->posterior.root = NEW(real, shape.n_dims * shape.n_dims);
     work->sum = NEW(real, shape.width);
-    work->z = NEW(real, 2 * size_max(shape.width, shape.n_out));
+    work->gradient = NEW(real, (shape.hidden + 1) * size_max(shape.width, shape.n_out));
     return work;
 }
 
@@ -71,11 +71,16 @@ void vae_detach(void *memory)
     touched_free(&work->items);
     for (size_t l = 0; l < VAE_MOST_LAYERS; l++)
         memory_free(work->h[l]);
-    void *const all[] = {work->first, work->unit,       work->rows,    work->dh[0],
-                         work->dh[1], work->out,        work->d_out,   work->gradient,
-                         work->a,     work->b,          work->y,       work->e,
-                         work->da,    work->db,         work->epsilon, work->theta,
-                         work->sum,   work->log_weight, work->z,       work->posterior.root};
+    for (size_t l = 0; l <= VAE_MOST_LAYERS; l++) {
+        product_free(&work->packed[l]);
+        product_free(&work->packed_back[l]);
+    }
+    void *const all[] = {work->first,    work->unit,       work->rows,
+                         work->dh,       work->out,        work->d_out,
+                         work->gradient, work->a,          work->b,
+                         work->y,        work->e,          work->da,
+                         work->db,       work->epsilon,    work->theta,
+                         work->sum,      work->log_weight, work->posterior.root};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
     memory_free(work);
@@ -305,9 +310,7 @@ static void list_rows(const struct model *model, struct vae_work *work,
                       const uint32_t *students, size_t n, const struct draw *draw)
 {
     const struct vae_options *o = model->options;
-    const size_t most = n * (1 + (size_t)o->prefixes);
-    if (most > work->row_capacity)
-        work->rows = memory_resize(work->rows, most + most / 4, sizeof *work->rows);
+    vae_encoder_reserve(work, n * (1 + (size_t)o->prefixes));
     work->n_rows = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t s = students[i],
@@ -343,7 +346,6 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
     list_rows(model, work, students, n, draw);
     if (work->n_rows == 0)
         return;
-    vae_encoder_reserve(model, work);
     vae_encoder_forward(model, work);
     memset(work->d_out, 0, work->n_rows * shape->n_out * sizeof *work->d_out);
     const double beta =

@@ -5,6 +5,7 @@
 #define COHORT_VAE_PARTS_H
 
 #include "model.h"
+#include "product.h"
 #include "touched.h"
 
 enum { A_NONNEGATIVE, A_SIGNED, A_EQUAL, A_ONE };
@@ -60,8 +61,9 @@ struct vae_work {
 
     struct vae_row *rows; /* of a block */
     size_t n_rows, row_capacity;
-    real *h[VAE_MOST_LAYERS], *dh[2], *out, *d_out; /* rows x width; rows x n_out */
-    real *gradient;                                 /* one matrix */
+    real *h[VAE_MOST_LAYERS], *dh, *out, *d_out; /* rows x width; rows x n_out */
+    real *gradient;                              /* one matrix */
+    struct packed packed[VAE_MOST_LAYERS + 1], packed_back[VAE_MOST_LAYERS + 1];
     struct touched inputs, items;
 
     /* one student at a time; `capacity` answers */
@@ -71,7 +73,7 @@ struct vae_work {
     double *log_weight;
     size_t n_samples; /* room in epsilon, theta, e and log_weight */
     struct vae_posterior posterior;
-    real *sum, *z; /* prediction: running first layer, and one row of a layer */
+    real *sum; /* of rows of the first layer */
 };
 
 struct vae_shape vae_shape_of(const struct model *model);
@@ -98,11 +100,24 @@ double vae_log_ratio(const struct vae_prior *prior, const struct vae_posterior *
 double vae_normalize(double *log_weight, size_t n);
 double vae_prior_kl(const struct vae_prior *prior, const struct vae_posterior *posterior);
 
-void vae_encoder_reserve(const struct model *model, struct vae_work *work);
+/* Room for the encoder's rows; matrices packed for products, to be done again when they have
+ * changed. */
+void vae_encoder_reserve(struct vae_work *work, size_t n_rows);
+void vae_encoder_pack(const struct model *model, struct vae_work *work, bool back);
+
+/* Row r begins from the sum of the rows of n answers; then n rows go through the layers, to
+ * work->out. */
+void vae_encoder_start(const struct model *model, struct vae_work *work, size_t r,
+                       const real *sum, size_t n);
+void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t n);
+
+/* The rows of a block in training, forward and backward. */
 void vae_encoder_forward(const struct model *model, struct vae_work *work);
 void vae_encoder_backward(const struct model *model, struct vae_work *work,
                           struct tally *tally);
-void vae_encoder_read(const struct model *model, struct vae_work *work, const real *sum,
+
+/* The posterior of n answers. */
+void vae_encoder_read(const struct model *model, struct vae_work *work, const uint32_t *unit,
                       size_t n, struct vae_posterior *posterior);
 void vae_posterior_of(const struct vae_shape *shape, const real *out,
                       struct vae_posterior *posterior);
@@ -120,6 +135,8 @@ void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples);
 size_t vae_collect_items(const struct model *model, struct vae_work *work, const uint32_t *unit,
                          size_t n);
 
+void vae_predict_many(const struct model *model, void *work, const uint32_t *students, size_t n,
+                      unsigned splits, real *p);
 void vae_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void vae_hidden(const struct model *model, void *work, size_t s, real *activation);
 void vae_likelihood(const struct model *model, void *work, size_t s, unsigned splits,

@@ -60,56 +60,79 @@ static real probability(const struct model *model, const struct vae_shape *shape
     return (real)fmin(1, p);
 }
 
-static bool read_attempt(const struct model *model, struct vae_work *work, uint64_t t)
+/* Answers of student s that are shown; room for all attempts of the student. */
+static size_t list_shown(const struct vae_work *work, size_t s, uint32_t *unit)
 {
     const struct shard *shard = work->shard;
-    if (!mark_is_shown(shard->mark[t]))
-        return false;
-    const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
-    cells->add(1, params_rows(&model->params, work->shape.input) + unit * work->shape.width,
-               work->sum, work->shape.width);
-    return true;
+    size_t n = 0;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        if (mark_is_shown(shard->mark[t]))
+            unit[n++] = 2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
+    return n;
+}
+
+/* All histories of the student from which something is predicted go through the encoder
+ * together. */
+static void predict(const struct model *model, struct vae_work *work, size_t s, unsigned splits,
+                    real *p)
+{
+    const struct shard *shard = work->shard;
+    const struct vae_shape *shape = &work->shape;
+    const real *input = params_rows(&model->params, shape->input);
+    const uint64_t start = shard->first[s], end = shard->first[s + 1];
+    vae_encoder_reserve(work, end - start);
+    for (int pass = 0; pass < 2; pass++) {
+        size_t n_read = 0, n_rows = 0;
+        bool stale = true;
+        memset(work->sum, 0, shape->width * sizeof *work->sum);
+        for (uint64_t t = start; t < end; t++) {
+            const uint8_t mark = shard->mark[t];
+            if (splits >> mark_split(mark) & 1) {
+                if (stale && pass == 0)
+                    vae_encoder_start(model, work, n_rows, work->sum, n_read);
+                else if (stale)
+                    vae_posterior_of(shape, work->out + n_rows * shape->n_out,
+                                     &work->posterior);
+                n_rows += stale;
+                stale = false;
+                if (pass == 1)
+                    p[t - start] = probability(model, shape, shard->item[t], &work->posterior);
+            }
+            if (!mark_is_shown(mark))
+                continue;
+            const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(mark) == CORRECT);
+            if (pass == 0)
+                cells->add(1, input + unit * shape->width, work->sum, shape->width);
+            n_read++;
+            stale = true;
+        }
+        if (pass == 0)
+            vae_encoder_finish(model, work, n_rows);
+    }
+}
+
+void vae_predict_many(const struct model *model, void *memory, const uint32_t *students,
+                      size_t n, unsigned splits, real *p)
+{
+    struct vae_work *work = memory;
+    vae_encoder_pack(model, work, false);
+    for (size_t i = 0; i < n; i++)
+        predict(model, work, students[i], splits, p + work->shard->first[students[i]]);
 }
 
 void vae_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
 {
-    struct vae_work *work = memory;
-    const struct shard *shard = work->shard;
-    const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    size_t n_read = 0;
-    bool stale = true;
-    memset(work->sum, 0, work->shape.width * sizeof *work->sum);
-    for (uint64_t t = start; t < end; t++) {
-        if (splits >> mark_split(shard->mark[t]) & 1) {
-            if (stale)
-                vae_encoder_read(model, work, work->sum, n_read, &work->posterior);
-            stale = false;
-            p[t - start] = probability(model, &work->shape, shard->item[t], &work->posterior);
-        }
-        if (read_attempt(model, work, t)) {
-            n_read++;
-            stale = true;
-        }
-    }
-}
-
-/* The posterior after all shown attempts. */
-static void read_shown(const struct model *model, struct vae_work *work, size_t s,
-                       struct vae_posterior *posterior)
-{
-    const struct shard *shard = work->shard;
-    size_t n_read = 0;
-    memset(work->sum, 0, work->shape.width * sizeof *work->sum);
-    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        n_read += read_attempt(model, work, t);
-    vae_encoder_read(model, work, work->sum, n_read, posterior);
+    vae_encoder_pack(model, memory, false);
+    predict(model, memory, s, splits, p);
 }
 
 void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct vae_work *work = memory;
     const size_t n = work->shape.n_dims;
-    read_shown(model, work, s, &work->posterior);
+    uint32_t *unit = NEW(uint32_t, work->shard->first[s + 1] - work->shard->first[s]);
+    vae_encoder_read(model, work, unit, list_shown(work, s, unit), &work->posterior);
+    memory_free(unit);
     for (size_t k = 0; k < n; k++) {
         double variance = 0;
         for (size_t j = 0; j <= k; j++)
@@ -180,11 +203,7 @@ static double sample(const struct model *model, struct vae_work *work, size_t s,
     struct vae_posterior *posterior = &work->posterior;
     const size_t n = shape->n_dims;
     const double wider = 1.2;
-    memset(work->sum, 0, shape->width * sizeof *work->sum);
-    for (size_t j = 0; j < n_answers; j++)
-        cells->add(1, params_rows(&model->params, shape->input) + unit[j] * shape->width,
-                   work->sum, shape->width);
-    vae_encoder_read(model, work, work->sum, n_answers, posterior);
+    vae_encoder_read(model, work, unit, n_answers, posterior);
     for (size_t i = 0; i < n * n; i++)
         posterior->root[i] *= (real)wider;
     posterior->log_det += (double)n * Sleef_cinz_logd1_u10purec(wider);
