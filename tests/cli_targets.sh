@@ -35,6 +35,10 @@ expect_status 0 "$COHORT" verify "$TMP/score.h5" "$TMP/passed.h5"
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill -o "$TMP/none.h5"
 digest() { run "$COHORT" inspect "$TMP/$1.h5" --json; json digest; }
 expect_equal 3 "$(for d in score passed none; do digest $d; done | sort -u | wc -l)" "the digest covers targets"
+expect_status 0 "$COHORT" inspect "$TMP/passed.h5"
+expect_match '^  targets +of 400 students, 0 to 1, mean 0\.[45]'
+expect_status 0 "$COHORT" inspect "$TMP/none.h5"
+expect_equal 0 "$(output | grep -c '^  targets')" "no targets, no line"
 printf 's1,1\ns2,high\n' >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
 expect_match 'bad.csv:2: expected a student and, behind a comma or a tab, a number'

@@ -193,6 +193,28 @@ static enum status students_json(const struct dataset *dataset, const struct cou
     return status == OK ? OK : fail_context(status, "%s", dataset->path);
 }
 
+/* Targets of whole students; null where there are none. */
+static json_t *targets_json(const struct dataset *dataset)
+{
+    if (dataset->target == NULL)
+        return json_null();
+    int64_t n = 0;
+    double least = INFINITY, most = -INFINITY, sum = 0;
+    for (size_t s = 0; s < dataset->n_students; s++)
+        if (!isnan(dataset->target[s])) {
+            n++;
+            sum += dataset->target[s];
+            least = fmin(least, dataset->target[s]);
+            most = fmax(most, dataset->target[s]);
+        }
+    json_t *object = json_object();
+    json_object_set_new(object, "n", json_integer(n));
+    json_object_set_new(object, "least", command_json_number(least));
+    json_object_set_new(object, "mean", command_json_number(sum / (double)n));
+    json_object_set_new(object, "most", command_json_number(most));
+    return object;
+}
+
 static enum status describe(const struct dataset *dataset, const struct inspect_flags *flags,
                             const struct counts *counts, json_t *object)
 {
@@ -223,6 +245,7 @@ static enum status describe(const struct dataset *dataset, const struct inspect_
         json_object_set_new(span, "to", json_integer(counts->latest));
     }
     json_object_set_new(object, "time", span);
+    json_object_set_new(object, "targets", targets_json(dataset));
     json_object_set_new(object, "source",
                         command_json_text(dataset->source ? dataset->source : ""));
     TRY(truths_json(dataset->path, object));
@@ -339,6 +362,11 @@ void inspect_dataset_say(const json_t *object)
         cell_say_time(inspect_integer(span, "to"), to);
         printf("  time                from %s to %s\n", from, to);
     }
+    const json_t *targets = json_object_get(object, "targets");
+    if (json_is_object(targets))
+        printf("  targets             of %lld students, %g to %g, mean %g\n",
+               inspect_integer(targets, "n"), inspect_number(targets, "least"),
+               inspect_number(targets, "most"), inspect_number(targets, "mean"));
     say_truths(json_object_get(object, "truth"));
     printf("  source              %s\n", inspect_text(object, "source"));
     printf("  digest              %s\n", inspect_text(object, "digest"));
