@@ -1,5 +1,5 @@
 #!/bin/bash
-# limit: 200
+# limit: 300
 # Bayesian knowledge tracing by the command line: the same bits at any number of ranks and after stops and
 # kills, a loss that never rises, tables, nothing learned where there is nothing, sentences for what cannot be,
 # and what it reaches on ASSISTments 2009.
@@ -94,6 +94,10 @@ expect_match '^skill +p0 +learn +guess +slip +forget +attempts +log_likelihood$'
 expect_match '^skill-5 +0\.[0-9]+ '
 expect_match '^item-20 +0\.[0-9]+ +0\.[0-9]+$'
 expect_match '^all +0\.[0-9]+ '
+expect_status 0 "$COHORT" inspect "$TMP/tables" --truth --json
+for rate in p0 learn guess slip; do
+    expect_match "\"name\": \"$rate\""
+done
 for n in 1 3; do
     expect_status 0 on $n "$COHORT" export "$TMP/tables" -o "$TMP/exported-$n"
 done
