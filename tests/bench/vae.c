@@ -6,14 +6,22 @@
 #include "../../src/models/vae_parts.h"
 #include "../tiny.h"
 #include "irt.h"
-#include "log.h"
 #include "vec.h"
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { N_STUDENTS = 2000, N_ITEMS = 30, BLOCK = 50, ROUNDS = 7, N_DIMS = 3 };
 
 static struct comm world;
+
+/* Seconds of this thread, so that neighbours on the machine do not count. */
+static double cpu_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 static void make_class(struct tiny *class)
 {
@@ -106,7 +114,7 @@ int main(int argc, char **argv)
             best[part] = INFINITY;
         for (int round = 0; round < ROUNDS; round++)
             for (int part = 0; part < 5; part++) {
-                const double start = log_clock();
+                const double start = cpu_clock();
                 switch (part) {
                 case 0:
                     whole(tiny.model, work, &tally);
@@ -123,7 +131,7 @@ int main(int argc, char **argv)
                 default:
                     exponentials(work, samples[k]);
                 }
-                best[part] = fmin(best[part], log_clock() - start);
+                best[part] = fmin(best[part], cpu_clock() - start);
             }
         const double rest = best[0] - best[1] - best[2] - best[3];
         printf("%-8zu  %22.2f  %10.0f %%  %10.0f %%  %10.0f %%  %10.0f %%  %14.0f %%\n",
