@@ -66,6 +66,23 @@ static void test_kernels(void **state)
     assert_memory_equal(&plain, &got, sizeof got);
     assert_memory_equal(e, other, N * sizeof *e);
 
+    real *const da = NEW(real, K * N), *const db = NEW(real, N), slope[K];
+    irt->slope(K, a, e, N, slope);
+    irt->credit(K, theta, (real)0.5, e, N, da, db);
+    for (size_t k = 0; k < K; k++) {
+        double sum = 0, size = 0;
+        for (size_t j = 0; j < N; j++) {
+            sum += (double)a[k * N + j] * (double)e[j];
+            size += fabs((double)a[k * N + j] * (double)e[j]);
+            assert_true(fabs((double)da[k * N + j] - 0.5 * (double)theta[k] * (double)e[j]) <
+                        1e-6);
+            assert_true(fabs((double)db[j] + 0.5 * (double)e[j]) < 1e-6);
+        }
+        assert_true(fabs((double)slope[k] - sum) < 1e-6 * size);
+    }
+    memory_free(da);
+    memory_free(db);
+
     struct moments first = {0}, second = {0}, fourth = {0}, pairs = {0};
     vec->uniform(&rng, e, N);
     memcpy(other, e, N * sizeof *e);
