@@ -7,6 +7,7 @@
 #include "config.h"
 #include "dataset.h"
 #include "exact.h"
+#include "lanes.h"
 #include "params.h"
 #include "table.h"
 
@@ -40,6 +41,7 @@ struct draw {
 struct pass {
     const struct comm *comm;
     const struct exact_slices *slices; /* new values go through exact_publish */
+    const struct lanes *lanes;         /* this rank's students, in parts that no rank cuts */
     struct draw draw;
     /* Filled by the kind: this rank's share of loss (LOSS_BITS) and of the attempts it is over,
      * and whether there is nothing left to learn, on which all ranks agree. */
@@ -82,6 +84,7 @@ struct model_kind {
     const struct preset *presets;
     size_t n_presets;
     const char *made_by; /* the command that makes it, for kinds that are not trained */
+    void (*more_help)(FILE *out, bool markdown); /* what its options refer to (NULL: nothing) */
 
     /* Before the settings are resolved (NULL: nothing to do): what they name outside, a file of
      * numbers say, is taken into `config`, so that a run needs nothing but itself. */
@@ -118,6 +121,7 @@ struct model_kind {
     /* Collective, instead of accumulate and the optimizer (NULL: those): EM, direct solvers. An
      * epoch is one pass, and the last pass is the result. */
     enum status (*learn)(struct model *model, void *work, struct pass *pass);
+    bool keeps_best; /* with learn: the epoch that validates best is the result, not the last */
 
     /* State that belongs to students and moves with them (NULL: none): bytes in student order.
      */

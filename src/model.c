@@ -4,14 +4,10 @@
 #include "memory.h"
 #include <string.h>
 
-extern const struct model_kind bkt_kind, blend_kind, dkt_kind, rbm_kind, vae_kind;
+extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, rbm_kind, vae_kind;
 
 const struct model_kind *const model_kinds[] = {
-    &rbm_kind,
-    &dkt_kind,
-    &bkt_kind,
-    &vae_kind,
-    &blend_kind,
+    &rbm_kind, &dkt_kind, &bkt_kind, &vae_kind, &ktm_kind, &blend_kind,
 };
 const size_t n_model_kinds = COUNT(model_kinds);
 
@@ -123,5 +119,7 @@ void model_help(FILE *out, bool markdown)
         for (size_t p = 0; p < kind->n_presets; p++)
             fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
                     kind->presets[p].help);
+        if (kind->more_help != NULL)
+            kind->more_help(out, markdown);
     }
 }

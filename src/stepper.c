@@ -134,8 +134,11 @@ void stepper_begin_epoch(struct stepper *stepper, int64_t epoch)
 
 static enum status pass(struct stepper *stepper, const struct draw *draw)
 {
-    struct pass pass = {
-        .comm = stepper->comm, .slices = &stepper->slices, .draw = *draw, .share = 1};
+    struct pass pass = {.comm = stepper->comm,
+                        .slices = &stepper->slices,
+                        .lanes = &stepper->lanes,
+                        .draw = *draw,
+                        .share = 1};
     TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
     stepper->tally.loss += pass.loss;
     stepper->tally.n_scored += pass.n_scored;

@@ -376,7 +376,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && steps)
+    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best))
         best = is_better(t);
     *done = is_done(t);
     t->progress.finished = *done;

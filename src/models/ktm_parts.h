@@ -1,0 +1,94 @@
+/* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
+ * is), ktm_features.c (the language of features, and features of attempts), ktm_learn.c
+ * (Newton's method), ktm_solve.c (its vectors). Nothing else includes this but its test. */
+#ifndef COHORT_KTM_PARTS_H
+#define COHORT_KTM_PARTS_H
+
+#include "model.h"
+#include "sparse.h"
+
+enum { KTM_MOST_FEATURES = 40, KTM_BINS = 42 };
+enum ktm_what { KTM_STUDENT, KTM_ITEM, KTM_SKILL, KTM_ATTEMPTS, KTM_WINS, KTM_FAILS, KTM_TIME };
+enum ktm_of { KTM_OF_ALL, KTM_OF_ITEM, KTM_OF_SKILL };
+enum ktm_value { KTM_RAW, KTM_LOG, KTM_BINNED };
+
+struct ktm_options {
+    const char *features;
+    int64_t factors, products;
+    double l2, l2_factors, scale, tolerance;
+};
+
+/* One word of model.features: what is counted, over which earlier attempts (of), what becomes
+ * of the count (value), and whose rows it acts on (by). */
+struct ktm_feature {
+    enum ktm_what what;
+    enum ktm_of of, by;
+    enum ktm_value value;
+    double decay; /* 1: counts do not fade */
+    double l2, l2_factors;
+    size_t first_row, n_rows;
+    char name[48]; /* of its tensors */
+};
+
+struct ktm_design {
+    size_t n;
+    struct ktm_feature list[KTM_MOST_FEATURES]; /* students, if there, come last */
+    size_t n_common;                            /* rows but those of students: 0 is the bias */
+    size_t n_rows;
+    bool has_students;
+};
+
+/* What the words mean for a model's items, skills and students. */
+CHECKED enum status ktm_design_make(struct ktm_design *design, const struct model *model);
+void ktm_design_help(FILE *out, bool markdown);
+
+/* A number kept for an item or a skill (or for all) along one student's attempts. */
+struct ktm_past {
+    double value;
+    uint64_t walk; /* the walk it belongs to; of another one it is void */
+};
+
+/* The features of a student's attempts, made while walking along them. */
+struct ktm_walk {
+    const struct ktm_design *design;
+    const struct dataset *dataset;
+    struct ktm_past *past[KTM_MOST_FEATURES];
+    uint64_t number;
+    struct sparse attempts; /* of the last student */
+    uint32_t *place;        /* which attempts of the student these are */
+    uint32_t *first, *row;
+    real *x;
+    size_t room, entry_room;
+};
+void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
+                     const struct model *model, size_t longest);
+void ktm_walk_free(struct ktm_walk *walk);
+
+/* Features of those attempts of student s of the shard whose split is in `splits` (and whose
+ * outcome is known, if asked); student_row: the row of this student, 0 for a student the model
+ * does not know. */
+void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
+                      unsigned splits, bool known, size_t student_row);
+
+struct ktm_learner;
+struct ktm_work {
+    const struct shard *shard;
+    struct ktm_design design;
+    struct ktm_walk walk;
+    real *score, *sum; /* of the attempts of a student */
+    struct ktm_learner *learner;
+};
+
+/* The parameters as rows of weights and factors. */
+struct sparse_point ktm_point(const struct model *model);
+
+/* One step of Newton's method; see ktm_learn.c. */
+CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);
+void ktm_learner_free(struct ktm_learner *learner);
+
+/* Collective, for tests: the penalised loss of the training attempts, in nats, and its
+ * gradient in the layout of the parameters. */
+CHECKED enum status ktm_gradient(const struct model *model, void *work, const struct pass *pass,
+                                 double *loss, real *gradient);
+
+#endif

@@ -1,0 +1,33 @@
+/* layer 3 (learning): vectors over the rows one rank needs to learn a knowledge tracing
+ * machine. */
+#ifndef COHORT_KTM_SOLVE_H
+#define COHORT_KTM_SOLVE_H
+
+#include "ktm_parts.h"
+
+/* A vector has a number for each weight and each factor of the common rows, which every rank
+ * has, and of the own students' rows, which no other rank has: weights first (padded), then
+ * rows of `stride` factors. Common parts have the same bits on all ranks. */
+struct ktm_space {
+    const struct comm *comm;
+    size_t n_common, n_rows; /* rows; those from n_common on are own students */
+    size_t k, stride, n_weights, n;
+    bool has_students;
+};
+
+void ktm_space_make(struct ktm_space *space, const struct ktm_design *design,
+                    const struct model *model, const struct shard *shard,
+                    const struct comm *comm);
+struct sparse_point ktm_space_point(const struct ktm_space *space, real *vector);
+
+/* Collective: a . b over all rows of all ranks, with the same bits at any number of ranks. */
+double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b);
+
+/* The parameters as a vector, and (collective) back; `flat` is in the layout of the parameters.
+ */
+void ktm_space_take(const struct ktm_space *space, const struct model *model,
+                    size_t first_student, const real *flat, real *vector);
+void ktm_space_put(const struct ktm_space *space, const struct model *model, const real *vector,
+                   real *flat);
+
+#endif
