@@ -30,9 +30,10 @@ enum { GRADIENT_BITS = 24, CURVE_BITS = 16, PRODUCT_BITS = 36 };
 
 struct ktm_learner {
     struct ktm_space space;
+    struct ktm_block block;
     real *penalty; /* l2 of each number */
     real *x, *gradient, *scale;
-    real *direction, *rest, *found, *product, *trial;
+    real *direction, *rest, *rest_solved, *found, *product, *trial;
     real *curve;    /* second derivatives by themselves, before they become `scale` */
     real *weight;   /* D of each training attempt */
     real *r;        /* of a student's attempts */
@@ -50,8 +51,10 @@ static struct ktm_learner *learner_create(const struct model *model,
     struct ktm_learner *l = NEW(struct ktm_learner, 1);
     struct ktm_space *space = &l->space;
     ktm_space_make(space, &work->design, model, work->shard, comm);
-    real **const vectors[] = {&l->penalty,   &l->x,    &l->gradient, &l->scale,   &l->curve,
-                              &l->direction, &l->rest, &l->found,    &l->product, &l->trial};
+    ktm_block_create(&l->block, space);
+    real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
+                              &l->curve,   &l->direction, &l->rest,       &l->found,
+                              &l->product, &l->trial,     &l->rest_solved};
     for (size_t v = 0; v < COUNT(vectors); v++)
         *vectors[v] = NEW(real, space->n);
     for (size_t j = 0; j < work->design.n; j++) {
@@ -84,6 +87,7 @@ void ktm_learner_free(struct ktm_learner *l)
                              l->product, l->trial,     l->r,        l->weight};
     for (size_t v = 0; v < COUNT(vectors); v++)
         memory_free(vectors[v]);
+    ktm_block_free(&l->block);
     memory_free(l->rows);
     memory_free(l->met);
     memory_free(l->sums);
@@ -189,6 +193,7 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
         }
         sparse->spread(attempts, &point, work->sum, l->r, &gradient);
         sparse->curve(attempts, &point, work->sum, weight, &curve);
+        ktm_block_add(&l->block, attempts, weight);
     }
     return fabs(loss) < 0x1p40 ? (int64_t)rint(ldexp(loss, LOSS_BITS)) : INT64_MAX / 4;
 }
@@ -248,6 +253,7 @@ static enum status differentiate(struct ktm_learner *l, struct ktm_work *work,
     int64_t own = 0;
     memset(l->gradient, 0, l->space.n * sizeof(real));
     memset(l->curve, 0, l->space.n * sizeof(real));
+    ktm_block_clear(&l->block);
     TRY(pass_over(l, work, pass, PASS_GRADIENT, l->x, NULL, &own, loss));
     unfix(l, l->sums, GRADIENT_BITS, l->gradient);
     unfix(l, l->sums + l->n_sums, CURVE_BITS, l->curve);
@@ -257,6 +263,7 @@ static enum status differentiate(struct ktm_learner *l, struct ktm_work *work,
         const double h = (double)l->curve[i] + (double)l->penalty[i];
         l->scale[i] = h > 1e-12 ? (real)(1 / sqrt(h)) : 0; /* what acts on nothing stays */
     }
+    ktm_block_factor(&l->block, &l->space, l->penalty, l->scale);
     return OK;
 }
 
@@ -293,13 +300,15 @@ static enum status solve(struct ktm_learner *l, struct ktm_work *work, const str
     const struct ktm_space *space = &l->space;
     const double enough = 0.1;
     for (size_t i = 0; i < space->n; i++) {
-        l->rest[i] = l->direction[i] = -l->scale[i] * l->gradient[i];
+        l->rest[i] = -l->scale[i] * l->gradient[i];
         l->found[i] = 0;
     }
-    double rest = ktm_space_dot(space, l->rest, l->rest), length = rest;
+    ktm_block_apply(&l->block, space, l->rest, l->direction);
+    double rest = ktm_space_dot(space, l->rest, l->direction);
     const double first = rest;
     *fall = 0;
     for (int64_t p = 0; p < n_products && rest > 0; p++) {
+        const double length = ktm_space_dot(space, l->direction, l->direction);
         TRY(multiply(l, work, pass, sqrt(length)));
         const double bend = ktm_space_dot(space, l->direction, l->product);
         if (!(bend > 0))
@@ -310,14 +319,14 @@ static enum status solve(struct ktm_learner *l, struct ktm_work *work, const str
             l->rest[i] -= (real)(along * (double)l->product[i]);
         }
         *fall += along * rest;
-        const double after = ktm_space_dot(space, l->rest, l->rest);
+        ktm_block_apply(&l->block, space, l->rest, l->rest_solved);
+        const double after = ktm_space_dot(space, l->rest, l->rest_solved);
         if (after <= enough * enough * first)
             break;
         for (size_t i = 0; i < space->n; i++)
             l->direction[i] =
-                (real)((double)l->rest[i] + after / rest * (double)l->direction[i]);
+                (real)((double)l->rest_solved[i] + after / rest * (double)l->direction[i]);
         rest = after;
-        length = ktm_space_dot(space, l->direction, l->direction);
     }
     return OK;
 }

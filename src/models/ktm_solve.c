@@ -8,6 +8,7 @@
  * (steps of 2^-64), whose sum is exact in any order. */
 #include "ktm_solve.h"
 #include "memory.h"
+#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -122,4 +123,100 @@ void ktm_space_put(const struct ktm_space *space, const struct model *model, con
         memory_free(all);
         comm_broadcast(space->comm, places[p], n_all * size * sizeof(real), 0);
     }
+}
+
+enum { BLOCK_BITS = 16 };
+
+/* Of LAPACK, which is part of OpenBLAS: the Cholesky factor of a symmetric matrix. */
+extern void dpotrf_(const char *half, const int *n, double *matrix, const int *stride,
+                    int *failed_at);
+
+void ktm_block_create(struct ktm_block *block, const struct ktm_space *space)
+{
+    *block = (struct ktm_block){0};
+    if (space->n_common > KTM_MOST_DENSE)
+        return;
+    block->n = space->n_common;
+    block->sums = NEW(int64_t, block->n * (block->n + 1) / 2);
+    block->matrix = NEW(double, block->n * block->n);
+    block->side = NEW(double, block->n);
+}
+
+void ktm_block_free(struct ktm_block *block)
+{
+    memory_free(block->sums);
+    memory_free(block->matrix);
+    memory_free(block->side);
+}
+
+void ktm_block_clear(struct ktm_block *block)
+{
+    if (block->n > 0)
+        memset(block->sums, 0, block->n * (block->n + 1) / 2 * sizeof *block->sums);
+}
+
+static inline void add_pair(int64_t *sums, size_t a, size_t b, double value)
+{
+    const size_t row = size_max(a, b), column = size_min(a, b);
+    sums[row * (row + 1) / 2 + column] += (int64_t)(value * (1 << BLOCK_BITS));
+}
+
+void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight)
+{
+    for (size_t t = 0; block->n > 0 && t < attempts->n; t++) {
+        const double d = (double)weight[t];
+        const size_t start = attempts->first[t], end = attempts->first[t + 1];
+        add_pair(block->sums, 0, 0, d);
+        for (size_t e = start; e < end; e++) {
+            const size_t row = attempts->row[e];
+            if (row >= block->n)
+                continue; /* a student */
+            const double dx = d * (double)attempts->x[e];
+            add_pair(block->sums, row, 0, dx);
+            for (size_t other = start; other <= e; other++)
+                if (attempts->row[other] < block->n)
+                    add_pair(block->sums, row, attempts->row[other],
+                             dx * (double)attempts->x[other]);
+        }
+    }
+}
+
+void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,
+                      const real *penalty, const real *scale)
+{
+    const size_t n = block->n;
+    if (n == 0)
+        return;
+    comm_sum_i64(space->comm, block->sums, n * (n + 1) / 2);
+    int failed_at = 1;
+    for (double ridge = 1e-7; failed_at != 0; ridge *= 100) { /* singular designs need it */
+        for (size_t a = 0; a < n; a++) {
+            for (size_t b = 0; b <= a; b++)
+                block->matrix[b * n + a] = (double)block->sums[a * (a + 1) / 2 + b] /
+                                           (1 << BLOCK_BITS) * (double)scale[a] *
+                                           (double)scale[b];
+            double *diagonal = &block->matrix[a * n + a];
+            *diagonal += (double)penalty[a] * (double)scale[a] * (double)scale[a];
+            *diagonal = scale[a] > 0 ? *diagonal + ridge : 1;
+        }
+        const int size = (int)n;
+        dpotrf_("L", &size, block->matrix, &size, &failed_at);
+    }
+}
+
+void ktm_block_apply(const struct ktm_block *block, const struct ktm_space *space,
+                     const real *r, real *z)
+{
+    memcpy(z, r, space->n * sizeof *z);
+    if (block->n == 0)
+        return;
+    const int n = (int)block->n;
+    for (int i = 0; i < n; i++)
+        block->side[i] = (double)r[i];
+    cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, block->matrix, n,
+                block->side, 1);
+    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, n, block->matrix, n,
+                block->side, 1);
+    for (int i = 0; i < n; i++)
+        z[i] = (real)block->side[i];
 }

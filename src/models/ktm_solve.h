@@ -30,4 +30,25 @@ void ktm_space_take(const struct ktm_space *space, const struct model *model,
 void ktm_space_put(const struct ktm_space *space, const struct model *model, const real *vector,
                    real *flat);
 
+/* The curvature between the weights of common rows, where these are few: its inverse makes
+ * conjugate gradients short. */
+enum { KTM_MOST_DENSE = 640 };
+struct ktm_block {
+    size_t n;       /* common rows; 0: they are too many */
+    int64_t *sums;  /* lower triangle, row by row, fixed point */
+    double *matrix; /* n x n: its Cholesky factor, in scaled numbers */
+    double *side;   /* n */
+};
+void ktm_block_create(struct ktm_block *block, const struct ktm_space *space);
+void ktm_block_free(struct ktm_block *block);
+void ktm_block_clear(struct ktm_block *block);
+void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight);
+
+/* Collective: adds up what all ranks have and factors it; `penalty` and `scale` are vectors. */
+void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,
+                      const real *penalty, const real *scale);
+/* z = an approximate inverse of the scaled curvature times r. */
+void ktm_block_apply(const struct ktm_block *block, const struct ktm_space *space,
+                     const real *r, real *z);
+
 #endif
