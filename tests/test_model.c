@@ -50,6 +50,8 @@ static const struct variant variants[] = {
      BY_PRODUCT},
     {"vae", "hidden=4, discrimination=signed, prior_b=2, prediction=plug_in", BY_PRODUCT},
     {"vae", "hidden=4, posterior=full, prior_a=0.5, kl_warm_up=9", BY_PRODUCT},
+    {"ktm", "features=student item skill attempts_skill wins:decay=0.8 fails, factors=5",
+     PLAIN},
 };
 
 enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };

@@ -1,0 +1,137 @@
+#!/bin/bash
+# limit: 200
+# Knowledge tracing machines by the command line: the same bits at any number of ranks, with every instruction
+# set, and after stops and kills; presets, tables, mistakes in model.features; nothing learned where there is nothing.
+. "$(dirname "$0")/lib.sh"
+. tests/kills.sh
+RANDOM=${SEED:-$$}
+run "$COHORT" simulate grockit --students 300 --items 60 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
+run "$COHORT" simulate bkt --students 400 --skills 4 --items 20 --seed 2 -o "$TMP/bkt.h5" || fail "simulate bkt"
+
+# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+train() {
+    local n=$1 run=$2
+    shift 2
+    run on "$n" "$COHORT" train "data=$TMP/tails.h5" model.kind=ktm "run=$TMP/$run" "$@" || fail "training $run on $n ranks"
+}
+
+# sums RUN: the checksums of its two checkpoints.
+sums() { (cd "$TMP/$1" && sha256sum last.h5 best.h5) | awk '{ printf "%s ", $1 }'; }
+
+result() { json_of "$TMP/$1/result.json" "${@:2}"; }
+
+section "the same bits"
+declare -A words=(
+    [lr]='model.preset=bestlr'
+    [students]='model.preset=afm model.l2=0.5'
+    [many]='model.features=student|item|skill|attempts_item|wins_item:log|fails:by_item|elapsed:bins:by_item train.epochs=4'
+    [fm]='model.features=student|item|wins_skill:log model.factors=5 train.epochs=6 train.patience=0'
+    [wide]='model.features=student|item model.factors=20 model.scale=0.3 train.epochs=3'
+)
+for case in lr students many fm wide; do
+    IFS=' ' read -ra list <<<"${words[$case]}"
+    list=("${list[@]//|/ }")
+    for n in 1 2 3 5; do
+        [[ $n -lt 3 || $case == lr || $case == fm ]] || continue
+        train $n "$case-$n" "${list[@]}"
+        [ $n = 1 ] || expect_equal "$(sums $case-1)" "$(sums $case-$n)" "the checkpoints of 1 and $n ranks, $case"
+    done
+    for isa in plain avx2 avx512; do
+        [ $case = fm ] && COHORT_ISA=$isa run "$COHORT" --version || continue
+        COHORT_ISA=$isa train 1 "$case-$isa" "${list[@]}"
+        expect_equal "$(sums $case-1)" "$(sums $case-$isa)" "the checkpoints of the best instruction set and of $isa, $case"
+    done
+done
+COHORT_SHARED=no train 3 sent 'model.features=student item wins_skill:log' model.factors=5 train.epochs=6 train.patience=0
+expect_equal "$(sums fm-1)" "$(sums sent)" "the checkpoints of 1 rank and of 3 that send"
+expect_equal 5 "$(sha256sum "$TMP"/{lr,students,many,fm,wide}-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "cases differ"
+
+section "stopped and killed"
+long=("data=$TMP/tails.h5" model.kind=ktm 'model.features=student item skill' model.factors=8 model.tolerance=0
+    train.epochs=60 train.patience=0 run.save_minutes=0)
+train 1 whole "${long[@]}"
+start 2 "$COHORT" train "${long[@]}" "run=$TMP/cut"
+until_says ' ranks?$'
+pause 200
+kill -USR1 "$JOB"
+finish
+expect_equal 85 "$ENDED" "exit code after USR1"
+start 1 "$COHORT" train "${long[@]}" "run=$TMP/cut"
+until_says ' ranks?$'
+pause 300
+kill_job all
+finish
+train 3 cut "${long[@]}"
+expect_match '^continuing'
+expect_equal "$(sums whole)" "$(sums cut)" "the checkpoints of a run in one piece and of one in three"
+
+section "presets"
+for preset in rasch afm pfa bestlr fm; do
+    expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" model.kind=ktm model.preset=$preset "run=$TMP/$preset"
+done
+# A class in which skills are learned: counts at the skill say more than the skill alone.
+train 1 constant "data=$TMP/bkt.h5" model.features=skill
+check "pfa is better than the skill ($(result pfa test auc), $(result constant test auc))" \
+    awk -v a="$(result pfa test auc)" -v b="$(result constant test auc)" 'BEGIN { exit !(a > b + 0.05) }'
+expect_status 0 "$COHORT" evaluate "$TMP/bestlr" --json
+expect_number auc '>=' 0.6
+for n in 1 3; do
+    expect_status 0 on $n "$COHORT" predict "$TMP/fm-1" -o "$TMP/p-$n.csv"
+done
+expect_same "$TMP/p-1.csv" "$TMP/p-3.csv"
+
+section "other students"
+run "$COHORT" simulate bkt --students 50 --skills 4 --items 20 --seed 3 -o "$TMP/others.h5" || fail "simulate bkt"
+expect_status 0 "$COHORT" evaluate "$TMP/afm" --data "$TMP/others.h5" --json
+expect_number auc '>' 0.5
+
+section "tables"
+expect_status 0 "$COHORT" export "$TMP/bestlr" -o "$TMP/tables"
+expect_match '^item,item$' "$TMP/tables/table_items.csv"
+expect_match '^skill,skill,wins_skill_log,fails_skill_log$' "$TMP/tables/table_skills.csv"
+expect_match '^feature,rows,l2,mean,spread,least,most,factors$' "$TMP/tables/table_features.csv"
+expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of items"
+expect_status 0 "$COHORT" help models
+expect_match '^  wins_skill +the same, at each skill of the item$'
+expect_match '^  :decay=X '
+
+section "singular designs"
+for l2 in 0 1; do
+    train 2 "singular-$l2" "data=$TMP/bkt.h5" model.l2=$l2 \
+        'model.features=item skill attempts_skill wins_skill fails_skill attempts wins fails wins_skill:shared'
+    expect_match '^test +n [0-9]+ +cbd 0\.2'
+done
+
+section "mistakes"
+# mistake FEATURES SENTENCE
+mistake() {
+    expect_status 1 on 2 "$COHORT" train "data=$TMP/${3:-bkt}.h5" model.kind=ktm "model.features=$1" "run=$TMP/none"
+    expect_match "$2"
+    expect_equal 1 "$(errors | grep -c '^cohort: ')" "says so once"
+    check "nothing is left behind" test ! -e "$TMP/none/last.h5"
+}
+mistake 'item win_skill' "there is no feature 'win_skill'; did you mean 'wins_skill'"
+mistake 'item wins:lag' "there is no change 'lag'; did you mean 'log'"
+mistake 'item wins:decay=2' 'decay must be at most 1'
+mistake 'item wins:l2=much' "'l2' needs a number"
+mistake 'item:log' "':log' is not for this kind of feature"
+mistake 'wins:bins' "':bins' is not for this kind of feature"
+mistake 'item skill item' "'item' is the same feature as one before it"
+mistake ' ' 'model.features is empty'
+mistake 'item elapsed' 'bkt.h5 has no times; import it with --time'
+
+# Settings that learn training outcomes by heart find nothing in outcomes that were dealt out at random.
+section "shuffled outcomes"
+for split in by-student=60/10/30 by-attempt=60/10/30; do
+    run "$COHORT" simulate bkt --students 400 --skills 2 --items 30 --attempts 40 --seed 5 --split $split \
+        --shuffle-outcomes -o "$TMP/shuffled.h5" || fail "simulate"
+    for features in 'item skill wins:log fails:log wins_skill:log fails_skill:log' 'student item attempts wins_item'; do
+        rm -rf "$TMP/chance"
+        train 1 chance "data=$TMP/shuffled.h5" "model.features=$features" model.l2=0.1 model.factors=4 \
+            model.l2_factors=0.1 model.scale=0.3
+        check "AUC $(result chance test auc) of $(result chance test n) attempts is chance" \
+            awk -v n="$(result chance test n)" -v auc="$(result chance test auc)" 'BEGIN {
+                off = auc - 0.5
+                exit !(n > 3000 && off * off < 16 / (12 * n * 0.3 * 0.7)) }'
+    done
+done
