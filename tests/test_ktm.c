@@ -121,6 +121,25 @@ static double recount(const struct tiny *class, size_t s, uint64_t t, enum ktm_w
     return count;
 }
 
+/* Whether (how often, for skills) a row of a `previous` feature holds at attempt t. */
+static double previous(const struct tiny *class, const struct ktm_feature *f, size_t s,
+                       uint64_t t, uint32_t row)
+{
+    const struct shard *shard = &class->shard;
+    if (t == shard->first[s])
+        return 0;
+    const uint32_t by = row / (uint32_t)f->n_each, each = row % (uint32_t)f->n_each;
+    const uint32_t item = shard->item[t - 1];
+    const uint8_t mark = shard->mark[t - 1];
+    if ((f->by == KTM_OF_ITEM && shard->item[t] != by) ||
+        (f->by == KTM_OF_SKILL && !has_skill(&class->dataset, shard->item[t], by)))
+        return 0;
+    const uint32_t seen = mark_is_shown(mark) ? (mark_outcome(mark) == CORRECT ? 1 : 0) : 2;
+    return each % 3 == seen &&
+           (f->of == KTM_OF_ITEM ? item == each / 3
+                                 : has_skill(&class->dataset, item, each / 3));
+}
+
 /* The sum of the values that attempt `a` of a walk has in some rows. */
 static double sum_of(const struct sparse *attempts, size_t a, size_t row)
 {
@@ -146,6 +165,8 @@ static void check_feature(const struct tiny *class, const struct ktm_feature *f,
             expected = has_skill(d, item, row);
         else if (f->what == KTM_TIME)
             continue;
+        else if (f->what == KTM_PREVIOUS)
+            expected = previous(class, f, s, t, row);
         else
             for (uint32_t index = 0;
                  index < (f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL ? N_SKILLS : 1);
@@ -174,10 +195,11 @@ static void test_counts(void **state)
                    "features=wins student item skill attempts attempts_item:log attempts_skill "
                    "wins_item:by_skill wins_skill:log fails:by_item fails_item:shared "
                    "fails_skill:decay=0.5 wins:decay=0.75:by_skill wins_skill:shared "
-                   "elapsed elapsed_skill:log",
+                   "elapsed elapsed_skill:log previous_item previous_skill:by_skill "
+                   "previous_item:by_skill previous_skill:by_item",
                    &class);
         struct ktm_work *work = b.work;
-        assert_int_equal(work->design.n, 16);
+        assert_int_equal(work->design.n, 20);
         for (size_t s = 0; s < N_STUDENTS; s++) {
             ktm_walk_student(&work->walk, &class.shard, s, 7, false, work->design.n_common + s);
             const struct sparse *attempts = &work->walk.attempts;
@@ -227,7 +249,7 @@ static const char *const designs[] = {
     "features=item skill wins:log fails:log wins_skill:log fails_skill:log",
     "features=student item skill wins_skill:l2=3, factors=3",
     "features=student:l2=0:factors_l2=2 attempts fails_skill:shared:log elapsed, factors=17",
-    "features=student item, l2=0.3, factors=8",
+    "features=student item previous_skill:by_item, l2=0.3, factors=8",
 };
 
 static void test_gradient(void **state)

@@ -83,10 +83,10 @@ static enum status declare(struct model *model)
                                 .rank = 1,
                                 .shape = {f->n_rows},
                                 .decays = true};
-        if (f->value == KTM_BINNED) {
+        if (f->n_each > 1) {
             tensor.rank = 2;
-            tensor.shape[0] = f->n_rows / KTM_BINS;
-            tensor.shape[1] = KTM_BINS;
+            tensor.shape[0] = f->n_rows / f->n_each;
+            tensor.shape[1] = f->n_each;
         }
         snprintf(tensor.name, sizeof tensor.name, "%s", f->name);
         params_tensor(params, &tensor);
@@ -196,7 +196,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
 /* Tables: weights by item, by skill, and all features in a few numbers. */
 static bool is_by(const struct ktm_feature *f, enum ktm_of by)
 {
-    return f->what != KTM_STUDENT && f->by == by && f->value != KTM_BINNED;
+    return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
 }
 
 static void rows_table(const struct model *model, const struct ktm_design *design,

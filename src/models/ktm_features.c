@@ -27,6 +27,9 @@ static const struct {
     {"student", KTM_STUDENT, KTM_OF_ALL, "who it is; nothing for students not trained on"},
     {"item", KTM_ITEM, KTM_OF_ITEM, "the item"},
     {"skill", KTM_SKILL, KTM_OF_SKILL, "each skill of the item"},
+    {"previous_item", KTM_PREVIOUS, KTM_OF_ITEM,
+     "the item of the attempt before, with its outcome: incorrect, correct or not shown"},
+    {"previous_skill", KTM_PREVIOUS, KTM_OF_SKILL, "the same for each of its skills"},
     {"attempts", KTM_ATTEMPTS, KTM_OF_ALL, "attempts before this one, whatever the outcome"},
     {"attempts_item", KTM_ATTEMPTS, KTM_OF_ITEM, "the same, at this item"},
     {"attempts_skill", KTM_ATTEMPTS, KTM_OF_SKILL, "the same, at each skill of the item"},
@@ -40,6 +43,8 @@ static const struct {
     {"elapsed_item", KTM_TIME, KTM_OF_ITEM, "the same, at this item"},
     {"elapsed_skill", KTM_TIME, KTM_OF_SKILL, "the same, at each skill of the item"},
 };
+
+enum { MOST_ROWS = 100000000 };
 
 enum change { RAW, LOG, BINS, SHARED, BY_ITEM, BY_SKILL, DECAY, L2, FACTORS_L2 };
 static const struct {
@@ -115,10 +120,12 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
                     changes[c].has_number ? "needs a number that is not negative, as in l2=3"
                                           : "takes no number");
     const bool counts = is_count(f), time = f->what == KTM_TIME;
-    const bool fits = c >= L2                  ? true
-                      : c == RAW || c == DECAY ? counts
-                      : c == BINS              ? time
-                                               : counts || time;
+    const bool acts = counts || time || f->what == KTM_PREVIOUS;
+    const bool fits = c == RAW || c == DECAY     ? counts
+                      : c == BINS                ? time
+                      : c == LOG                 ? counts || time
+                      : c >= SHARED && c < DECAY ? acts
+                                                 : true;
     if (!fits)
         return fail(BAD_USER, "model.features, '%s': ':%s' is not for this kind of feature",
                     feature, text);
@@ -131,6 +138,12 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
     if (f->decay > 1)
         return fail(BAD_USER, "model.features, '%s': decay must be at most 1", feature);
     return OK;
+}
+
+/* Whose rows a feature acts by unless something else is said. */
+static enum ktm_of standard_by(enum ktm_what what, enum ktm_of of)
+{
+    return what == KTM_TIME || what == KTM_PREVIOUS ? KTM_OF_ALL : of;
 }
 
 static enum status parse_feature(struct ktm_feature *f, const struct model *model, char *text)
@@ -147,7 +160,7 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
         return unknown(feature, "feature", name ? name : "", names, COUNT(words));
     *f = (struct ktm_feature){.what = words[w].what,
                               .of = words[w].of,
-                              .by = words[w].what == KTM_TIME ? KTM_OF_ALL : words[w].of,
+                              .by = standard_by(words[w].what, words[w].of),
                               .value = words[w].what == KTM_TIME ? KTM_BINNED : KTM_RAW,
                               .decay = 1,
                               .l2 = o->l2,
@@ -169,12 +182,12 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
         f->of = f->of == KTM_OF_SKILL ? KTM_OF_ITEM : f->of;
         f->by = f->by == KTM_OF_SKILL ? KTM_OF_ITEM : f->by;
     }
-    static const char *const what[] = {"student", "item",  "skill",  "attempts",
-                                       "wins",    "fails", "elapsed"};
+    static const char *const what[] = {"student",  "item", "skill", "previous",
+                                       "attempts", "wins", "fails", "elapsed"};
     static const char *const scope[] = {"", "_item", "_skill"};
     static const char *const value[] = {"", "_log", ""};
     char by[16] = "", decay[24] = "";
-    if (f->by != (f->what == KTM_TIME ? KTM_OF_ALL : f->of))
+    if (f->by != standard_by(f->what, f->of))
         snprintf(by, sizeof by, "%s",
                  f->by == KTM_OF_ALL    ? "_shared"
                  : f->by == KTM_OF_ITEM ? "_by_item"
@@ -182,7 +195,7 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
     if (f->decay < 1)
         snprintf(decay, sizeof decay, "_decay%g", f->decay);
     snprintf(f->name, sizeof f->name, "%s%s%s%s%s", what[f->what],
-             f->what >= KTM_ATTEMPTS ? scope[f->of] : "", value[f->value], by, decay);
+             f->what >= KTM_PREVIOUS ? scope[f->of] : "", value[f->value], by, decay);
     return OK;
 }
 
@@ -243,16 +256,22 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
                     : f->by == KTM_OF_ITEM  ? model->n_items
                     : f->by == KTM_OF_SKILL ? model->n_skills
                                             : 1;
-        if (f->value == KTM_BINNED)
-            f->n_rows *= KTM_BINS;
+        f->n_each = f->value == KTM_BINNED ? KTM_BINS
+                    : f->what != KTM_PREVIOUS
+                        ? 1
+                        : 3 * (f->of == KTM_OF_ITEM ? model->n_items : model->n_skills);
+        f->n_rows *= f->n_each;
+        if (f->n_rows > MOST_ROWS)
+            return fail(BAD_USER,
+                        "model.features, '%s': that would be %zu rows, more than %d; leave out "
+                        "by_item, or use skills",
+                        f->name, f->n_rows, MOST_ROWS);
         if (f->what != KTM_STUDENT)
             design->n_common = row + f->n_rows;
         row += f->n_rows;
     }
     design->n_common = size_max(design->n_common, 1);
     design->n_rows = row;
-    if (row >= UINT32_MAX)
-        return fail(BAD_USER, "model.features: these are %zu rows, too many", row);
     return OK;
 }
 
@@ -266,7 +285,11 @@ static size_t n_past(const struct ktm_feature *f, const struct model *model)
 void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
                      const struct model *model, size_t longest)
 {
-    *walk = (struct ktm_walk){.design = design, .dataset = model->dataset, .room = longest};
+    *walk = (struct ktm_walk){.design = design, .dataset = model->dataset};
+    walk->most_skills = 1;
+    for (size_t i = 0; i < model->n_items; i++)
+        walk->most_skills = size_max(walk->most_skills, model->dataset->item_first[i + 1] -
+                                                            model->dataset->item_first[i]);
     walk->place = NEW_SCRATCH(uint32_t, longest);
     walk->first = NEW_SCRATCH(uint32_t, longest + 1);
     for (size_t j = 0; j < design->n; j++)
@@ -288,7 +311,7 @@ static real log_of(double n)
 {
     enum { KNOWN = 1024 };
     static real known[KNOWN];
-    if (n < KNOWN && n == floor(n)) {
+    if (n < KNOWN && n == (double)(size_t)n) {
         real *value = &known[(size_t)n];
         if (*value == 0 && n > 0)
             *value = (real)Sleef_cinz_log1pd1_u10purec(n);
@@ -325,7 +348,23 @@ static void emit_value(struct ktm_walk *walk, const struct ktm_feature *f,
     int exponent = 0;
     frexp(1 + gap, &exponent);
     const size_t bin = met ? size_min((size_t)exponent, KTM_BINS - 1) : 0;
-    emit(walk, n, f->first_row + by * KTM_BINS + bin, 1);
+    emit(walk, n, f->first_row + by * f->n_each + bin, 1);
+}
+
+static void emit_previous(struct ktm_walk *walk, const struct ktm_feature *f, size_t by,
+                          size_t *n)
+{
+    const struct dataset *d = walk->dataset;
+    const size_t first_row = f->first_row + by * f->n_each + walk->last_seen;
+    if (walk->last_item < 0)
+        return;
+    if (f->of == KTM_OF_ITEM) {
+        emit(walk, n, first_row + 3 * (size_t)walk->last_item, 1);
+        return;
+    }
+    for (uint64_t k = d->item_first[walk->last_item]; k < d->item_first[walk->last_item + 1];
+         k++)
+        emit(walk, n, first_row + 3 * d->item_skills[k], 1);
 }
 
 static void emit_feature(struct ktm_walk *walk, size_t j, uint32_t item, int64_t time,
@@ -341,6 +380,12 @@ static void emit_feature(struct ktm_walk *walk, size_t j, uint32_t item, int64_t
     } else if (f->what == KTM_SKILL) {
         for (size_t k = 0; k < n_skills; k++)
             emit(walk, n, f->first_row + skills[k], 1);
+    } else if (f->what == KTM_PREVIOUS) {
+        if (f->by != KTM_OF_SKILL)
+            emit_previous(walk, f, f->by == KTM_OF_ITEM ? item : 0, n);
+        else
+            for (size_t k = 0; k < n_skills; k++)
+                emit_previous(walk, f, skills[k], n);
     } else if (f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL) {
         for (size_t k = 0; k < n_skills; k++) {
             const size_t from = f->of == KTM_OF_SKILL  ? skills[k]
@@ -374,6 +419,8 @@ static void remember(struct ktm_walk *walk, const struct ktm_feature *f, struct 
 static void remember_all(struct ktm_walk *walk, uint32_t item, const uint32_t *skills,
                          size_t n_skills, uint8_t mark, int64_t time)
 {
+    walk->last_item = item;
+    walk->last_seen = mark_is_shown(mark) ? (uint32_t)mark_outcome(mark) : 2;
     for (size_t j = 0; j < walk->design->n; j++) {
         const struct ktm_feature *f = &walk->design->list[j];
         if (f->what < KTM_ATTEMPTS)
@@ -393,6 +440,8 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     size_t n = 0, n_entries = 0;
     walk->number++;
+    walk->last_item = -1;
+    walk->last_seen = 0;
     walk->first[0] = 0;
     for (uint64_t t = start; t < end; t++) {
         const uint32_t item = shard->item[t];
@@ -401,7 +450,8 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
         const uint32_t *skills = dataset->item_skills + dataset->item_first[item];
         const size_t n_skills = dataset->item_first[item + 1] - dataset->item_first[item];
         if ((splits >> mark_split(mark) & 1) && !(known && mark_outcome(mark) == UNKNOWN)) {
-            const size_t most = n_entries + walk->design->n * size_max(n_skills, 1);
+            const size_t most =
+                n_entries + walk->design->n * walk->most_skills * walk->most_skills;
             if (most > walk->entry_room) {
                 walk->entry_room = 2 * most;
                 walk->row = memory_resize(walk->row, walk->entry_room, sizeof *walk->row);

@@ -8,7 +8,16 @@
 #include "sparse.h"
 
 enum { KTM_MOST_FEATURES = 40, KTM_BINS = 42 };
-enum ktm_what { KTM_STUDENT, KTM_ITEM, KTM_SKILL, KTM_ATTEMPTS, KTM_WINS, KTM_FAILS, KTM_TIME };
+enum ktm_what {
+    KTM_STUDENT,
+    KTM_ITEM,
+    KTM_SKILL,
+    KTM_PREVIOUS,
+    KTM_ATTEMPTS,
+    KTM_WINS,
+    KTM_FAILS,
+    KTM_TIME
+};
 enum ktm_of { KTM_OF_ALL, KTM_OF_ITEM, KTM_OF_SKILL };
 enum ktm_value { KTM_RAW, KTM_LOG, KTM_BINNED };
 
@@ -27,6 +36,7 @@ struct ktm_feature {
     double decay; /* 1: counts do not fade */
     double l2, l2_factors;
     size_t first_row, n_rows;
+    size_t n_each; /* rows for each item or skill it acts by: bins, previous items */
     char name[48]; /* of its tensors */
 };
 
@@ -54,11 +64,13 @@ struct ktm_walk {
     const struct dataset *dataset;
     struct ktm_past *past[KTM_MOST_FEATURES];
     uint64_t number;
+    int64_t last_item;      /* of the attempt before, -1: there is none */
+    uint32_t last_seen;     /* its outcome, 2: not shown */
     struct sparse attempts; /* of the last student */
     uint32_t *place;        /* which attempts of the student these are */
     uint32_t *first, *row;
     real *x;
-    size_t room, entry_room;
+    size_t most_skills, entry_room;
 };
 void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
                      const struct model *model, size_t longest);
