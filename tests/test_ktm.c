@@ -223,8 +223,8 @@ static void test_elapsed(void **state)
     open_class(&class, false);
     open_bench(&b, "features=elapsed elapsed:log", &class);
     struct ktm_work *work = b.work;
-    const size_t bins = work->design.list[0].first_row, logs = work->design.list[1].first_row;
-    assert_int_equal(work->design.list[0].n_rows, KTM_BINS);
+    const size_t logs = work->design.list[0].first_row, bins = work->design.list[1].first_row;
+    assert_int_equal(work->design.list[1].n_rows, KTM_BINS);
     for (size_t s = 0; s < N_STUDENTS; s++) {
         ktm_walk_student(&work->walk, &class.shard, s, 7, false, 0);
         for (size_t a = 0; a < work->walk.attempts.n; a++) {

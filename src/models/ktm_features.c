@@ -240,6 +240,25 @@ static enum status parse(struct ktm_design *design, const struct model *model, c
                                           "model.features='item skill wins_skill:log'");
 }
 
+static enum status count_rows(struct ktm_feature *f, const struct model *model)
+{
+    f->n_rows = f->what == KTM_STUDENT  ? model->n_students
+                : f->by == KTM_OF_ITEM  ? model->n_items
+                : f->by == KTM_OF_SKILL ? model->n_skills
+                                        : 1;
+    f->n_each = f->value == KTM_BINNED    ? KTM_BINS
+                : f->what != KTM_PREVIOUS ? 1
+                : f->of == KTM_OF_ITEM    ? 3 * model->n_items
+                                          : 3 * model->n_skills;
+    f->n_rows *= f->n_each;
+    if (f->n_rows <= MOST_ROWS)
+        return OK;
+    return fail(BAD_USER,
+                "model.features, '%s': that would be %zu rows, more than %d; leave out "
+                "by_item, or use skills",
+                f->name, f->n_rows, MOST_ROWS);
+}
+
 enum status ktm_design_make(struct ktm_design *design, const struct model *model)
 {
     const struct ktm_options *o = model->options;
@@ -248,30 +267,24 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
     const enum status status = parse(design, model, text);
     memory_free(text);
     TRY(status);
-    size_t row = 1;
+    for (size_t j = 0; j < design->n; j++)
+        TRY(count_rows(&design->list[j], model));
+    /* Features of few rows come first: those that learning can treat all at once. */
+    const size_t n_sorted = design->n - design->has_students;
+    for (size_t j = 1; j < n_sorted; j++)
+        for (size_t i = j; i > 0 && design->list[i].n_rows < design->list[i - 1].n_rows; i--) {
+            const struct ktm_feature f = design->list[i];
+            design->list[i] = design->list[i - 1];
+            design->list[i - 1] = f;
+        }
+    design->n_rows = design->n_common = 1;
     for (size_t j = 0; j < design->n; j++) {
         struct ktm_feature *f = &design->list[j];
-        f->first_row = row;
-        f->n_rows = f->what == KTM_STUDENT  ? model->n_students
-                    : f->by == KTM_OF_ITEM  ? model->n_items
-                    : f->by == KTM_OF_SKILL ? model->n_skills
-                                            : 1;
-        f->n_each = f->value == KTM_BINNED ? KTM_BINS
-                    : f->what != KTM_PREVIOUS
-                        ? 1
-                        : 3 * (f->of == KTM_OF_ITEM ? model->n_items : model->n_skills);
-        f->n_rows *= f->n_each;
-        if (f->n_rows > MOST_ROWS)
-            return fail(BAD_USER,
-                        "model.features, '%s': that would be %zu rows, more than %d; leave out "
-                        "by_item, or use skills",
-                        f->name, f->n_rows, MOST_ROWS);
+        f->first_row = design->n_rows;
+        design->n_rows += f->n_rows;
         if (f->what != KTM_STUDENT)
-            design->n_common = row + f->n_rows;
-        row += f->n_rows;
+            design->n_common = design->n_rows;
     }
-    design->n_common = size_max(design->n_common, 1);
-    design->n_rows = row;
     return OK;
 }
 

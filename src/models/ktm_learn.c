@@ -42,6 +42,7 @@ struct ktm_learner {
     size_t n_met;
     int64_t *sums; /* of common numbers, twice; then what did not fit, and the loss */
     size_t n_sums; /* of common numbers */
+    int64_t n_passes;
 };
 
 static struct ktm_learner *learner_create(const struct model *model,
@@ -51,7 +52,7 @@ static struct ktm_learner *learner_create(const struct model *model,
     struct ktm_learner *l = NEW(struct ktm_learner, 1);
     struct ktm_space *space = &l->space;
     ktm_space_make(space, &work->design, model, work->shard, comm);
-    ktm_block_create(&l->block, space);
+    ktm_block_create(&l->block, &work->design);
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
@@ -207,6 +208,7 @@ static enum status pass_over(struct ktm_learner *l, struct ktm_work *work,
     int64_t *last = l->sums + 2 * l->n_sums;
     memset(l->sums, 0, (2 * l->n_sums + 2) * sizeof *l->sums);
     *own = 0;
+    l->n_passes++;
     for (size_t lane = 0; lane < pass->lanes->n_own; lane++) {
         l->n_met = 0;
         l->met[0] = 1;
@@ -388,6 +390,12 @@ enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
     exact_publish(pass->slices, flat);
     memory_free(flat);
     return OK;
+}
+
+int64_t ktm_passes(const void *memory)
+{
+    const struct ktm_work *work = memory;
+    return work->learner != NULL ? work->learner->n_passes : 0;
 }
 
 enum status ktm_gradient(const struct model *model, void *memory, const struct pass *pass,

@@ -98,6 +98,9 @@ struct sparse_point ktm_point(const struct model *model);
 CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);
 void ktm_learner_free(struct ktm_learner *learner);
 
+/* Passes over the attempts so far. */
+int64_t ktm_passes(const void *work);
+
 /* Collective, for tests: the penalised loss of the training attempts, in nats, and its
  * gradient in the layout of the parameters. */
 CHECKED enum status ktm_gradient(const struct model *model, void *work, const struct pass *pass,

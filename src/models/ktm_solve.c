@@ -131,12 +131,14 @@ enum { BLOCK_BITS = 16 };
 extern void dpotrf_(const char *half, const int *n, double *matrix, const int *stride,
                     int *failed_at);
 
-void ktm_block_create(struct ktm_block *block, const struct ktm_space *space)
+void ktm_block_create(struct ktm_block *block, const struct ktm_design *design)
 {
-    *block = (struct ktm_block){0};
-    if (space->n_common > KTM_MOST_DENSE)
-        return;
-    block->n = space->n_common;
+    *block = (struct ktm_block){.n = 1};
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        if (f->what != KTM_STUDENT && f->first_row + f->n_rows <= KTM_MOST_DENSE)
+            block->n = f->first_row + f->n_rows;
+    }
     block->sums = NEW(int64_t, block->n * (block->n + 1) / 2);
     block->matrix = NEW(double, block->n * block->n);
     block->side = NEW(double, block->n);
@@ -151,8 +153,7 @@ void ktm_block_free(struct ktm_block *block)
 
 void ktm_block_clear(struct ktm_block *block)
 {
-    if (block->n > 0)
-        memset(block->sums, 0, block->n * (block->n + 1) / 2 * sizeof *block->sums);
+    memset(block->sums, 0, block->n * (block->n + 1) / 2 * sizeof *block->sums);
 }
 
 static inline void add_pair(int64_t *sums, size_t a, size_t b, double value)
@@ -163,14 +164,14 @@ static inline void add_pair(int64_t *sums, size_t a, size_t b, double value)
 
 void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight)
 {
-    for (size_t t = 0; block->n > 0 && t < attempts->n; t++) {
+    for (size_t t = 0; t < attempts->n; t++) {
         const double d = (double)weight[t];
         const size_t start = attempts->first[t], end = attempts->first[t + 1];
         add_pair(block->sums, 0, 0, d);
         for (size_t e = start; e < end; e++) {
             const size_t row = attempts->row[e];
             if (row >= block->n)
-                continue; /* a student */
+                continue;
             const double dx = d * (double)attempts->x[e];
             add_pair(block->sums, row, 0, dx);
             for (size_t other = start; other <= e; other++)
@@ -185,8 +186,6 @@ void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,
                       const real *penalty, const real *scale)
 {
     const size_t n = block->n;
-    if (n == 0)
-        return;
     comm_sum_i64(space->comm, block->sums, n * (n + 1) / 2);
     int failed_at = 1;
     for (double ridge = 1e-7; failed_at != 0; ridge *= 100) { /* singular designs need it */
@@ -208,8 +207,6 @@ void ktm_block_apply(const struct ktm_block *block, const struct ktm_space *spac
                      const real *r, real *z)
 {
     memcpy(z, r, space->n * sizeof *z);
-    if (block->n == 0)
-        return;
     const int n = (int)block->n;
     for (int i = 0; i < n; i++)
         block->side[i] = (double)r[i];

@@ -30,16 +30,16 @@ void ktm_space_take(const struct ktm_space *space, const struct model *model,
 void ktm_space_put(const struct ktm_space *space, const struct model *model, const real *vector,
                    real *flat);
 
-/* The curvature between the weights of common rows, where these are few: its inverse makes
- * conjugate gradients short. */
-enum { KTM_MOST_DENSE = 640 };
+/* The curvature between the weights of the first rows, those of features that have few: its
+ * inverse makes conjugate gradients short. */
+enum { KTM_MOST_DENSE = 1000 };
 struct ktm_block {
-    size_t n;       /* common rows; 0: they are too many */
+    size_t n;       /* rows; all but these are taken for independent */
     int64_t *sums;  /* lower triangle, row by row, fixed point */
     double *matrix; /* n x n: its Cholesky factor, in scaled numbers */
     double *side;   /* n */
 };
-void ktm_block_create(struct ktm_block *block, const struct ktm_space *space);
+void ktm_block_create(struct ktm_block *block, const struct ktm_design *design);
 void ktm_block_free(struct ktm_block *block);
 void ktm_block_clear(struct ktm_block *block);
 void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight);
