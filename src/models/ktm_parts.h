@@ -1,6 +1,7 @@
 /* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
- * is), ktm_features.c (the language of features, and features of attempts), ktm_learn.c
- * (Newton's method), ktm_solve.c (its vectors). Nothing else includes this but its test. */
+ * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
+ * ktm_learn.c (Newton's method), ktm_solve.c (its vectors). Nothing else includes this but
+ * tests. */
 #ifndef COHORT_KTM_PARTS_H
 #define COHORT_KTM_PARTS_H
 
