@@ -48,7 +48,7 @@ expect_equal 5 "$(sha256sum "$TMP"/{lr,students,many,fm,wide}-1/last.h5 | cut -d
 
 section "stopped and killed"
 long=("data=$TMP/tails.h5" model.kind=ktm 'model.features=student item skill' model.factors=8 model.tolerance=0
-    train.epochs=60 train.patience=0 run.save_minutes=0)
+    model.products=6 train.epochs=25 train.patience=0 run.save_minutes=0)
 train 1 whole "${long[@]}"
 start 2 "$COHORT" train "${long[@]}" "run=$TMP/cut"
 until_says ' ranks?$'

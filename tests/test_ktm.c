@@ -67,7 +67,7 @@ static void open_bench(struct bench *b, const char *options, struct tiny *class)
     bool has_training[N_STUDENTS];
     int64_t n_attempts = 0;
     b->model->kind->training(b->work, has_training, &n_attempts);
-    tiny_must(lanes_fill(&b->lanes, &class->shard, has_training, 12));
+    tiny_must(lanes_fill(&b->lanes, &class->shard, has_training, NULL, 12));
     exact_slices_create(&b->slices, &world, &b->model->params);
     b->pass = (struct pass){.comm = &world, .slices = &b->slices, .lanes = &b->lanes};
 }

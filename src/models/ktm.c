@@ -54,7 +54,8 @@ static const struct preset presets[] = {
      "model.features = item skill wins:log fails:log wins_skill:log fails_skill:log\n"
      "model.factors = 0\n"},
     {"fm", "factorization machine: student, item and skill, 8 factors",
-     "model.features = student item skill\nmodel.factors = 8\ntrain.patience = 5\n"},
+     "model.features = student item skill\nmodel.factors = 8\nmodel.products = 10\n"
+     "train.epochs = 50\ntrain.patience = 5\n"},
 };
 
 enum { PANEL_WEIGHTS, PANEL_BEFORE, PANEL_FACTORS };
