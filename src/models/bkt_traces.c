@@ -171,8 +171,9 @@ void bkt_traces_pack(struct bkt_traces *traces, const bool *settled)
         const struct bkt_trace *trace = &traces->list[i];
         if (settled != NULL && settled[trace->skill])
             continue;
-        struct bkt_group *last = traces->groups + traces->n_groups - 1;
-        if (traces->n_groups == 0 || last->n_lanes == WIDTH || last->n_steps != trace->length) {
+        struct bkt_group *last =
+            traces->n_groups > 0 ? &traces->groups[traces->n_groups - 1] : NULL;
+        if (last == NULL || last->n_lanes == WIDTH || last->n_steps != trace->length) {
             GROW(traces->groups, traces->n_groups, capacity);
             last = &traces->groups[traces->n_groups++];
             *last = (struct bkt_group){.n_steps = trace->length, .offset = n_words};
