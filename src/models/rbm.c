@@ -36,12 +36,13 @@
 #include "model.h"
 #include "rbm_parts.h"
 #include "rng.h"
+#include "schedule.h"
 #include "vec.h"
 #include <math.h>
 #include <sleef.h>
-#include <stdlib.h>
 #include <string.h>
 
+enum { MOST_CD_STEPS = 10000 };
 static const char *const visible_kinds[] = {"bernoulli", "softmax", NULL};
 static const char *const hidden_kinds[] = {"binary", "gaussian", "relu", NULL};
 static const char *const repeat_kinds[] = {"each", "last", NULL};
@@ -69,7 +70,7 @@ static const struct option table[] = {
      "an item answered more than once is as many visible units (each) or only the last (last)"},
     {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
      "learn from runs of so many answers and predict from the latest so many; 0: from all"},
-    {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, 10000, NULL,
+    {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, MOST_CD_STEPS, NULL,
      "Gibbs steps of contrastive divergence"},
     {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,
      "epoch:steps pairs that raise cd_steps as training goes on, as in 10:3 20:5"},
@@ -106,34 +107,11 @@ static const struct preset presets[] = {
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
 
-/* Sets `steps` to what the schedule says of an epoch, if it says anything; false if it is none.
- */
-static bool schedule_at(const char *text, int64_t epoch, int64_t *steps)
-{
-    int64_t last = -1;
-    for (const char *p = text; *p != '\0';) {
-        char *end = NULL;
-        const long long from = strtoll(p, &end, 10);
-        if (end == p || *end != ':' || from <= last)
-            return false;
-        p = end + 1;
-        const long long n = strtoll(p, &end, 10);
-        if (end == p || n < 1 || n > 10000 || (*end != '\0' && *end != ' '))
-            return false;
-        last = from;
-        if (epoch >= from)
-            *steps = n;
-        for (p = end; *p == ' ';)
-            p++;
-    }
-    return true;
-}
-
 static enum status declare(struct model *model)
 {
     struct rbm_options *o = model->options;
     int64_t steps = o->cd_steps;
-    if (!schedule_at(o->cd_schedule, 0, &steps))
+    if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
                     "model.cd_schedule = %s: expected epoch:steps pairs with rising epochs, "
                     "as in 10:3 20:5",
@@ -292,7 +270,7 @@ void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean)
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)
 {
     int64_t steps = options->cd_steps;
-    const bool valid = schedule_at(options->cd_schedule, epoch, &steps);
+    const bool valid = schedule_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
     ENSURE(valid);
     return steps;
 }
