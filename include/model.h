@@ -65,6 +65,12 @@ struct likelihood {
     double variance;            /* of that sum, from sampling */
 };
 
+/* Takes one answer of a sampled student. */
+struct sample_sink {
+    void (*take)(void *arg, uint32_t item, bool correct, bool begins_step);
+    void *arg;
+};
+
 /* A named set of settings, as lines of a configuration file. */
 struct preset {
     const char *name, *help, *text;
@@ -164,6 +170,17 @@ struct model_kind {
      * shown in the steps before and, in the same step, outside `splits` (NULL: not offered). */
     void (*likelihood)(const struct model *model, void *work, size_t s, unsigned splits,
                        const struct likelihood_plan *plan, struct likelihood *sum);
+
+    /* A student drawn from the model: asked what student s was asked, answering as the model
+     * says, with `n_gibbs` Gibbs steps where one step cannot be drawn exactly; `who` names the
+     * random numbers (NULL: not offered). */
+    void (*sample)(const struct model *model, void *work, size_t s, uint64_t seed, uint32_t who,
+                   int64_t n_gibbs, const struct sample_sink *sink);
+
+    /* A directed graph that the model has learned: the openness of the edge from node a to node
+     * b in gate[a * n + b]; nodes are skills, or items if by_item (NULL, or 0 nodes: none). */
+    size_t (*n_nodes)(const struct model *model, bool *by_item);
+    void (*graph)(const struct model *model, real *gate, real *strength);
 };
 
 extern const struct model_kind *const model_kinds[];

@@ -4,10 +4,7 @@
 #include "memory.h"
 #include <string.h>
 
-extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, rbm_kind, vae_kind;
-
-const struct model_kind *const model_kinds[] = {
-    &rbm_kind, &dkt_kind, &bkt_kind, &vae_kind, &ktm_kind, &blend_kind,
+extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, rbm_kind, rtrbm_kind, vae_kind;
 };
 const size_t n_model_kinds = COUNT(model_kinds);
 
