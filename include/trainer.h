@@ -41,7 +41,8 @@ void settings_destroy(struct settings *settings);
 
 /* The name of the score that train.monitor chose. */
 const char *settings_monitor(const struct settings *settings);
-int settings_metric(const struct settings *settings); /* the same, for metrics_value */
+int settings_metric(
+    const struct settings *settings); /* the same, for metrics_value; -1: likelihood */
 
 /* The tables of all sections but [model], for help. */
 void settings_help_groups(struct option_group groups[4]);

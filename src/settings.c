@@ -7,7 +7,8 @@
 
 #define AT(struct_name, field) offsetof(struct struct_name, field)
 
-static const char *const monitors[] = {"cbd", "log_loss", "auc", "accuracy", "rmse", NULL};
+static const char *const monitors[] = {"cbd",  "log_loss",   "auc", "accuracy",
+                                       "rmse", "likelihood", NULL};
 
 static const struct option data_table[] = {
     {"file", OPTION_TEXT, AT(data_options, file), NULL, 0, 0, NULL,
@@ -26,7 +27,8 @@ static const struct option train_table[] = {
     {"patience", OPTION_INTEGER, AT(train_options, patience), "0", 0, 1e9, NULL,
      "stop after so many epochs without a better validation score; 0: never"},
     {"monitor", OPTION_CHOICE, AT(train_options, monitor), "log_loss", 0, 0, monitors,
-     "the validation score that decides which epoch is best"},
+     "the validation score that decides which epoch is best; likelihood: of whole steps, for "
+     "models that have one"},
     {"valid_every", OPTION_INTEGER, AT(train_options, valid_every), "1", 1, 1e9, NULL,
      "epochs between validations"},
     {"folds", OPTION_INTEGER, AT(train_options, folds), "0", 0, 1000, NULL,
@@ -51,10 +53,10 @@ const char *settings_monitor(const struct settings *settings)
 
 int settings_metric(const struct settings *settings)
 {
-    int metric = 0;
-    while (strcmp(metrics_names[metric], settings_monitor(settings)) != 0)
-        metric++;
-    return metric;
+    for (int metric = 0; metric < N_METRICS; metric++)
+        if (strcmp(metrics_names[metric], settings_monitor(settings)) == 0)
+            return metric;
+    return -1;
 }
 
 void settings_help_groups(struct option_group groups[4])
@@ -72,6 +74,11 @@ static enum status check(const struct settings *settings)
         return fail(BAD_USER, "data= is empty: expected the file of a data set");
     if (settings->run.directory[0] == '\0')
         return fail(BAD_USER, "run= is empty: expected a directory for checkpoints and log");
+    if (settings_metric(settings) < 0 && settings->model->kind->likelihood == NULL)
+        return fail(BAD_USER,
+                    "train.monitor = likelihood, but a model of kind %s has no likelihood of "
+                    "steps; use one of the other scores",
+                    settings->model->kind->name);
     if (train->block > train->batch)
         return fail(BAD_USER,
                     "train.block = %lld is more than train.batch = %lld; expected a block "

@@ -399,6 +399,11 @@ static enum status look(struct sweep *sweep)
         sweep->epochs = settings.train.epochs;
         sweep->folds = settings.train.folds > 0 && settings.train.fold == 0;
         sweep->metric = settings_metric(&settings);
+        if (sweep->metric < 0)
+            status =
+                fail(BAD_USER,
+                     "train.monitor = likelihood: trials of a sweep are compared by scores "
+                     "of answers; use log_loss or another of them");
         for (size_t d = 0; d < sweep->n_dimensions; d++)
             sweep->dimensions[d].is_whole = takes_whole(&settings, &sweep->dimensions[d]);
     }

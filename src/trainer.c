@@ -13,6 +13,7 @@
 #include "checkpoint.h"
 #include "fail.h"
 #include "finals.h"
+#include "likelihood.h"
 #include "log.h"
 #include "memory.h"
 #include "run.h"
@@ -54,6 +55,7 @@ struct trainer {
     char *config; /* as stored in the checkpoint */
     struct progress progress;
     struct score valid; /* of the last validation; n = 0: none */
+    double likelihood;  /* of the last validation, if it is what decides */
     char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
     size_t n_best;
     double started, saved, spoke; /* moments */
@@ -275,12 +277,28 @@ static enum status score_split(struct trainer *t, enum split split, struct score
     return OK;
 }
 
+/* The log-likelihood of the validation students' steps, if that is what decides; else NaN. A
+ * coarse estimate is enough to compare epochs with. */
+static double measure_likelihood(struct trainer *t)
+{
+    if (settings_metric(t->settings) >= 0)
+        return NAN;
+    const struct likelihood_plan plan = {.n_chains = 4,
+                                         .n_temperatures = 60,
+                                         .most_bits = 10,
+                                         .seed = (uint64_t)t->settings->train.seed};
+    struct likelihood_result result;
+    likelihood_measure(t->comm, t->model, t->stepper.work, &t->stepper.shard, 1u << VALID,
+                       &plan, &result);
+    return result.mean;
+}
+
 /* True if the score just measured is the best so far. */
 static bool is_better(struct trainer *t)
 {
     const int metric = settings_metric(t->settings);
-    const double value = *metrics_value(&t->valid, metric);
-    const bool up = metrics_up(metric);
+    const double value = metric < 0 ? t->likelihood : *metrics_value(&t->valid, metric);
+    const bool up = metric < 0 || metrics_up(metric);
     const bool better =
         !isnan(value) && (t->progress.best_epoch == 0 ||
                           (up ? value > t->progress.best : value < t->progress.best));
@@ -322,7 +340,10 @@ static void say_epoch(struct trainer *t, double loss, bool best)
         return;
     t->spoke = now;
     char valid[128] = "";
-    if (t->valid.n > 0)
+    if (t->valid.n > 0 && isfinite(t->likelihood))
+        snprintf(valid, sizeof valid, ", valid log-likelihood of a step %.4f%s", t->likelihood,
+                 best ? " (best)" : "");
+    else if (t->valid.n > 0)
         snprintf(valid, sizeof valid, ", valid %s %.5f, log-loss %.5f, %s %.4f%s",
                  is_score(t) ? "rmse" : "cbd", is_score(t) ? t->valid.rmse : t->valid.cbd,
                  t->valid.log_loss, is_score(t) ? "r2" : "auc",
@@ -342,6 +363,8 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
     json_object_set_new(record, "loss", json_real(loss));
     if (t->valid.n > 0)
         json_object_set_new(record, "valid", score_json(&t->valid));
+    if (t->valid.n > 0 && isfinite(t->likelihood))
+        json_object_set_new(record, "likelihood", json_real(t->likelihood));
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
     char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
@@ -376,8 +399,10 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best))
+    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best)) {
+        t->likelihood = measure_likelihood(t);
         best = is_better(t);
+    }
     *done = is_done(t);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, log_epoch(t, loss, best)));

@@ -1,6 +1,7 @@
 /* cohort export: what a model has learned, for other programs: its tensors, and the hidden
  * activations of students. */
 #include "commands.h"
+#include "export_parts.h"
 #include "fail.h"
 #include "h5.h"
 #include "listing.h"
@@ -15,7 +16,8 @@
 
 struct values {
     const char *data, *output, *tensor;
-    bool hidden;
+    bool hidden, graph;
+    double least;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -26,6 +28,13 @@ static const struct flag flags[] = {
     {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "only the tensor of this name"}, 0},
     {{"hidden", OPTION_SWITCH, AT(hidden), "no", 0, 0, NULL,
       "also the hidden activations of each student after all shown attempts"},
+     0},
+    {{"graph", OPTION_SWITCH, AT(graph), "no", 0, 0, NULL,
+      "instead of tensors, the graph a structured rtrbm has learned: edges as FILE.csv, or "
+      "FILE.dot for Graphviz"},
+     0},
+    {{"least", OPTION_NUMBER, AT(least), "0.5", 0, 1, NULL,
+      "with --graph: gates less open than this are not drawn in FILE.dot"},
      0},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
       "with --hidden: another data set than the one the run was trained on"},
@@ -342,7 +351,9 @@ static enum status check(const struct values *values)
 {
     if (values->output[0] == '\0')
         return fail(BAD_USAGE, "export: where to? Name a file or a directory with -o");
-    if (listing_ends_in(values->output, ".csv") &&
+    if (values->graph && (values->hidden || values->tensor[0] != '\0'))
+        return fail(BAD_USAGE, "export: --graph goes without --tensor and --hidden");
+    if (listing_ends_in(values->output, ".csv") && !values->graph &&
         (values->tensor[0] != '\0') == values->hidden)
         return fail(
             BAD_USAGE,
@@ -367,7 +378,9 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         struct opened opened;
         status = values.hidden ? opened_open(&opened, words[0], values.data, comm)
                                : opened_open_model(&opened, words[0], comm);
-        if (status == OK)
+        if (status == OK && values.graph)
+            status = command_export_graph(&opened, values.output, values.least);
+        else if (status == OK)
             status = write_all(&opened, &values);
         opened_close(&opened);
     }
@@ -378,7 +391,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_export = {
     .name = "export",
     .usage =
-        "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] -o FILE.h5|FILE.csv|DIRECTORY",
+        "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] [--graph] -o FILE.h5|FILE.csv|...",
     .summary =
         "Writes a model's tensors, and hidden activations of students, for other programs",
     .details =
@@ -394,7 +407,9 @@ const struct command command_export = {
         "which the\n"
         "data are read, these have standard errors where the model has them. Models name "
         "the\n"
-        "hidden columns where they have names (theta_1, sigma_1). The bytes are the same at "
+        "hidden columns where they have names (theta_1, sigma_1). A graph: "
+        "from,to,gate,strength\n"
+        "for each pair of skills; gate is how far the edge is open. The bytes are the same at "
         "any\n"
         "number of ranks.",
     .flags = flags,

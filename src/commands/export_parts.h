@@ -1,0 +1,12 @@
+/* layer 6 (people): what the files of `cohort export` share. */
+#ifndef COHORT_EXPORT_PARTS_H
+#define COHORT_EXPORT_PARTS_H
+
+#include "opened.h"
+
+/* Collective: the graph a model has learned, as a table of edges (.csv) or, for those whose
+ * gate is open at least so far, a drawing for Graphviz (.dot). */
+CHECKED enum status command_export_graph(const struct opened *opened, const char *output,
+                                         double least);
+
+#endif
