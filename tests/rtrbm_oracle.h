@@ -125,17 +125,17 @@ static inline void oracle_add(struct oracle_units *units, size_t item, unsigned 
 static inline double oracle_sum(const struct oracle *o, const double *x,
                                 const struct oracle_units *units)
 {
-    double input[MOST_HIDDEN], visible = 0, sum = 0, product = 1;
+    double input[MOST_HIDDEN], visible = 0, sum = 0, factors = 1;
     for (size_t a = 0; a < units->n; a++)
         visible += oracle_bias(o, units->item[a], units->outcome[a]);
     for (size_t j = 0; j < o->hidden; j++) {
         input[j] = x[j];
         for (size_t a = 0; a < units->n; a++)
             input[j] += oracle_weight(o, units->item[a], units->outcome[a], j);
-        product *= 1 + exp(input[j]);
+        factors *= 1 + exp(input[j]);
     }
     if (o->hidden > 5)
-        return exp(visible) * product;
+        return exp(visible) * factors;
     for (unsigned h = 0; h < 1u << o->hidden; h++) {
         double energy = -visible;
         for (size_t j = 0; j < o->hidden; j++)

@@ -20,9 +20,9 @@
  * field instead, or hidden inputs that are turned up too, were tried and were worse. All
  * chains of a step move together. */
 #include "binary.h"
+#include "blas.h"
 #include "cells.h"
 #include "memory.h"
-#include "blas.h"
 #include "rng.h"
 #include "rtrbm_parts.h"
 #include <math.h>
@@ -136,7 +136,7 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
     const struct rtrbm_bits *bits = a->bits;
     const size_t width = a->shape->width, hidden = a->shape->hidden, n = a->n_chains;
     blas_forward(n, hidden, bits->n, (struct matrix){a->v, bits->stride},
-                    (struct matrix){bits->weight, width}, 0, a->y, width);
+                 (struct matrix){bits->weight, width}, 0, a->y, width);
     rng->purpose = RNG_HIDDEN;
     vec->uniform(rng, a->u, n * width);
     for (size_t c = 0; c < n; c++) {
@@ -148,7 +148,7 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
         binary->draw(a->high, a->u + c * width, a->h + c * width, width);
     }
     blas_back(n, bits->n, hidden, (struct matrix){a->h, width},
-                 (struct matrix){bits->weight, width}, 0, a->logit, bits->stride);
+              (struct matrix){bits->weight, width}, 0, a->logit, bits->stride);
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; i < bits->stride; i++)
             a->logit[c * bits->stride + i] =

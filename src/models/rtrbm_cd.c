@@ -7,9 +7,9 @@
  * Where all items are visible (dense), all steps of a stretch go through the chain together, as
  * products of matrices. */
 #include "binary.h"
+#include "blas.h"
 #include "cells.h"
 #include "memory.h"
-#include "blas.h"
 #include "rng.h"
 #include "rtrbm_parts.h"
 #include <math.h>
@@ -140,7 +140,7 @@ static void lower(const struct model *model, struct rtrbm_work *work, size_t n)
         memcpy(frames->model + row * frames->stride, frames->bias,
                frames->stride * sizeof(real));
     blas_back(n, model->n_items, work->shape.hidden, (struct matrix){frames->hidden, width},
-                 (struct matrix){work->visible, width}, 1, frames->model, frames->stride);
+              (struct matrix){work->visible, width}, 1, frames->model, frames->stride);
 }
 
 /* mean = sigma(x + W v) */
@@ -151,7 +151,7 @@ static void lift(const struct model *model, struct rtrbm_work *work, size_t n, c
     const size_t width = work->shape.width;
     memcpy(frames->mean, x, n * width * sizeof *x);
     blas_forward(n, work->shape.hidden, model->n_items, (struct matrix){v, frames->stride},
-                    (struct matrix){work->visible, width}, 1, frames->mean, width);
+                 (struct matrix){work->visible, width}, 1, frames->mean, width);
     vec->sigmoid(frames->mean, n * width);
 }
 
@@ -161,9 +161,8 @@ static void add_frames(const struct model *model, struct rtrbm_work *work, size_
 {
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
-    blas_outer(n, model->n_items, work->shape.hidden, sign,
-                  (struct matrix){v, frames->stride}, (struct matrix){frames->mean, width}, 1,
-                  frames->gradient, width);
+    blas_outer(n, model->n_items, work->shape.hidden, sign, (struct matrix){v, frames->stride},
+               (struct matrix){frames->mean, width}, 1, frames->gradient, width);
     for (size_t row = 0; row < n; row++)
         cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
 }

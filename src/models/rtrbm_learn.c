@@ -13,9 +13,10 @@
  * steps instead of T, for one more forward pass. Everything is computed in the same order and
  * shapes either way, so the bits are the same. */
 #include "binary.h"
+#include "blas.h"
 #include "cells.h"
 #include "memory.h"
-#include "blas.h"
+#include "product.h"
 #include "rtrbm_parts.h"
 #include <math.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void forward(const struct model *model, struct rtrbm_work *work, size_t f
         }
         if (t > 0)
             blas_forward(n, hidden, hidden, (struct matrix){before, width},
-                            (struct matrix){work->recurrent, width}, 1, x, width);
+                         (struct matrix){work->recurrent, width}, 1, x, width);
         memcpy(r, x, n * width * sizeof *r);
         for (size_t i = 0; i < n; i++) {
             rtrbm_read_step(work, sequence->student[i], t);
@@ -141,14 +142,14 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
 static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape.width;
     const real *after = work->carry;
     for (size_t t = to; t-- > from;) {
         const size_t n = sequence->active[t + 1]; /* those who go on */
         const size_t row = first + sequence->offset[t] - sequence->offset[from];
         real *e = work->rows.x + row * width;
-        blas_back(n, hidden, hidden, (struct matrix){after, width},
-                     (struct matrix){work->recurrent, width}, 0, work->through, width);
+        memset(work->through, 0, n * width * sizeof(real));
+        product->add(n, after, width, &work->back, work->through, width);
         binary->back(work->through, work->rows.r + row * width, e, work->through_g, n * width);
         for (size_t i = 0; i < n; i++) {
             rtrbm_read_step(work, sequence->student[i], t);
@@ -194,7 +195,7 @@ static void add_outer(const struct model *model, struct rtrbm_work *work, size_t
         to_row += n;
     }
     blas_outer(n_rows, hidden, hidden, 1, (struct matrix){work->before, width},
-                  (struct matrix){d, width}, 1, work->gradient, width);
+               (struct matrix){d, width}, 1, work->gradient, width);
 }
 
 /* Where the states before a stretch are. */
@@ -220,9 +221,11 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     work->stretch = (size_t)ceil(sqrt((double)sequence->n_steps));
     reserve_all(work, recompute);
     rtrbm_weigh(model, work);
-    memset(work->gradient, 0, work->shape.hidden * width * sizeof(real));
+    const size_t hidden = work->shape.hidden;
+    product_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
+    product_pack(&work->back, hidden, hidden, work->recurrent, width, true);
+    memset(work->gradient, 0, hidden * width * sizeof(real));
     memset(work->carry, 0, sequence->n * width * sizeof(real));
-    memset(work->through, 0, sequence->n * width * sizeof(real));
 
     size_t last = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch) {

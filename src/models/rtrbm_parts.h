@@ -6,6 +6,7 @@
 #define COHORT_RTRBM_PARTS_H
 
 #include "model.h"
+#include "product.h"
 #include "sequence.h"
 #include "touched.h"
 #include "vec.h"
@@ -76,6 +77,8 @@ struct rtrbm_work {
     /* The weights as they act: the parameters themselves, or masked and gated copies. */
     const real *visible, *recurrent;
     real *own_visible, *own_recurrent, *gate;
+
+    struct packed forth, back; /* U for products, and its transpose */
 
     struct sequence sequence;
     size_t stretch; /* steps of a stretch, about the root of the number of steps */

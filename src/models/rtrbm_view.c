@@ -67,6 +67,8 @@ void rtrbm_detach(void *memory)
     touched_free(&work->weights);
     touched_free(&work->biases);
     sequence_free(&work->sequence);
+    product_free(&work->forth);
+    product_free(&work->back);
     rtrbm_frames_free(&work->frames);
     void *const all[] = {work->first_step,
                          work->step,
