@@ -14,14 +14,14 @@ struct matrix {
 
 /* c (n x columns) = a (n x depth) * b (depth x columns) + beta c */
 void blas_forward(size_t n, size_t columns, size_t depth, struct matrix a, struct matrix b,
-                     real beta, real *c, size_t c_stride);
+                  real beta, real *c, size_t c_stride);
 
 /* c (n x columns) = a (n x depth) * b^T, b (columns x depth), + beta c */
 void blas_back(size_t n, size_t columns, size_t depth, struct matrix a, struct matrix b,
-                  real beta, real *c, size_t c_stride);
+               real beta, real *c, size_t c_stride);
 
 /* c (rows x columns) = alpha a^T b + beta c, a (n x rows), b (n x columns) */
 void blas_outer(size_t n, size_t rows, size_t columns, real alpha, struct matrix a,
-                   struct matrix b, real beta, real *c, size_t c_stride);
+                struct matrix b, real beta, real *c, size_t c_stride);
 
 #endif

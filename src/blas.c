@@ -9,7 +9,7 @@
 #endif
 
 void blas_forward(size_t n, size_t columns, size_t depth, struct matrix a, struct matrix b,
-                     real beta, real *c, size_t c_stride)
+                  real beta, real *c, size_t c_stride)
 {
     if (n > 0)
         GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)columns, (int)depth, 1,
@@ -17,7 +17,7 @@ void blas_forward(size_t n, size_t columns, size_t depth, struct matrix a, struc
 }
 
 void blas_back(size_t n, size_t columns, size_t depth, struct matrix a, struct matrix b,
-                  real beta, real *c, size_t c_stride)
+               real beta, real *c, size_t c_stride)
 {
     if (n > 0)
         GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)columns, (int)depth, 1,
@@ -25,7 +25,7 @@ void blas_back(size_t n, size_t columns, size_t depth, struct matrix a, struct m
 }
 
 void blas_outer(size_t n, size_t rows, size_t columns, real alpha, struct matrix a,
-                   struct matrix b, real beta, real *c, size_t c_stride)
+                struct matrix b, real beta, real *c, size_t c_stride)
 {
     if (n > 0)
         GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)rows, (int)columns, (int)n, alpha,
