@@ -24,7 +24,7 @@ HOUSE_double = -DCOHORT_REAL_DOUBLE
 HOUSE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # Never -ffast-math or contraction: the same bits on every machine.
 HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wno-format-truncation $(WERROR) \
-	-ffp-contract=off -fno-math-errno -fno-trapping-math -Iinclude -MMD -MP $(HOUSE_$(VARIANT))
+	-ffp-contract=off -fno-math-errno -fno-trapping-math -Iinclude -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT))
 COMPILE = $(CC) $(CPPFLAGS) $(file <$(BUILD)/build.cflags) $(HOUSE) $(CFLAGS)
 LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 LIBS = $(file <$(BUILD)/build.libs) $(LDLIBS) -lm
@@ -41,6 +41,7 @@ PARTS = $(filter-out $(BUILD)/src/main.o,$(OBJECTS))
 LIBRARY = $(BUILD)/libcohort.a
 TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+TEMPLATES = $(patsubst %,$(BUILD)/%.h,$(wildcard jobs/*.sbatch))
 DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/test_*.c 2>/dev/null)
 TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] data_tools/*.[ch] tests/*.[ch] tests/bench/*.[ch])
 AGAIN = $(MAKE) --no-print-directory
@@ -125,7 +126,7 @@ readme: all
 	@COHORT=$(BUILD)/cohort tests/readme.sh $(if $(FIX),write) && echo 'readme: the reference is current'
 
 scripts:
-	@if command -v shellcheck >/dev/null; then shellcheck -S warning -e SC2206,SC2207 .ci/run $(wildcard tests/*.sh tests/*/*.sh) && \
+	@if command -v shellcheck >/dev/null; then shellcheck -S warning -e SC2206,SC2207 .ci/run $(wildcard tests/*.sh tests/*/*.sh jobs/*.sbatch) && \
 		echo 'scripts: shellcheck found nothing'; else echo 'scripts: skipped, there is no shellcheck'; fi
 
 ## debug           build/debug, with NaN in fresh memory, and its unit tests and some others; likewise:
@@ -175,6 +176,11 @@ $(BUILD)/%.o: %.c $(BUILD)/build.cflags
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
 	$(QUIET)$(COMPILE) -c -o $@ $<
+# The templates of jobs, as texts in C.
+$(BUILD)/src/slurm.o: $(TEMPLATES)
+$(BUILD)/%.sbatch.h: %.sbatch
+	@mkdir -p $(@D)
+	$(QUIET)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
 define kernel_rule
 $(BUILD)/%.$(1).o: %.c $(BUILD)/build.cflags
 	@mkdir -p $$(@D)

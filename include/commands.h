@@ -29,6 +29,7 @@ struct command {
 extern const struct command command_import, command_simulate, command_train, command_evaluate,
     command_sweep, command_predict, command_blend, command_inspect, command_export,
     command_verify, command_doctor, command_sample, command_help_command;
+    command_verify, command_doctor, command_submit, command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;

@@ -31,6 +31,11 @@ zlib1g-dev               |build|must|ZLIB     |library zlib.h zlib -lz|zlib: gzi
 librandom123-dev         |build|must|RANDOM123|header Random123/philox.h|Random123: the Philox random numbers (headers only)
 libscalapack-openmpi-dev |build|may |SCALAPACK|library mpi.h scalapack-openmpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
 libcmocka-dev            |test |must|CMOCKA   |library cmocka.h cmocka -lcmocka|cmocka: unit tests
+slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: jobs are tested on a real one, with emulated nodes
+slurmd                   |test |may |SLURMD   |command slurmd|the same
+slurm-client             |test |may |SLURM    |command sbatch|the same
+munge                    |test |may |MUNGE    |command munged|the same
+iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
 clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
 shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
 gnuplot-nox              |demo |may |GNUPLOT  |command gnuplot|draws the learning curve
