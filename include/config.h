@@ -55,6 +55,10 @@ struct config_entry {
 size_t config_count(const struct config *config);
 struct config_entry config_entry(const struct config *config, size_t e);
 
+/* The same with one entry for a key: entry e if it is the first of its key, with the value that
+ * was said last; false for later ones. */
+bool config_setting(const struct config *config, size_t e, struct config_entry *entry);
+
 /* As config_set, but below everything the user said: for presets. */
 CHECKED enum status config_suggest(struct config *config, const char *text, const char *origin);
 

@@ -31,6 +31,9 @@ struct slurm_script {
  * waits. */
 void slurm_words(const struct config *config, struct names *words);
 
+/* The name of a job: the last part of its directory's. */
+const char *slurm_name(const char *directory);
+
 /* The pattern of a file `name`, which may hold %a and the like, in a directory, whose name is
  * taken literally; caller frees. */
 char *slurm_log(const char *directory, const char *name);

@@ -6,6 +6,7 @@
 #include "comm.h"
 #include "config.h"
 #include "metrics.h"
+#include "slurm.h"
 #include "trainer.h"
 
 enum sweep_design { SWEEP_GRID, SWEEP_RANDOM, SWEEP_HALTON };
@@ -91,6 +92,18 @@ struct sweep_order {
 };
 CHECKED enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
                               const struct sweep_order *order);
+
+/* Rank 0: hands what is missing to Slurm: for each rung arrays of jobs, a pack of trials to a
+ * task, and a job that collects when all have ended, however they did. Prints the numbers of
+ * the jobs. If Slurm refuses any of them, none is left and nothing is made. */
+struct sweep_submission {
+    struct slurm_job job;
+    int64_t packs, throttle; /* tasks of a rung's array, 0: by the trials; how many at once */
+    bool retry, dry_run;     /* dry_run: prints the scripts */
+    struct names words;      /* the sweep's settings */
+};
+CHECKED enum status sweep_submit(const struct sweep *sweep,
+                                 const struct sweep_submission *submission);
 
 /* Rank 0: writes leaderboard.csv, effects.csv and best.ini, and fills the order of trials, best
  * first (n_trials numbers, caller frees). */

@@ -214,6 +214,22 @@ struct config_entry config_entry(const struct config *config, size_t e)
     return (struct config_entry){entry->section, entry->key, entry->value, entry->origin};
 }
 
+bool config_setting(const struct config *config, size_t e, struct config_entry *entry)
+{
+    *entry = config_entry(config, e);
+    entry->value = config_get(config, entry->section, entry->key);
+    for (size_t other = 0; other < config_count(config); other++) {
+        const struct config_entry same = config_entry(config, other);
+        if (strcmp(same.section, entry->section) != 0 || strcmp(same.key, entry->key) != 0)
+            continue;
+        if (other < e)
+            return false;
+        if (same.value == entry->value)
+            entry->origin = same.origin;
+    }
+    return true;
+}
+
 static bool near_edge(double value)
 {
     return fabs(value) >= 9e18;

@@ -178,13 +178,21 @@ static void put_packs(FILE *out, const struct slurm_script *script)
 void slurm_words(const struct config *config, struct names *words)
 {
     for (size_t e = 0; e < config_count(config); e++) {
-        const struct config_entry entry = config_entry(config, e);
-        if (config_get(config, entry.section, entry.key) != entry.value)
-            continue; /* said again later */
+        struct config_entry entry;
+        if (!config_setting(config, e, &entry))
+            continue;
         char *word = memory_text("%s.%s=%s", entry.section, entry.key, entry.value);
         names_add(words, word, strlen(word));
         memory_free(word);
     }
+}
+
+const char *slurm_name(const char *directory)
+{
+    size_t start = strlen(directory);
+    while (start > 0 && directory[start - 1] != '/')
+        start--;
+    return directory[start] != '\0' ? directory + start : "cohort";
 }
 
 char *slurm_log(const char *directory, const char *name)

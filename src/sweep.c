@@ -166,24 +166,6 @@ static enum status parse_dimension(struct sweep_dimension *d, const char *value,
 
 /* ---- trials */
 
-/* Entry e if it is the first of its key, with the value that was said last; false: a later one.
- */
-static bool setting(const struct config *config, size_t e, struct config_entry *entry)
-{
-    *entry = config_entry(config, e);
-    entry->value = config_get(config, entry->section, entry->key);
-    for (size_t other = 0; other < config_count(config); other++) {
-        const struct config_entry same = config_entry(config, other);
-        if (strcmp(same.section, entry->section) != 0 || strcmp(same.key, entry->key) != 0)
-            continue;
-        if (other < e)
-            return false;
-        if (same.value == entry->value)
-            entry->origin = same.origin;
-    }
-    return true;
-}
-
 /* The settings of a trial: what all have, its values, its length and place. */
 static enum status resolve(const struct sweep *sweep, char *const *values, int64_t epochs,
                            const char *directory, struct settings *settings)
@@ -192,7 +174,7 @@ static enum status resolve(const struct sweep *sweep, char *const *values, int64
     enum status status = OK;
     for (size_t e = 0; status == OK && e < config_count(sweep->config); e++) {
         struct config_entry entry;
-        if (!setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0)
+        if (!config_setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0)
             continue;
         for (size_t d = 0; d < sweep->n_dimensions; d++)
             if (strcmp(sweep->dimensions[d].section, entry.section) == 0 &&
@@ -348,7 +330,7 @@ static enum status find_dimensions(struct sweep *sweep)
     size_t capacity = 0;
     for (size_t e = 0; e < config_count(sweep->config); e++) {
         struct config_entry entry;
-        if (!setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0)
+        if (!config_setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0)
             continue;
         struct sweep_dimension d = {.section = memory_text("%s", entry.section),
                                     .key = memory_text("%s", entry.key)};
@@ -459,7 +441,7 @@ static char *stored_text(const struct sweep *sweep)
                     designs[o->design], (long long)o->seed, (long long)o->rungs, o->factor);
     for (size_t e = 0; e < config_count(sweep->config); e++) {
         struct config_entry entry;
-        if (!setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0 ||
+        if (!config_setting(sweep->config, e, &entry) || strcmp(entry.section, "sweep") == 0 ||
             strcmp(entry.section, "run") == 0)
             continue;
         char *longer =

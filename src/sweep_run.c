@@ -148,8 +148,7 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
         enum status status = OK;
         if (r->team.rank == 0)
             while (i < n && status == OK && file < 0 && !trainer_is_stopped()) {
-                const bool own =
-                    trials[i] % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
+                const bool own = i % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
                 if (own)
                     status = claim(r, trials[i], rung, &file);
                 if (file < 0)

@@ -42,7 +42,7 @@ if command -v shellcheck >/dev/null; then expect_status 0 shellcheck -S warning 
 expect_equal '' "$(sed '1,/^[^#]/d' "$TMP/script" | grep '^#SBATCH')" 'lines for sbatch come first'
 # What the shell makes of the settings.
 words() { sed -n '/^settings=/,/^command=/p' "$TMP/script" | bash -c '. /dev/stdin; printf "%s\n" "${command[@]}"' bash x; }
-expect_equal "train model.kind=rbm train.batch=40 train.block=10 data.file=$TMP/class.h5 run.directory=$awkward model.hidden=7" \
+expect_equal "train model.kind=rbm model.hidden=7 train.batch=40 train.block=10 data.file=$TMP/class.h5 run.directory=$awkward" \
     "$(words | paste -sd ' ')" 'settings'
 expect_status 0 "$COHORT" submit "${settings[@]}" run="$TMP/run" --dry-run
 expect_no_match '^#SBATCH --(account|partition)'

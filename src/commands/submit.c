@@ -48,14 +48,6 @@ static enum status check(const struct settings *settings, const struct slurm_job
     return OK;
 }
 
-static const char *last_part(const char *path)
-{
-    size_t start = strlen(path);
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    return path[start] != '\0' ? path + start : "cohort";
-}
-
 static enum status hand_over(const char *text, const char *directory, const char *log)
 {
     char *kept = NULL;
@@ -84,7 +76,7 @@ static enum status submit(const struct settings *settings, const struct values *
     const struct slurm_script script = {
         .template = SLURM_TRAIN,
         .job = &values->job,
-        .name = values->name[0] != '\0' ? values->name : last_part(directory),
+        .name = values->name[0] != '\0' ? values->name : slurm_name(directory),
         .log = log,
         .made_by = "cohort submit",
         .words = words,

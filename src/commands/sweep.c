@@ -4,6 +4,7 @@
 #include "fail.h"
 #include "log.h"
 #include "memory.h"
+#include "slurm_flags.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,12 +12,14 @@
 #include <string.h>
 
 struct values {
-    bool status, collect, retry, json;
+    bool status, collect, submit, retry, json;
     const char *pack;
     int64_t rung, top;
+    struct sweep_submission submission;
 };
 
 #define AT(field) offsetof(struct values, field)
+#define JOB_AT(field) offsetof(struct values, submission.job.field)
 static const struct flag flags[] = {
     {{"status", OPTION_SWITCH, AT(status), "no", 0, 0, NULL,
       "train nothing: say how far the sweep is"},
@@ -34,6 +37,20 @@ static const struct flag flags[] = {
     {{"top", OPTION_INTEGER, AT(top), "10", 1, 1e6, NULL, "lines of the leaderboard to show"},
      0},
     {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+    {{"submit", OPTION_SWITCH, AT(submit), "no", 0, 0, NULL,
+      "train nothing here: hand what is missing to Slurm as arrays of jobs, with a job that "
+      "collects; the flags below say how"},
+     0},
+    {{"packs", OPTION_INTEGER, AT(submission.packs), "0", 0, 1e6, NULL,
+      "tasks of an array, which share its trials; 0: so many that a rank gets about 20"},
+     0},
+    {{"throttle", OPTION_INTEGER, AT(submission.throttle), "0", 0, 1e6, NULL,
+      "how many tasks may run at once; 0: as many as there is room for"},
+     0},
+    {{"dry-run", OPTION_SWITCH, AT(submission.dry_run), "no", 0, 0, NULL,
+      "with --submit: print the scripts and submit nothing"},
+     0},
+    SLURM_FLAGS(JOB_AT),
 };
 
 static const char *const states[] = {"waiting", "running", "done", "failed"};
@@ -212,6 +229,9 @@ static enum status work(const struct comm *comm, const struct sweep *sweep,
 {
     struct sweep_order order;
     TRY(parse_order(values, sweep, &order));
+    if (values->submit)
+        return comm_agree(comm,
+                          comm->rank == 0 ? sweep_submit(sweep, &values->submission) : OK);
     TRY(comm_agree(comm, comm->rank == 0 ? sweep_open(sweep) : OK));
     if (!values->status && !values->collect) {
         trainer_signals();
@@ -233,17 +253,25 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     enum status status = command_parse(&command_sweep, argc, argv, &values, words, &n_words);
     if (status == OK && n_words == 0)
         status = command_usage(&command_sweep);
-    if (status == OK && values.status && values.collect)
-        status = fail(BAD_USAGE, "sweep: --status and --collect are two wishes; choose one");
+    const int n_wishes = values.status + values.collect + values.submit;
+    if (status == OK && n_wishes + (values.pack != NULL && values.pack[0] != '\0') > 1)
+        status = fail(BAD_USAGE,
+                      "sweep: --status, --collect, --submit and --pack are different wishes; "
+                      "choose one");
+    if (status == OK && values.submission.dry_run && !values.submit)
+        status = fail(BAD_USAGE, "sweep: --dry-run says what --submit would do; add --submit");
     if (status == OK) {
         struct config *config = config_create();
         struct sweep sweep = {.config = config};
         status = config_read_words(config, words, (size_t)n_words);
+        values.submission.retry = values.retry;
+        slurm_words(config, &values.submission.words);
         if (status == OK)
             status = sweep_create(&sweep, config);
         if (status == OK)
             status = work(comm, &sweep, &values);
         sweep_destroy(&sweep);
+        names_free(&values.submission.words);
     }
     memory_free(words);
     return status;
@@ -258,7 +286,8 @@ static void more_help(FILE *out, bool markdown)
 const struct command command_sweep = {
     .name = "sweep",
     .usage =
-        "sweep FILE.ini... [section.key=value...] [--status | --collect] [--retry] [--json]",
+        "sweep FILE.ini... [section.key=value...] [--status | --collect | --submit] [--retry] "
+        "[--json]",
     .summary = "Trains many trials and says which settings are best",
     .details =
         "The file is one for `cohort train` in which some values are lists or ranges:\n"
@@ -274,7 +303,10 @@ const struct command command_sweep = {
         "the mean over folds. The leaderboard (terminal, leaderboard.csv), the effect of each\n"
         "setting (effects.csv) and the best trial's settings (best.ini, ready to train) do "
         "not\n"
-        "depend on who trained what. USR1 or TERM: save, exit with code 85.",
+        "depend on who trained what. USR1 or TERM: save, exit with code 85.\n"
+        "With --submit the trials go to Slurm as arrays of jobs (jobs/sweep.sbatch), a pack "
+        "of\n"
+        "trials to a task, and are collected at the end; what the jobs say is in run/slurm.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .more_help = more_help,
