@@ -26,10 +26,9 @@ struct command {
     enum status (*run)(const struct comm *comm, int argc, char **argv);
 };
 
-extern const struct command command_import, command_simulate, command_train, command_evaluate,
-    command_sweep, command_predict, command_blend, command_inspect, command_export,
-    command_verify, command_doctor, command_sample, command_help_command;
-    command_verify, command_doctor, command_submit, command_help_command;
+extern const struct command command_import, command_simulate, command_train, command_sweep,
+    command_submit, command_evaluate, command_predict, command_blend, command_inspect,
+    command_export, command_sample, command_verify, command_doctor, command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;
