@@ -25,9 +25,9 @@ HOUSE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=undefined -f
 # Never -ffast-math or contraction: the same bits on every machine.
 HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wno-format-truncation $(WERROR) \
 	-ffp-contract=off -fno-math-errno -fno-trapping-math -Iinclude -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT))
-COMPILE = $(CC) $(CPPFLAGS) $(file <$(BUILD)/build.cflags) $(HOUSE) $(CFLAGS)
+COMPILE = $(CC) $(CPPFLAGS) $(strip $(file <$(BUILD)/build.cflags)) $(HOUSE) $(CFLAGS)
 LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
-LIBS = $(file <$(BUILD)/build.libs) $(LDLIBS) -lm
+LIBS = $(strip $(file <$(BUILD)/build.libs)) $(LDLIBS) -lm
 
 # Kernels are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi: wide
 # vectors are passed only to functions inlined in the same file.)
@@ -191,8 +191,8 @@ $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
 $(BUILD)/tests/%: tests/%.c $(LIBRARY) $(BUILD)/test.cflags
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
-	$(QUIET)$(COMPILE) $(file <$(BUILD)/test.cflags) $(LDFLAGS) -o $@ $< $(LIBRARY) \
-		$(LIBS) $(file <$(BUILD)/test.libs)
+	$(QUIET)$(COMPILE) $(strip $(file <$(BUILD)/test.cflags)) $(LDFLAGS) -o $@ $< $(LIBRARY) \
+		$(LIBS) $(strip $(file <$(BUILD)/test.libs))
 $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
@@ -204,7 +204,7 @@ $(BUILD)/cohort.1: $(BUILD)/cohort
 $(BUILD)/%.cflags: $(BUILD)/settings tests/setup.sh
 	@$(SETUP) libs $* >$(BUILD)/$*.libs && $(SETUP) cflags $* >$@.new && mv $@.new $@
 SETTINGS = $(CC) $(CPPFLAGS) $(HOUSE) $(CFLAGS) $(LDFLAGS) $(PKG_CONFIG_PATH) $(CPATH) $(foreach name,\
-	HDF5 BLAS SLEEF XXHASH JANSSON ZLIB RANDOM123 CMOCKA,$($(name)_CFLAGS) $($(name)_LIBS))
+	HDF5 BLAS SLEEF XXHASH JANSSON ZLIB RANDOM123 SCALAPACK CMOCKA,$($(name)_CFLAGS) $($(name)_LIBS))
 $(BUILD)/settings $(BUILD)/parts: FORCE
 	@mkdir -p $(@D)
 	@echo '$(if $(filter %parts,$@),$(PARTS),$(subst ','\'',$(SETTINGS)))' | cmp -s - $@ || \

@@ -54,7 +54,7 @@ expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
 section "one package missing: apt gets that one"
 machine one
 debian 0
-for tool in gcc mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
+for tool in gcc as ld mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
 # shellcheck disable=SC2086
 printf '%s\n' $all_packages | grep -v gnuplot >"$TMP/installed"
 expect_status 0 setup install build demo
@@ -97,7 +97,7 @@ expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
 
 section "only wishes missing: go on"
 machine wishes
-for tool in gcc mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
+for tool in gcc as ld mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
 expect_status 0 setup install build demo
 expect_match 'gnuplot-nox .*can do without'
 

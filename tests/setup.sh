@@ -29,7 +29,7 @@ libxxhash-dev            |build|must|XXHASH   |library xxhash.h libxxhash -lxxha
 libjansson-dev           |build|must|JANSSON  |library jansson.h jansson -ljansson|jansson: JSON
 zlib1g-dev               |build|must|ZLIB     |library zlib.h zlib -lz|zlib: gzipped data
 librandom123-dev         |build|must|RANDOM123|header Random123/philox.h|Random123: the Philox random numbers (headers only)
-libscalapack-openmpi-dev |build|may |SCALAPACK|library mpi.h scalapack-openmpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
+libscalapack-openmpi-dev |build|must|SCALAPACK|library mpi.h scalapack-openmpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
 libcmocka-dev            |test |must|CMOCKA   |library cmocka.h cmocka -lcmocka|cmocka: unit tests
 slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: jobs are tested on a real one, with emulated nodes
 slurmd                   |test |may |SLURMD   |command slurmd|the same
@@ -52,6 +52,14 @@ compiles() {
     printf '%s\n' "$2" | $compiler ${CPPFLAGS:-} $1 -x c -E - >/dev/null 2>&1
 }
 
+# links LIBS SYMBOL: whether the linker finds it, for a library without a header. What that library itself needs
+# is not looked for: it may come from another one.
+links() {
+    # shellcheck disable=SC2086
+    printf 'void %s(void);\nint main(void) { %s(); }\n' "$2" "$2" |
+        $compiler ${LDFLAGS:-} -x c - -x none -Wl,--allow-shlib-undefined -o /dev/null $1 >/dev/null 2>&1
+}
+
 # flags cflags|libs NAME HEADER PKG-CONFIG-NAME... FALLBACK: prints them; fails if they do not work.
 flags() {
     local kind=$1 name=$2 header=$3
@@ -69,6 +77,7 @@ flags() {
         text+=$'\n#ifndef H5_HAVE_PARALLEL\n#error built without MPI\n#endif'
     fi
     compiles "$cflags" "$text" || return
+    if [ "$name" = SCALAPACK ]; then links "$libs" pdpotrf_ || return; fi
     if [ "$kind" = cflags ]; then echo "$cflags"; else echo "$libs"; fi
 }
 
@@ -120,7 +129,7 @@ show_missing() {
 On Debian or Ubuntu, as root or with sudo, `make setup` installs them. Elsewhere load or build them so that
 mpicc is on the PATH and pkg-config finds the libraries (PKG_CONFIG_PATH; modules and Spack set it), or say
 where they are: make HDF5_CFLAGS=-I/opt/hdf5/include HDF5_LIBS="-L/opt/hdf5/lib -lhdf5"; the other names are
-BLAS, SLEEF, XXHASH, JANSSON, ZLIB, RANDOM123 and CMOCKA, and CC is the MPI compiler.
+BLAS, SLEEF, XXHASH, JANSSON, ZLIB, RANDOM123, SCALAPACK and CMOCKA, and CC is the MPI compiler.
 END
     fi
 }
