@@ -1,0 +1,271 @@
+/* The mode of all random effects, by Newton's method (penalised, iteratively reweighted least
+ * squares). With r = mu - y, w = -l'' of each attempt, U the effects in units of their spreads:
+ *
+ *     minimise  D = sum of -2 l  +  U^T U
+ *     gradient / 2:  g_s = sigma_s sum r + U_s          (students), likewise g_j (columns)
+ *     H:  d_s = 1 + sigma_s^2 sum w,   H_sj = sigma_s sigma_j w_sj,   H_jk = I + ...
+ *
+ * Students out of the way: S = H_jk - sum over s of H_js H_sk / d_s, and
+ *
+ *     S step_j = -(g_j - sum over s of H_js g_s / d_s),   step_s = -(g_s + H_sj step_j) / d_s
+ *
+ * D never rises: a step that would raise it is halved. The search starts where the last pass
+ * left the effects and ends when a step promises less than DECREMENT of D, so that the factor
+ * of S at hand belongs to the mode. */
+#include "fail.h"
+#include "lme_parts.h"
+#include "memory.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+enum { MOST_STEPS = 200, MOST_HALVINGS = 40 };
+static const double decrement_wanted = 1e-9;
+static const double noise = 1e-7; /* of a deviance in fixed point */
+
+double lme_modes_unit(double most, double size, int room)
+{
+    return ldexp(1, room - ilogb(most + 1) - 1 - (size > 0 ? ilogb(size) + 1 : 0));
+}
+
+/* Residuals and weights of a student's attempts; returns -2 log of their probability. */
+static double look_at(struct lme_work *work, size_t s)
+{
+    const struct lme_solver *solver = work->solver;
+    const size_t n_x = work->shape.n_fixed - 1;
+    double *student = work->student + s * N_STUDENT_NUMBERS;
+    const double base = solver->fixed[0] + solver->spread[0] * student[AT_U];
+    const uint32_t *column = work->cell_column + work->cell_first[s];
+    double *cell = work->cell_weight + work->cell_first[s];
+    memset(cell, 0, (work->cell_first[s + 1] - work->cell_first[s]) * sizeof *cell);
+    double residuals = 0, weights = 0, deviance = 0, product = 1;
+    for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
+        double eta = base;
+        for (size_t k = 0; k < n_x; k++)
+            eta += solver->fixed[k + 1] * work->x[work->from[a] * n_x + k];
+        for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
+            eta += solver->effect[column[work->place[k]]];
+        double r, w;
+        const double y = work->outcome[a];
+        if (work->shape.logit) {
+            const double e = Sleef_cinz_expd1_u10purec(-fabs(eta)), all = 1 + e;
+            const double less = e / all; /* the chance of the less likely outcome */
+            r = (eta > 0 ? 1 - less : less) - y;
+            w = less / all;
+            const double against = y > 0.5 ? -eta : eta;
+            deviance += against > 0 ? against : 0;
+            product *= all; /* logarithms of many at once */
+            if (product > 0x1p1000) {
+                deviance += Sleef_cinz_logd1_u10purec(product);
+                product = 1;
+            }
+        } else {
+            r = (eta - y) / solver->dispersion;
+            w = 1 / solver->dispersion;
+            deviance += 0.5 * (eta - y) * r;
+        }
+        work->residual[a] = r;
+        work->weight[a] = w;
+        residuals += r;
+        weights += w;
+        for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
+            cell[work->place[k]] += w;
+    }
+    student[AT_RESIDUAL] = residuals;
+    student[AT_WEIGHT] = weights;
+    student[AT_CURVE] = 1 + solver->spread[0] * solver->spread[0] * weights;
+    return 2 * (deviance + Sleef_cinz_logd1_u10purec(product));
+}
+
+/* Collective: everything at the effects u; the penalised deviance. */
+static double evaluate(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    double sums[2] = {0}; /* students' deviances one by one, so that their order is nothing */
+    const int bits = 61 - 7 - ilogb((double)solver->n_training + 1);
+    int64_t all = 0;
+    for (size_t j = 0; j < work->shape.n_columns; j++)
+        solver->effect[j] = solver->column_spread[j] * solver->u[j];
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        const double u = work->student[s * N_STUDENT_NUMBERS + AT_U];
+        all += lme_fixed_point(look_at(work, s) + u * u, ldexp(1, bits), &work->n_bad);
+    }
+    comm_sum_i64(solver->comm, &all, 1);
+    sums[0] = ldexp((double)all, -bits);
+    for (size_t j = 0; j < work->shape.n_columns; j++)
+        sums[1] += solver->u[j] * solver->u[j];
+    return sums[0] + sums[1];
+}
+
+/* Collective: residuals by column, and by how much students lower them; weights by item. */
+static void sum_columns(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    const size_t n = work->shape.n_columns, n_items = work->model->n_items;
+    const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
+    const double unit =
+        lme_modes_unit((double)solver->most_column, work->shape.logit ? 1 : weight, 54);
+    int64_t *residual = solver->sums, *lowered = residual + n, *items = lowered + n;
+    memset(solver->sums, 0, (2 * n + n_items) * sizeof *solver->sums);
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        double *student = work->student + s * N_STUDENT_NUMBERS;
+        student[AT_PULL] = solver->spread[0] * student[AT_RESIDUAL] + student[AT_U];
+        const double lower = solver->spread[0] * student[AT_PULL] / student[AT_CURVE];
+        const uint32_t *column = work->cell_column + work->cell_first[s];
+        for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
+            const int64_t r = lme_fixed_point(work->residual[a], unit, &work->n_bad);
+            for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
+                residual[column[work->place[k]]] += r;
+            items[work->item[a]] += lme_fixed_point(work->weight[a], unit, &work->n_bad);
+        }
+        for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
+            lowered[work->cell_column[c]] +=
+                lme_fixed_point(work->cell_weight[c] * lower, unit, &work->n_bad);
+    }
+    comm_sum_i64(solver->comm, solver->sums, 2 * n + n_items);
+    for (size_t j = 0; j < n; j++) {
+        const double r = (double)residual[j] / unit, less = (double)lowered[j] / unit;
+        solver->pull[j] = solver->column_spread[j] * r + solver->u[j];
+        solver->step[j] = -(solver->column_spread[j] * (r - less) + solver->u[j]);
+    }
+    for (size_t i = 0; i < n_items; i++)
+        solver->item_weight[i] = (double)items[i] / unit;
+}
+
+struct lme_records lme_modes_items(const struct lme_work *work, const double *scale)
+{
+    const struct comm *comm = work->solver->comm;
+    const size_t n_items = work->model->n_items;
+    const size_t start = size_cut(n_items, (size_t)comm->rank, (size_t)comm->size);
+    const size_t end = size_cut(n_items, (size_t)comm->rank + 1, (size_t)comm->size);
+    return (struct lme_records){.n = end - start,
+                                .first = work->item_first + start,
+                                .column = work->item_column,
+                                .scale = scale == NULL ? NULL : scale + start};
+}
+
+/* Collective: the matrix becomes S. */
+static void build(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    struct grid_matrix *matrix = &solver->matrix;
+    const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
+    const double whole = lme_modes_unit((double)solver->most_column, weight, 61);
+    const double single = lme_modes_unit((double)solver->most_cell, weight, 50);
+    const double unit = whole < single ? whole : single;
+    const size_t n_students = work->shard->n_students;
+    double *scale = NEW(double, n_students);
+    const double variance = solver->spread[0] * solver->spread[0];
+    for (size_t s = 0; s < n_students; s++)
+        scale[s] = -variance / work->student[s * N_STUDENT_NUMBERS + AT_CURVE];
+    const struct lme_records students = {.n = n_students,
+                                         .first = work->cell_first,
+                                         .column = work->cell_column,
+                                         .value = work->cell_weight,
+                                         .scale = scale};
+    const struct lme_records items = lme_modes_items(work, solver->item_weight);
+    grid_matrix_clear(matrix);
+    if (variance > 0)
+        lme_outer_add(solver, &students, unit, false);
+    lme_outer_add(solver, &items, unit, true);
+    memory_free(scale);
+    for (size_t c = 0; c < matrix->n_own_columns; c++) {
+        const double spread = solver->column_spread[matrix->column_of[c]] / unit;
+        for (size_t r = 0; r < matrix->n_own_rows; r++) {
+            const size_t at = c * matrix->n_own_rows + r;
+            const double same = matrix->row_of[r] == matrix->column_of[c];
+            matrix->value[at] = same + spread * solver->column_spread[matrix->row_of[r]] *
+                                           (double)matrix->fixed[at];
+        }
+    }
+}
+
+/* Collective: the Newton step of all effects; how much of D it promises. */
+static double solve(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    grid_solve(&solver->matrix, solver->step);
+    double promised = 0, students = 0;
+    for (size_t j = 0; j < work->shape.n_columns; j++) {
+        promised -= solver->pull[j] * solver->step[j];
+        solver->effect[j] = solver->column_spread[j] * solver->step[j];
+    }
+    int64_t all = 0;
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        double *student = work->student + s * N_STUDENT_NUMBERS, sum = 0;
+        for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
+            sum += work->cell_weight[c] * solver->effect[work->cell_column[c]];
+        student[AT_STEP] = -(student[AT_PULL] + solver->spread[0] * sum) / student[AT_CURVE];
+        all += lme_fixed_point(-student[AT_PULL] * student[AT_STEP], 0x1p36, &work->n_bad);
+    }
+    comm_sum_i64(solver->comm, &all, 1);
+    students = ldexp((double)all, -36);
+    return promised + students;
+}
+
+static void move(struct lme_work *work, double length)
+{
+    struct lme_solver *solver = work->solver;
+    for (size_t j = 0; j < work->shape.n_columns; j++)
+        solver->u[j] = solver->old[j] + length * solver->step[j];
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        double *student = work->student + s * N_STUDENT_NUMBERS;
+        student[AT_U] = student[AT_OLD] + length * student[AT_STEP];
+    }
+}
+
+static void remember(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    memcpy(solver->old, solver->u, work->shape.n_columns * sizeof *solver->old);
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        work->student[s * N_STUDENT_NUMBERS + AT_OLD] =
+            work->student[s * N_STUDENT_NUMBERS + AT_U];
+}
+
+static enum status lost(struct lme_work *work, const char *what)
+{
+    comm_sum_i64(work->solver->comm, &work->n_bad, 1);
+    return fail(
+        DIVERGED,
+        "the modes of the effects were not found: %s (student spread %g, intercept %g); "
+        "begin another run=, and leave out fixed effects or factors that the data "
+        "cannot tell apart",
+        what, work->solver->spread[0], work->solver->fixed[0]);
+}
+
+enum status lme_modes_find(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    solver->penalised = evaluate(work);
+    for (int step = 0; step < MOST_STEPS; step++) {
+        sum_columns(work);
+        build(work);
+        if (!grid_factor(&solver->matrix, &solver->log_determinant))
+            return lost(work, "the curvature is not positive");
+        const double promised = solve(work);
+        if (!(promised < 1e300))
+            return lost(work, "a step is not a number");
+        if (promised < decrement_wanted)
+            return OK;
+        remember(work);
+        double length = 1, now = 0;
+        int halvings = 0;
+        for (;; halvings++, length /= 2) {
+            move(work, length);
+            now = evaluate(work);
+            if (now <= solver->penalised + noise || halvings == MOST_HALVINGS)
+                break;
+        }
+        if (halvings == MOST_HALVINGS) {
+            if (promised < 1e-6) { /* as exact as sums can tell */
+                move(work, 0);
+                evaluate(work);
+                return OK;
+            }
+            return lost(work, "no step lowers the deviance");
+        }
+        solver->penalised = now;
+    }
+    return lost(work, "too many steps");
+}

@@ -1,0 +1,181 @@
+/* layer 3 (learning): what the files of the mixed model share: lme.c (what it is), lme_data.c
+ * (its view of the attempts), lme_modes.c (the mode of the effects), lme_laplace.c (the
+ * likelihood and its slope), lme_outer.c (sums of outer products in pieces), lme_search.c (the
+ * climb), lme_learn.c (a pass), lme_predict.c. Nothing else includes this. */
+#ifndef COHORT_LME_PARTS_H
+#define COHORT_LME_PARTS_H
+
+#include "grid.h"
+#include "model.h"
+
+enum { LINK_LOGIT, LINK_IDENTITY };
+enum lme_factor_kind { FACTOR_ITEM, FACTOR_GROUP, FACTOR_SKILL, N_FACTOR_KINDS };
+enum lme_fixed_kind { FIXED_INTERCEPT, FIXED_POSITION, FIXED_PRACTICE, N_FIXED_KINDS };
+enum {
+    MOST_FACTORS = N_FACTOR_KINDS,
+    MOST_FIXED = N_FIXED_KINDS,
+    MOST_OUTER = MOST_FIXED + MOST_FACTORS + 2
+};
+
+struct lme_options {
+    int link;
+    const char *factors, *fixed, *grid;
+    double tolerance;
+};
+
+/* A grouping of attempts; its levels are columns first .. first + n of the dense part. */
+struct lme_factor {
+    enum lme_factor_kind kind;
+    size_t first, n;
+    size_t effect_panel, error_panel;
+};
+
+struct lme_shape {
+    bool logit;
+    size_t n_factors; /* besides the student */
+    struct lme_factor factors[MOST_FACTORS];
+    size_t n_columns; /* levels of all factors */
+    size_t n_fixed;
+    enum lme_fixed_kind fixed[MOST_FIXED];
+    size_t n_spread; /* standard deviations: student, factors, residual if link = identity */
+    size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
+    size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
+};
+CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
+extern const char *const lme_factor_names[], *const lme_fixed_names[];
+
+/* A shard as the mixed model sees it. A cell is a student and a column that some of its
+ * training attempts have; a student's cells are sorted by column. */
+struct lme_work {
+    const struct model *model;
+    const struct shard *shard;
+    struct lme_shape shape;
+    uint64_t *item_first; /* n_items + 1 */
+    uint32_t
+        *item_column; /* columns of item i: item_column[item_first[i] .. item_first[i+1]] */
+
+    uint64_t *first; /* n_students + 1: training attempts */
+    uint32_t *item;
+    uint8_t *outcome;
+    uint64_t *from;        /* the shard's attempt */
+    uint64_t *place_first; /* n_training + 1 */
+    uint32_t *place;       /* cells of an attempt, counted from its student's first */
+    uint64_t *cell_first;  /* n_students + 1 */
+    uint32_t *cell_column;
+    double *x; /* of all attempts of the shard: fixed effects but the intercept */
+
+    double *effect; /* n_students: where the last pass left the students' effects */
+
+    /* at the effects evaluated last */
+    double *residual, *weight; /* training attempts: mu - y over the dispersion; -l'' */
+    double *slope;             /* leverage times l''' */
+    double *cell_weight, *cell_product;
+    double *student; /* N_STUDENT_NUMBERS for each student */
+    int64_t n_bad;   /* numbers too large for a fixed point */
+
+    struct lme_solver *solver;
+    double *shown; /* prediction: outcome and predictor of what was shown */
+    uint32_t *met; /* n_items: times the item was met, 0 between students */
+};
+
+/* What is kept of a student: U, its old value, the Newton step; sums of residuals and weights.
+ */
+enum { AT_U, AT_OLD, AT_STEP, AT_RESIDUAL, AT_WEIGHT, AT_CURVE, AT_PULL, N_STUDENT_NUMBERS };
+
+/* What all ranks know alike while training; vectors by column. */
+struct lme_solver {
+    const struct comm *comm;
+    struct grid grid;
+    struct grid_matrix matrix;
+    int64_t n_training, n_students; /* on all ranks; students with training attempts */
+    int64_t most_column, most_cell; /* training attempts of any column, of any cell */
+    double fixed[MOST_FIXED], spread[MOST_FACTORS + 2]; /* beta; sigma, signed */
+    double dispersion;               /* identity: residual variance; else 1 */
+    double *column_spread;           /* sigma of the column's factor */
+    double *u, *old, *step, *effect; /* columns; effect = sigma u */
+    double *pull;                    /* right sides */
+    double *diagonal;                /* of the inverse */
+    double *item_weight, *item_product;
+    int64_t *sums; /* scratch: 2 columns + items + MOST_FIXED columns */
+    double penalised, log_determinant;
+};
+CHECKED enum status lme_solver_create(struct lme_work *work, const struct comm *comm);
+void lme_solver_destroy(struct lme_solver *solver);
+
+/* x in units of `unit`; counts what does not fit. */
+static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
+{
+    const double scaled = x * unit;
+    if (!(scaled > -0x1p62 && scaled < 0x1p62)) {
+        ++*n_bad;
+        return 0;
+    }
+    return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+}
+
+/* Lists of columns with values, each rank its own. */
+struct lme_records {
+    size_t n;
+    const uint64_t *first;
+    const uint32_t *column; /* ascending within a record */
+    const double *value;    /* NULL: all are 1 */
+    const double *scale;
+};
+/* Collective. matrix += sum over all ranks' records of scale value value^T, in fixed point;
+ * single terms stay below 2^51 units unless they are `large`, and sums below 2^62. */
+void lme_outer_add(struct lme_solver *solver, const struct lme_records *records, double unit,
+                   bool large);
+/* Collective. product = matrix value, record by record, at the record's columns alone. */
+void lme_outer_multiply(const struct lme_solver *solver, const struct lme_records *records,
+                        double *product, int64_t *n_bad);
+
+/* Collective. The mode of all effects given fixed effects and spreads, from where they are; the
+ * matrix is left as the Cholesky factor there. */
+CHECKED enum status lme_modes_find(struct lme_work *work);
+/* A power of 2 such that `most` terms of size `size` in such units stay below 2^room. */
+double lme_modes_unit(double most, double size, int room);
+/* This rank's share of the items, as records. */
+struct lme_records lme_modes_items(const struct lme_work *work, const double *scale);
+
+/* -2 log of the Laplace likelihood, its slope over the n_outer, the information on the fixed
+ * effects (n_fixed x n_fixed), and for each spread how many effects it really has. */
+struct lme_laplace {
+    double deviance, gradient[MOST_OUTER], information[MOST_FIXED * MOST_FIXED];
+    double freedom[MOST_FACTORS + 2];
+};
+/* Collective, after lme_modes_find; the matrix becomes its inverse, scaled by the spreads. */
+void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace);
+
+/* Quasi-Newton search for the least deviance; its memory is a list of numbers. */
+struct lme_search {
+    double phase, deviance, promise, n_rejected;
+    double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
+    double inverse[MOST_OUTER * MOST_OUTER];
+};
+enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_DONE };
+size_t lme_search_size(size_t n_outer);
+void lme_search_load(struct lme_search *search, size_t n, const real *pairs);
+void lme_search_store(const struct lme_search *search, size_t n, real *pairs);
+/* Takes what was found at the trial; true if that is accepted. Then, or not, sets the next. */
+bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
+                        const struct lme_laplace *found, double tolerance);
+
+/* Cholesky factor of a small matrix, in place (lower); the first row that depends on those
+ * before it, n: none. */
+size_t lme_search_factor(double *a, size_t n);
+void lme_search_invert(double *a, size_t n);
+
+void *lme_attach(const struct model *model, const struct shard *shard);
+void lme_detach(void *work);
+void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
+void *lme_state(void *work, size_t *n_bytes);
+enum status lme_learn(struct model *model, void *work, struct pass *pass);
+void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
+
+static inline bool lme_trains(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
+
+#endif
