@@ -57,6 +57,8 @@ static const struct variant variants[] = {
     {"vae", "hidden=4, posterior=full, prior_a=0.5, kl_warm_up=9", BY_PRODUCT},
     {"ktm", "features=student item skill attempts_skill wins:decay=0.8 fails, factors=5",
      PLAIN},
+    {"lme", "factors=item group skill, fixed=position practice", PLAIN},
+    {"lme", "factors=skill", PLAIN},
 };
 
 enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };

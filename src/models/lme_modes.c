@@ -10,8 +10,8 @@
  *     S step_j = -(g_j - sum over s of H_js g_s / d_s),   step_s = -(g_s + H_sj step_j) / d_s
  *
  * D never rises: a step that would raise it is halved. The search starts where the last pass
- * left the effects and ends when a step promises less than DECREMENT of D, so that the factor
- * of S at hand belongs to the mode. */
+ * left the effects. Building and factoring S is what costs, so a factor is kept as long as it
+ * brings what a step promises down fast enough; the last one belongs to the mode. */
 #include "fail.h"
 #include "lme_parts.h"
 #include "memory.h"
@@ -20,7 +20,8 @@
 #include <string.h>
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 40 };
-static const double decrement_wanted = 1e-9;
+static const double promise_wanted = 1e-20; /* of D: what log det H needs, which is not flat */
+static const double slow = 0.2;   /* a factor that lowers the promise by less is old */
 static const double noise = 1e-7; /* of a deviance in fixed point */
 
 double lme_modes_unit(double most, double size, int room)
@@ -185,22 +186,24 @@ static double solve(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     grid_solve(&solver->matrix, solver->step);
-    double promised = 0, students = 0;
+    double promised = 0;
     for (size_t j = 0; j < work->shape.n_columns; j++) {
         promised -= solver->pull[j] * solver->step[j];
         solver->effect[j] = solver->column_spread[j] * solver->step[j];
     }
-    int64_t all = 0;
+    int64_t all[2] = {0}; /* large and small parts: promises begin large and end tiny */
     for (size_t s = 0; s < work->shard->n_students; s++) {
         double *student = work->student + s * N_STUDENT_NUMBERS, sum = 0;
         for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
             sum += work->cell_weight[c] * solver->effect[work->cell_column[c]];
         student[AT_STEP] = -(student[AT_PULL] + solver->spread[0] * sum) / student[AT_CURVE];
-        all += lme_fixed_point(-student[AT_PULL] * student[AT_STEP], 0x1p36, &work->n_bad);
+        const double part = -student[AT_PULL] * student[AT_STEP];
+        const int64_t large = lme_fixed_point(part, 0x1p24, &work->n_bad);
+        all[0] += large;
+        all[1] += lme_fixed_point(part - ldexp((double)large, -24), 0x1p58, &work->n_bad);
     }
-    comm_sum_i64(solver->comm, &all, 1);
-    students = ldexp((double)all, -36);
-    return promised + students;
+    comm_sum_i64(solver->comm, all, COUNT(all));
+    return promised + ldexp((double)all[0], -24) + ldexp((double)all[1], -58);
 }
 
 static void move(struct lme_work *work, double length)
@@ -234,38 +237,59 @@ static enum status lost(struct lme_work *work, const char *what)
         what, work->solver->spread[0], work->solver->fixed[0]);
 }
 
+/* Collective: S and its factor at the effects as they are. */
+static enum status factor(struct lme_work *work)
+{
+    build(work);
+    if (!grid_factor(&work->solver->matrix, &work->solver->log_determinant))
+        return lost(work, "the curvature is not positive");
+    return OK;
+}
+
+/* Collective: the step, or as much of it as does not raise the deviance. */
+static bool descend(struct lme_work *work)
+{
+    struct lme_solver *solver = work->solver;
+    remember(work);
+    double length = 1;
+    for (int halvings = 0; halvings < MOST_HALVINGS; halvings++, length /= 2) {
+        move(work, length);
+        const double now = evaluate(work);
+        if (now <= solver->penalised + noise) {
+            solver->penalised = now;
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status lme_modes_find(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
+    double before = 0;
+    bool fresh = false; /* the factor belongs to the effects as they are */
     solver->penalised = evaluate(work);
     for (int step = 0; step < MOST_STEPS; step++) {
         sum_columns(work);
-        build(work);
-        if (!grid_factor(&solver->matrix, &solver->log_determinant))
-            return lost(work, "the curvature is not positive");
-        const double promised = solve(work);
+        if (step == 0) {
+            TRY(factor(work));
+            fresh = true;
+        }
+        double promised = solve(work);
+        if (!fresh && promised > slow * before && promised > promise_wanted) {
+            sum_columns(work); /* the right side, which the solution has replaced */
+            TRY(factor(work));
+            fresh = true;
+            promised = solve(work);
+        }
         if (!(promised < 1e300))
             return lost(work, "a step is not a number");
-        if (promised < decrement_wanted)
-            return OK;
-        remember(work);
-        double length = 1, now = 0;
-        int halvings = 0;
-        for (;; halvings++, length /= 2) {
-            move(work, length);
-            now = evaluate(work);
-            if (now <= solver->penalised + noise || halvings == MOST_HALVINGS)
-                break;
-        }
-        if (halvings == MOST_HALVINGS) {
-            if (promised < 1e-6) { /* as exact as sums can tell */
-                move(work, 0);
-                evaluate(work);
-                return OK;
-            }
+        if (promised <= promise_wanted || (promised < 1e-12 && promised > slow * before))
+            return fresh ? OK : factor(work);
+        if (!descend(work))
             return lost(work, "no step lowers the deviance");
-        }
-        solver->penalised = now;
+        before = promised;
+        fresh = false;
     }
     return lost(work, "too many steps");
 }
