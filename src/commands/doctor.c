@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "doctor_parts.h"
 #include "fail.h"
+#include "grid.h"
 #include "h5.h"
 #include "log.h"
 #include "machine.h"
@@ -167,6 +168,14 @@ static void report_blas(struct findings *findings, const struct doctor_rank *ran
         json_boolean(!is_old_kernel(ranks[0].kernel) || !machine_has(ISA_AVX2)));
     json_object_set_new(blas, "coretype", core ? command_json_text(core) : json_null());
     json_object_set_new(blas, "threads", json_integer(ranks[0].n_threads));
+    const char *library = NULL;
+    const bool fast = grid_blas_is_fast(&library);
+    json_object_set_new(blas, "serves_scalapack", json_boolean(fast));
+    if (!fast)
+        advise(findings,
+               "ScaLAPACK's matrix products come from %s and not from OpenBLAS, which is many "
+               "times faster: link cohort with -lopenblas before ScaLAPACK",
+               library);
     for (int r = 0; r < n; r++) {
         if (is_old_kernel(ranks[r].kernel) && machine_has(ISA_AVX2)) {
             advise(findings,

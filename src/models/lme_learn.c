@@ -180,6 +180,11 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
         lme_search_store(&search, shape->n_outer, pairs);
         exact_publish(pass->slices, flat);
         pass->converged = search.phase == SEARCH_DONE;
+        if (pass->converged)
+            log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory "
+                    "on the first rank",
+                    search.deviance, search.x[0], fabs(search.x[shape->n_fixed]),
+                    (double)memory_peak() / 1e6);
         if (pass->comm->rank == 0) {
             const double half = search.deviance / 2;
             pass->loss = (int64_t)ldexp(fmin(half, 4e6), LOSS_BITS);

@@ -1,0 +1,35 @@
+#!/bin/bash
+# The mixed model beside lme4's glmer on the same answers in the same run (skipped where there is no R), and at
+# the grockit shape on two ranks, with its memory.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# beside NAME DATA: fits with both, says how far apart they are and how much faster one is.
+beside() {
+    local start seconds theirs
+    start=$EPOCHREALTIME
+    "$COHORT" train "data=$2" model.kind=lme train.epochs=50 train.valid_every=50 "run=$work/$1" 2>/dev/null >&2
+    seconds=$(awk "BEGIN { print $EPOCHREALTIME - $start }")
+    "$COHORT" predict "$work/$1" --split train -o "$work/$1.csv" 2>/dev/null
+    "$COHORT" export "$work/$1" --hidden -o "$work/$1" 2>/dev/null
+    theirs=$(Rscript tests/glmer.R "$work/$1.csv" "$work/$1" "$work/$1/hidden.csv")
+    echo "$1: cohort $seconds s on one rank; glmer $theirs" |
+        awk '{ printf "%s; %.0f times as fast\n", $0, $9 / $3 }'
+}
+if Rscript -e 'library(lme4)' >/dev/null 2>&1; then
+    "$COHORT" simulate irt --students 2000 --items 300 --skills 1 --model 1pl --split none --seed 3 \
+        -o "$work/class.h5" 2>/dev/null >&2
+    beside class "$work/class.h5"
+    data=../shared/data/statics
+    if [ -f $data/STATICS_train1.csv.gz ]; then
+        "$COHORT" import three-line --train $data/STATICS_train1.csv.gz --split none -o "$work/statics.h5" \
+            2>/dev/null >&2
+        beside statics "$work/statics.h5"
+    fi
+else
+    echo 'beside glmer: skipped, there is no R with lme4'
+fi
+
+mpirun -n 2 "$COHORT" train "data=$BENCH_CLASS" "run=$work/grockit" model.kind=lme train.epochs=50 \
+    train.valid_every=50 2>&1 | sed 's/^/grockit shape, 2 ranks: /'

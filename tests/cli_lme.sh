@@ -1,0 +1,108 @@
+#!/bin/bash
+# limit: 300
+# The mixed model by the command line: against lme4, the same bits with a pinned grid and after stops, what it
+# says of factors and designs it cannot fit.
+. "$(dirname "$0")/lib.sh"
+. tests/kills.sh
+RANDOM=${SEED:-$$}
+run "$COHORT" simulate irt --students 300 --items 40 --skills 2 --model 1pl --missing 0.3 --split none --seed 3 \
+    -o "$TMP/irt.h5" || fail "simulate irt"
+# Long tails, unknown outcomes, groups, items with any number of skills, items that nobody answered.
+run "$COHORT" simulate grockit --students 400 --items 90 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
+
+# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+train() {
+    local n=$1 run=$2
+    shift 2
+    run on "$n" "$COHORT" train "data=$TMP/tails.h5" model.kind=lme train.epochs=40 "run=$TMP/$run" "$@" ||
+        fail "training $run on $n ranks"
+}
+sum() { sha256sum "$TMP/$1/last.h5" | cut -d ' ' -f 1; }
+
+section "the same bits"
+all="model.factors=item group skill"
+for n in 1 2 3 5; do
+    train $n "one-$n" model.grid=1x1 "$all" model.fixed=position
+    expect_equal "$(sum one-1)" "$(sum "one-$n")" "the checkpoints of 1 and $n ranks, grid 1x1"
+    [ $n != 1 ] || continue
+    train $n "two-$n" model.grid=1x2 "$all" model.fixed=position
+    expect_equal "$(sum two-2)" "$(sum "two-$n")" "the checkpoints of 2 and $n ranks, grid 1x2"
+done
+COHORT_SHARED=no train 3 sent model.grid=1x1 "$all" model.fixed=position
+expect_equal "$(sum one-1)" "$(sum sent)" "the checkpoints of 1 rank and of 3 that send"
+
+section "stopped and continued"
+words=("data=$TMP/tails.h5" model.kind=lme model.grid=1x1 "$all" model.fixed=position train.epochs=40)
+run "$COHORT" train "${words[@]}" train.epochs=3 "run=$TMP/cut" || fail "three epochs"
+expect_match '3 epochs'
+run on 2 "$COHORT" train "${words[@]}" "run=$TMP/cut" || fail "the rest"
+run "$COHORT" export "$TMP/cut" -o "$TMP/cut.h5" && run "$COHORT" export "$TMP/one-1" -o "$TMP/whole.h5"
+check "the tensors of a run that was cut and of one that was not" cmp "$TMP/cut.h5" "$TMP/whole.h5"
+
+section "tables"
+run "$COHORT" inspect "$TMP/one-1" || fail "inspect"
+expect_match '^student +[0-9.]+ +[0-9.]+$'
+expect_match '^group +[0-9.]+ +[0-9.]+$'
+expect_match '^position +-?[0-9.e-]+ +[0-9.e-]+'
+expect_match '^skill +skill +skill_error'
+run "$COHORT" export "$TMP/one-1" -o "$TMP/out" || fail "export"
+expect_equal "item,item,item_error,group,group_error,total" "$(head -1 "$TMP/out/table_items.csv")" "columns of items"
+
+section "against lme4"
+run "$COHORT" train "data=$TMP/irt.h5" model.kind=lme train.epochs=40 "run=$TMP/irt" || fail "training irt"
+run "$COHORT" predict "$TMP/irt" --split train -o "$TMP/irt.csv" || fail "predict irt"
+run "$COHORT" export "$TMP/irt" -o "$TMP/irt" --hidden || fail "export irt"
+(
+    Rscript -e 'library(lme4)' >/dev/null 2>&1 || skip "there is no R with lme4 here"
+    expect_status 0 Rscript tests/glmer.R "$TMP/irt.csv" "$TMP/irt" "$TMP/irt/hidden.csv"
+    check "agrees: $(output)" awk '{ exit !($4 < 0.001 && $6 < 1e-4 && $8 < 0.01 && $10 > 0.99999 && $12 > 0.99999 &&
+        $14 < 0.01) }' "$LIB_OUT"
+)
+
+section "what cannot be fitted"
+refuse() {
+    local pattern=$1
+    shift
+    expect_status 1 on "$1" "$COHORT" train "data=$TMP/irt.h5" model.kind=lme "run=$TMP/bad" "${@:2}"
+    expect_match "$pattern"
+    rm -rf "$TMP/bad"
+}
+refuse "no 'pupil' to have effects; expected of item, group, skill" 1 model.factors=pupil
+refuse "'item' twice" 1 "model.factors=item item"
+refuse 'model.factors is empty' 1 model.factors=
+refuse 'have no groups; import them with --group' 1 "model.factors=item group"
+refuse "no 'age' to have effects; expected of position, practice" 1 model.fixed=age
+refuse "'practice' is a combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
+refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
+refuse 'model.grid = wide is no grid' 1 model.grid=wide
+
+section "an item that nobody answered"
+printf 'student,item,outcome\na,x,1\na,y,0\nb,x,0\nb,y,1\nc,x,1\nc,y,1\nd,z,1\n' >"$TMP/few.csv"
+run "$COHORT" import csv --train "$TMP/few.csv" --student student --item item --outcome outcome --split none \
+    -o "$TMP/few.h5" || fail "import"
+sed -i '$d' "$TMP/few.csv"
+printf 'student,item,outcome\nd,z,1\n' >"$TMP/other.csv"
+run "$COHORT" import csv --train "$TMP/few.csv" --test "$TMP/other.csv" --student student --item item \
+    --outcome outcome -o "$TMP/few.h5" || fail "import"
+expect_status 0 "$COHORT" train "data=$TMP/few.h5" model.kind=lme train.epochs=40 "run=$TMP/few"
+expect_match '1 of 3 items have no training attempt'
+run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p" || fail "predict"
+expect_match '^d,z,,1,0\.[0-9]+$' "$TMP/few.p"
+
+section "a spread of zero"
+awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 60; s++) for (i = 0; i < 6; i++)
+    printf "s%d,i%d,%d\n", s, i, (s + i) % 2 }' >"$TMP/flat.csv"
+run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item --outcome outcome --split none \
+    -o "$TMP/flat.h5" || fail "import"
+expect_status 0 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
+run "$COHORT" inspect "$TMP/flat" || fail "inspect"
+expect_match '^student +0 +0$'
+
+section "Eedi"
+data=../shared/data/eedi
+[ -f $data/train_data.csv.gz ] || skip "../shared/data is not here"
+run "$COHORT" import csv --train $data/train_data.csv.gz --valid $data/valid_data.csv --test $data/test_data.csv \
+    --student user_id --item question_id --outcome is_correct --withheld -o "$TMP/eedi.h5" || fail "import"
+run on 2 "$COHORT" train jobs/lme_eedi.ini "data=$TMP/eedi.h5" "run=$TMP/eedi" || fail "training"
+run cat "$TMP/eedi/result.json"
+expect_number "test auc" ">=" 0.776
