@@ -144,7 +144,8 @@ void *lme_attach(const struct model *model, const struct shard *shard)
     size_t longest = 0;
     for (size_t s = 0; s < shard->n_students; s++)
         longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
-    work->shown = NEW(double, 2 * longest);
+    work->shown = NEW(double, longest);
+    work->shown_outcome = NEW(uint8_t, longest);
     work->effect = NEW(double, shard->n_students);
     return work;
 }
@@ -154,11 +155,13 @@ void lme_detach(void *memory)
     struct lme_work *work = memory;
     lme_solver_destroy(work->solver);
     void *const parts[] = {
-        work->item_first,  work->item_column, work->first,       work->item,
-        work->outcome,     work->from,        work->place_first, work->place,
-        work->x,           work->cell_first,  work->effect,      work->residual,
-        work->cell_column, work->weight,      work->slope,       work->student,
-        work->cell_weight, work->met,         work->shown,       work->cell_product,
+        work->item_first,  work->item_column,  work->first,
+        work->item,        work->outcome,      work->from,
+        work->place_first, work->place,        work->x,
+        work->cell_first,  work->effect,       work->residual,
+        work->cell_column, work->weight,       work->slope,
+        work->student,     work->cell_weight,  work->met,
+        work->shown,       work->cell_product, work->shown_outcome,
     };
     for (size_t k = 0; k < COUNT(parts); k++)
         memory_free(parts[k]);

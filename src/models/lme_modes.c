@@ -15,8 +15,8 @@
 #include "fail.h"
 #include "lme_parts.h"
 #include "memory.h"
+#include "mixed.h"
 #include <math.h>
-#include <sleef.h>
 #include <string.h>
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 40 };
@@ -39,43 +39,35 @@ static double look_at(struct lme_work *work, size_t s)
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double *cell = work->cell_weight + work->cell_first[s];
     memset(cell, 0, (work->cell_first[s + 1] - work->cell_first[s]) * sizeof *cell);
-    double residuals = 0, weights = 0, deviance = 0, product = 1;
-    for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
+    const uint64_t start = work->first[s], end = work->first[s + 1];
+    for (uint64_t a = start; a < end; a++) {
         double eta = base;
         for (size_t k = 0; k < n_x; k++)
             eta += solver->fixed[k + 1] * work->x[work->from[a] * n_x + k];
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
             eta += solver->effect[column[work->place[k]]];
-        double r, w;
-        const double y = work->outcome[a];
-        if (work->shape.logit) {
-            const double e = Sleef_cinz_expd1_u10purec(-fabs(eta)), all = 1 + e;
-            const double less = e / all; /* the chance of the less likely outcome */
-            r = (eta > 0 ? 1 - less : less) - y;
-            w = less / all;
-            const double against = y > 0.5 ? -eta : eta;
-            deviance += against > 0 ? against : 0;
-            product *= all; /* logarithms of many at once */
-            if (product > 0x1p1000) {
-                deviance += Sleef_cinz_logd1_u10purec(product);
-                product = 1;
-            }
-        } else {
-            r = (eta - y) / solver->dispersion;
-            w = 1 / solver->dispersion;
-            deviance += 0.5 * (eta - y) * r;
+        work->residual[a] = eta;
+    }
+    double loss = 0, residuals = 0, weights = 0;
+    if (work->shape.logit)
+        loss = mixed->logistic(work->residual + start, work->outcome + start,
+                               work->weight + start, end - start);
+    for (uint64_t a = start; a < end; a++) {
+        if (!work->shape.logit) {
+            const double off = work->residual[a] - work->outcome[a];
+            work->residual[a] = off / solver->dispersion;
+            work->weight[a] = 1 / solver->dispersion;
+            loss += 0.5 * off * work->residual[a];
         }
-        work->residual[a] = r;
-        work->weight[a] = w;
-        residuals += r;
-        weights += w;
+        residuals += work->residual[a];
+        weights += work->weight[a];
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
-            cell[work->place[k]] += w;
+            cell[work->place[k]] += work->weight[a];
     }
     student[AT_RESIDUAL] = residuals;
     student[AT_WEIGHT] = weights;
     student[AT_CURVE] = 1 + solver->spread[0] * solver->spread[0] * weights;
-    return 2 * (deviance + Sleef_cinz_logd1_u10purec(product));
+    return 2 * loss;
 }
 
 /* Collective: everything at the effects u; the penalised deviance. */

@@ -6,8 +6,8 @@
 #include "fail.h"
 #include "lme_parts.h"
 #include "memory.h"
+#include "mixed.h"
 #include <math.h>
-#include <string.h>
 
 enum { CHUNK = 1 << 19 }; /* cells shown at a time, about */
 
@@ -68,126 +68,125 @@ static void chunk_show(struct chunk *chunk, const struct comm *comm,
                             .memory = memory};
 }
 
-/* The cells of a record whose row (or column) of the matrix is here: where, and value. */
-struct part {
-    size_t n;
-    uint32_t *cell, *global, *own;
+/* A chunk as this rank of the grid needs it. Rows: cells of each record whose row of the matrix
+ * is here. Entries: cells whose column is here, sorted by column, so that one column after the
+ * other is filled while it is in the cache; entry e meets the rows start .. end of its record,
+ * which are on or below the diagonal. */
+struct entry {
+    uint32_t start, end, cell;
+    double value;
+};
+struct sorted {
+    uint32_t *own, *global; /* of rows */
     double *value;
+    uint32_t *first; /* n_own_columns + 1 */
+    struct entry *entries;
 };
 
-static void part_create(struct part *part, size_t n)
+static void sorted_free(struct sorted *sorted)
 {
-    part->cell = NEW(uint32_t, 3 * n);
-    part->global = part->cell + n;
-    part->own = part->global + n;
-    part->value = NEW(double, n);
+    memory_free(sorted->own);
+    memory_free(sorted->value);
+    memory_free(sorted->first);
+    memory_free(sorted->entries);
 }
 
-static void part_free(struct part *part)
+/* `unit` multiplies the values of entries, beside the records' scales. */
+static void sort(struct sorted *sorted, const struct chunk *chunk,
+                 const struct grid_matrix *matrix, double unit)
 {
-    memory_free(part->cell);
-    memory_free(part->value);
-}
-
-static void part_take(struct part *part, const struct chunk *chunk, size_t r,
-                      const uint32_t *own, double scale)
-{
-    part->n = 0;
-    for (uint64_t c = chunk->first[r]; c < chunk->first[r + 1]; c++) {
-        const uint32_t here = own[chunk->column[c]];
-        if (here == GRID_ELSEWHERE)
-            continue;
-        part->cell[part->n] = (uint32_t)(c - chunk->first[r]);
-        part->global[part->n] = chunk->column[c];
-        part->own[part->n] = here;
-        part->value[part->n++] = scale * chunk->value[c];
-    }
-}
-
-/* Adds to the lower triangle. A number below 2^51 becomes an integer by adding 1.5 * 2^52: its
- * low bits are the integer then. `large`: they may be above. */
-static void add_record(struct grid_matrix *matrix, const struct part *rows,
-                       const struct part *columns, bool large)
-{
-    const double magic = 0x1.8p52;
-    int64_t magic_bits;
-    memcpy(&magic_bits, &magic, sizeof magic);
-    size_t start = 0;
-    for (size_t c = 0; c < columns->n; c++) {
-        while (start < rows->n && rows->global[start] < columns->global[c])
-            start++;
-        int64_t *to = matrix->fixed + columns->own[c] * matrix->n_own_rows;
-        const double scale = columns->value[c];
-        if (large)
-            for (size_t r = start; r < rows->n; r++)
-                to[rows->own[r]] += (int64_t)rint(scale * rows->value[r]);
-        for (size_t r = start; !large && r < rows->n; r++) {
-            const double sum = scale * rows->value[r] + magic;
-            int64_t bits;
-            memcpy(&bits, &sum, sizeof sum);
-            to[rows->own[r]] += bits - magic_bits;
+    const size_t n = chunk->n_cells;
+    sorted->own = NEW_SCRATCH(uint32_t, 2 * n);
+    sorted->global = sorted->own + n;
+    sorted->value = NEW_SCRATCH(double, n);
+    sorted->first = NEW(uint32_t, matrix->n_own_columns + 2);
+    uint32_t *next = sorted->first + 1; /* becomes `first` while entries are put down */
+    size_t n_entries = 0;
+    for (size_t c = 0; c < n; c++)
+        if (matrix->own_column[chunk->column[c]] != GRID_ELSEWHERE) {
+            next[matrix->own_column[chunk->column[c]] + 1]++;
+            n_entries++;
         }
-    }
-}
-
-static void multiply_record(const struct grid_matrix *matrix, const struct part *rows,
-                            const struct part *columns, double *product)
-{
-    size_t start = 0;
-    for (size_t c = 0; c < columns->n; c++) {
-        while (start < rows->n && rows->global[start] < columns->global[c])
-            start++;
-        const double *from = matrix->value + columns->own[c] * matrix->n_own_rows;
-        const double value = columns->value[c];
-        double sum = 0;
-        size_t r = start;
-        if (r < rows->n && rows->global[r] == columns->global[c])
-            sum += from[rows->own[r++]] * value;
-        for (; r < rows->n; r++) {
-            const double here = from[rows->own[r]];
-            sum += here * rows->value[r];
-            product[rows->cell[r]] += here * value;
+    for (size_t c = 0; c < matrix->n_own_columns; c++)
+        next[c + 1] += next[c];
+    sorted->entries = NEW_SCRATCH(struct entry, n_entries);
+    uint32_t n_rows = 0;
+    for (size_t r = 0; r < chunk->n; r++) {
+        uint32_t start = n_rows;
+        for (uint64_t c = chunk->first[r]; c < chunk->first[r + 1]; c++)
+            if (matrix->own_row[chunk->column[c]] != GRID_ELSEWHERE) {
+                sorted->own[n_rows] = matrix->own_row[chunk->column[c]];
+                sorted->global[n_rows] = chunk->column[c];
+                sorted->value[n_rows++] = chunk->value[c];
+            }
+        for (uint64_t c = chunk->first[r]; c < chunk->first[r + 1]; c++) {
+            const uint32_t own = matrix->own_column[chunk->column[c]];
+            if (own == GRID_ELSEWHERE)
+                continue;
+            while (start < n_rows && sorted->global[start] < chunk->column[c])
+                start++;
+            sorted->entries[next[own]++] = (struct entry){
+                start, n_rows, (uint32_t)c, chunk->value[c] * (chunk->scale[r] * unit)};
         }
-        product[columns->cell[c]] += sum;
     }
 }
 
 static void chunk_add(struct lme_solver *solver, const struct chunk *chunk, double unit,
                       bool large)
 {
-    struct part rows, columns;
-    part_create(&rows, solver->matrix.n);
-    part_create(&columns, solver->matrix.n);
-    for (size_t r = 0; r < chunk->n && solver->grid.row >= 0; r++) {
-        part_take(&rows, chunk, r, solver->matrix.own_row, 1);
-        part_take(&columns, chunk, r, solver->matrix.own_column, chunk->scale[r] * unit);
-        add_record(&solver->matrix, &rows, &columns, large);
+    struct grid_matrix *matrix = &solver->matrix;
+    if (solver->grid.row < 0)
+        return;
+    struct sorted sorted;
+    sort(&sorted, chunk, matrix, unit);
+    for (size_t c = 0; c < matrix->n_own_columns; c++) {
+        int64_t *to = matrix->fixed + c * matrix->n_own_rows;
+        for (uint32_t e = sorted.first[c]; e < sorted.first[c + 1]; e++) {
+            const struct entry entry = sorted.entries[e];
+            if (large)
+                for (uint32_t r = entry.start; r < entry.end; r++)
+                    to[sorted.own[r]] += (int64_t)rint(entry.value * sorted.value[r]);
+            else
+                mixed->add(to, sorted.own + entry.start, sorted.value + entry.start,
+                           entry.end - entry.start, entry.value);
+        }
     }
-    part_free(&rows);
-    part_free(&columns);
+    sorted_free(&sorted);
 }
 
 /* Each rank of the grid rounds its share, so that what the others have does not matter. */
 static int64_t *chunk_multiply(const struct lme_solver *solver, const struct chunk *chunk,
                                double unit, int64_t *n_bad)
 {
-    struct part rows, columns;
-    part_create(&rows, solver->matrix.n);
-    part_create(&columns, solver->matrix.n);
+    const struct grid_matrix *matrix = &solver->matrix;
     int64_t *shares = NEW(int64_t, chunk->n_cells);
-    double *product = NEW(double, solver->matrix.n);
-    for (size_t r = 0; r < chunk->n && solver->grid.row >= 0; r++) {
-        const size_t n = chunk->first[r + 1] - chunk->first[r];
-        part_take(&rows, chunk, r, solver->matrix.own_row, 1);
-        part_take(&columns, chunk, r, solver->matrix.own_column, 1);
-        memset(product, 0, n * sizeof *product);
-        multiply_record(&solver->matrix, &rows, &columns, product);
-        for (size_t c = 0; c < n; c++)
-            shares[chunk->first[r] + c] = lme_fixed_point(product[c], unit, n_bad);
+    if (solver->grid.row >= 0) {
+        struct sorted sorted;
+        sort(&sorted, chunk, matrix, 1);
+        double *by_column = NEW(double, chunk->n_cells), *by_row = NEW(double, chunk->n_cells);
+        for (size_t c = 0; c < matrix->n_own_columns; c++) {
+            const double *from = matrix->value + c * matrix->n_own_rows;
+            for (uint32_t e = sorted.first[c]; e < sorted.first[c + 1]; e++) {
+                const struct entry entry = sorted.entries[e];
+                uint32_t r = entry.start;
+                double sum = 0;
+                if (r < entry.end && sorted.global[r] == matrix->column_of[c])
+                    sum = from[sorted.own[r++]] * entry.value;
+                by_column[entry.cell] =
+                    sum + mixed->multiply(from, sorted.own + r, sorted.value + r, entry.end - r,
+                                          entry.value, by_row + r);
+            }
+        }
+        for (size_t c = 0, r = 0; c < chunk->n_cells; c++) {
+            double sum = by_column[c];
+            if (matrix->own_row[chunk->column[c]] != GRID_ELSEWHERE)
+                sum += by_row[r++];
+            shares[c] = lme_fixed_point(sum, unit, n_bad);
+        }
+        memory_free(by_column);
+        memory_free(by_row);
+        sorted_free(&sorted);
     }
-    memory_free(product);
-    part_free(&rows);
-    part_free(&columns);
     comm_sum_i64(solver->comm, shares, chunk->n_cells);
     return shares;
 }

@@ -74,7 +74,8 @@ struct lme_work {
     int64_t n_bad;   /* numbers too large for a fixed point */
 
     struct lme_solver *solver;
-    double *shown; /* prediction: outcome and predictor of what was shown */
+    double *shown; /* prediction: predictors and outcomes of what was shown */
+    uint8_t *shown_outcome;
     uint32_t *met; /* n_items: times the item was met, 0 between students */
 };
 

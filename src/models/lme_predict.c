@@ -6,13 +6,15 @@
  * students begin at u = 0. With link = identity the mode is a weighted mean, and what it
  * predicts is limited to 0 .. 1. */
 #include "lme_parts.h"
+#include "mixed.h"
 #include <math.h>
 #include <sleef.h>
 
 enum { MOST_STEPS = 50 };
 
 struct history {
-    const double *eta, *outcome;
+    const double *eta;
+    const uint8_t *outcome;
     size_t n;
 };
 
@@ -37,12 +39,9 @@ static double mode(const struct model *model, const struct lme_shape *shape,
         return u / ((double)history->n + residual * residual / variance);
     }
     for (int step = 0; step < MOST_STEPS; step++) {
-        double slope = u / variance, curve = 1 / variance;
-        for (size_t k = 0; k < history->n; k++) {
-            const double p = sigmoid(history->eta[k] + u);
-            slope += p - history->outcome[k];
-            curve += p * (1 - p);
-        }
+        double sums[2];
+        mixed->slope(history->eta, history->outcome, history->n, u, sums);
+        const double slope = sums[0] + u / variance, curve = sums[1] + 1 / variance;
         const double change = fmax(-2, fmin(2, slope / curve));
         u -= change;
         if (fabs(change) < 1e-8)
@@ -61,7 +60,7 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
     const real *total = params_rows(&model->params, shape->total_panel);
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     const size_t n_x = shape->n_fixed - 1;
-    struct history history = {.eta = work->shown, .outcome = work->shown + (end - start)};
+    struct history history = {.eta = work->shown, .outcome = work->shown_outcome};
     double u = 0;
     size_t n_known = 0; /* of the history, when u was found */
     for (uint64_t t = start; t < end; t++) {
@@ -76,7 +75,7 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
         }
         if (mark_is_shown(shard->mark[t])) {
             work->shown[history.n] = eta;
-            work->shown[end - start + history.n++] = mark_outcome(shard->mark[t]) == CORRECT;
+            work->shown_outcome[history.n++] = mark_outcome(shard->mark[t]) == CORRECT;
         }
     }
     return p != NULL ? u : mode(model, shape, &history);
