@@ -286,6 +286,7 @@ static enum status finish(struct import *import, struct split_plan *plan)
         plan->way == SPLIT_GIVEN && import->format->preset && import->format->preset->withheld;
     head->withheld = flags->withheld || split_withholds(plan) || preset_withholds;
     head->source = describe(import);
+    names_copy(&head->covariates, &import->covariates);
     if (status == OK)
         status = finish_targets(import, &result.content);
     if (status == OK && flags->shuffle_outcomes)
@@ -347,6 +348,7 @@ enum status import_run(const struct import_format *format, const struct import_f
     memory_free(import.files);
     memory_free(import.first_bad);
     index_free(&import.targeted);
+    names_free(&import.covariates);
     memory_free(import.target);
     return status;
 }

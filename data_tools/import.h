@@ -15,7 +15,7 @@ struct import_flags {
     const char *train, *valid, *test, *output;
     /* columns */
     const char *student, *item, *outcome, *time, *order, *skills, *group, *split_column,
-        *target;
+        *target, *covariates;
     const char *delimiter, *skill_separator;
     int time_unit;
     /* further files */
@@ -57,6 +57,7 @@ struct import {
     char delimiter;    /* 0: to be guessed */
     struct builder_plan plan;
     struct builder *builder; /* by import_begin */
+    struct names covariates; /* of attempts */
     struct index targeted;   /* students who were given a target, */
     double *target;          /* and these */
     size_t target_capacity;

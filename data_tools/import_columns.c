@@ -14,7 +14,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MOST_JOINED = 4, PROGRESS = 1 << 20 };
+enum { MOST_JOINED = 4, MOST_COVARIATES = 8, PROGRESS = 1 << 20 };
 
 /* Columns whose cells make one name, mostly one; n = 0: the file has none. */
 struct field {
@@ -34,6 +34,7 @@ struct columns {
     const struct import_preset *preset;
     struct csv csv;
     struct field student, item, outcome, time, skills, group, split, key, target;
+    struct field covariates[MOST_COVARIATES];
     const char *skill_separator;
     int64_t units_per_second;
     struct moments moments;
@@ -89,6 +90,30 @@ static enum status find_field(const struct csv *csv, const char *flag, const cha
     return status;
 }
 
+/* --covariates: names, and the columns they stand for. */
+static enum status find_covariates(struct columns *c)
+{
+    struct import *import = c->import;
+    const bool is_first = import->builder == NULL;
+    size_t n = 0;
+    for (const char *word = import->flags->covariates; *word != '\0';) {
+        const size_t length = strcspn(word, ","), named = strcspn(word, "=,");
+        if (n == MOST_COVARIATES)
+            return fail(BAD_USER, "--covariates: more than %d are too many", MOST_COVARIATES);
+        const char *column = word + (named < length ? named + 1 : 0);
+        char *text = memory_text("%.*s", (int)(word + length - column), column);
+        const enum status status =
+            find_field(&c->csv, "covariates", text, NULL, true, &c->covariates[n++]);
+        memory_free(text);
+        TRY(status);
+        if (is_first)
+            names_add(&import->covariates, word, named);
+        word += length + (word[length] == ',');
+    }
+    import->plan.n_covariates = n;
+    return OK;
+}
+
 static enum status find_fields(struct columns *c)
 {
     const struct import_flags *flags = c->import->flags;
@@ -100,6 +125,7 @@ static enum status find_fields(struct columns *c)
                    &c->outcome));
     TRY(find_field(csv, "split-column", flags->split_column, NULL, false, &c->split));
     TRY(find_field(csv, "target", flags->target, NULL, false, &c->target));
+    TRY(find_covariates(c));
     c->import->plan.drop_time = flags->order[0] != '\0' || (!flags->time[0] && preset->order);
     c->key.n = c->time.n = 0;
     if (flags->time_meta[0] != '\0')
@@ -280,6 +306,12 @@ static enum status read_row(struct columns *c, enum split split)
             return BAD_ROW("the target is no number");
         import_target(c->import, field_cell(c, &c->student), target);
     }
+    double covariates[MOST_COVARIATES];
+    for (size_t k = 0; k < c->import->plan.n_covariates; k++)
+        if (!cell_number(field_cell(c, &c->covariates[k]), &covariates[k]))
+            return BAD_ROW("the covariate %s is no number",
+                           names_get(&c->import->covariates, k));
+    builder_covariates(builder, covariates);
     const struct span student = field_cell(c, &c->student);
     builder_add_named(builder, student.start, student.n, i,
                       mark_make(outcome, split, false, true), time);

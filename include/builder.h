@@ -17,7 +17,8 @@ struct builder_plan {
     bool keep_order;      /* items, skills and groups stay as they came; else sorted by name */
     bool merge_repeats;   /* rows of one student, item and time are one attempt */
     enum builder_step step;
-    int64_t pause; /* STEP_SESSION: the longest pause within a session, in stored time */
+    size_t n_covariates; /* numbers that every row brings */
+    int64_t pause;       /* STEP_SESSION: the longest pause within a session, in stored time */
 };
 
 struct builder;
@@ -35,6 +36,9 @@ const struct names *builder_items(const struct builder *builder);
 /* One attempt. Of `mark` the outcome and the split count, and with STEP_GIVEN the step. */
 void builder_add(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,
                  int64_t time);
+
+/* The plan's covariates of the row that is added next. */
+void builder_covariates(struct builder *builder, const double *values);
 
 /* The same by the student's name. Faster than builder_student and builder_add where students
  * are many and come in no order: names are looked up in bunches, so that cache misses overlap.

@@ -49,6 +49,7 @@ struct dataset {
     double
         *target; /* n_students: a number for each, NaN: none; NULL: the file has no targets */
     struct names items, skills, groups;
+    struct names covariates; /* numbers that every attempt has, by name; mostly none */
     uint32_t *item_map; /* items of the file to items here, after dataset_follow; else NULL */
 };
 
@@ -61,7 +62,8 @@ struct shard {
     uint64_t *first; /* n_students + 1, first[0] = 0 */
     uint32_t *item;
     uint8_t *mark;
-    int64_t *time; /* NULL where the data set has no times */
+    int64_t *time;     /* NULL where the data set has no times */
+    double *covariate; /* n_attempts x covariates */
 };
 
 /* Collective over `comm`, which must outlive the data set. */
@@ -109,6 +111,7 @@ struct dataset_content {
     const uint32_t *item;
     const uint8_t *mark;
     const int64_t *time;
+    const double *covariate;
     const struct truth *truths;
     size_t n_truths;
 };

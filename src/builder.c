@@ -24,8 +24,9 @@ struct builder *builder_create(const struct builder_plan *plan)
 {
     struct builder *builder = NEW(struct builder, 1);
     builder->plan = *plan;
-    builder->row_size =
-        plan->has_time ? sizeof(struct packed_row) : offsetof(struct packed_row, time);
+    builder->row_size = plan->n_covariates > 0 ? sizeof(struct packed_row)
+                        : plan->has_time       ? offsetof(struct packed_row, place)
+                                               : offsetof(struct packed_row, time);
     if (plan->time_divisor == 0)
         builder->plan.time_divisor = 1;
     return builder;
@@ -68,6 +69,7 @@ void builder_destroy(struct builder *builder)
     memory_free(builder->item);
     memory_free(builder->skill_title);
     memory_free(builder->pairs);
+    memory_free(builder->covariates);
     memory_free(builder);
 }
 
@@ -163,14 +165,16 @@ static void add_block(struct pile *pile, size_t row_size)
 }
 
 static void add_row(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,
-                    int64_t time)
+                    int64_t time, uint64_t place)
 {
     struct pile *pile = &builder->piles[builder->pile_of[student]];
     if (pile->next == pile->end)
         add_block(pile, builder->row_size);
-    const struct packed_row row = {student, item, mark, time};
-    if (builder->plan.has_time)
+    const struct packed_row row = {student, item, mark, time, place};
+    if (builder->plan.n_covariates > 0)
         memcpy(pile->next, &row, sizeof row);
+    else if (builder->plan.has_time)
+        memcpy(pile->next, &row, offsetof(struct packed_row, place));
     else
         memcpy(pile->next, &row, offsetof(struct packed_row, time));
     pile->next += builder->row_size;
@@ -178,11 +182,26 @@ static void add_row(struct builder *builder, uint32_t student, uint32_t item, ui
     builder->n_rows++;
 }
 
+/* Where the covariates that came last are. */
+static uint64_t last_covariates(const struct builder *builder)
+{
+    ENSURE(builder->n_covariates >= builder->plan.n_covariates);
+    return builder->n_covariates - builder->plan.n_covariates;
+}
+
 void builder_add(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,
                  int64_t time)
 {
     builder_flush(builder);
-    add_row(builder, student, item, mark, time);
+    add_row(builder, student, item, mark, time, last_covariates(builder));
+}
+
+void builder_covariates(struct builder *builder, const double *values)
+{
+    for (size_t k = 0; k < builder->plan.n_covariates; k++) {
+        GROW(builder->covariates, builder->n_covariates, builder->covariate_capacity);
+        builder->covariates[builder->n_covariates++] = values[k];
+    }
 }
 
 void builder_flush(struct builder *builder)
@@ -194,7 +213,7 @@ void builder_flush(struct builder *builder)
     for (size_t r = 0; r < n; r++) {
         const struct waiting_row *row = &builder->waiting[r];
         add_row(builder, add_student(builder, row->name, row->length), row->item, row->mark,
-                row->time);
+                row->time, row->place);
     }
     builder->n_waiting = 0;
 }
@@ -205,7 +224,7 @@ void builder_add_named(struct builder *builder, const char *name, size_t length,
     struct waiting_row *row = &builder->waiting[builder->n_waiting];
     if (length > sizeof row->name) {
         const uint32_t student = builder_student(builder, name, length);
-        add_row(builder, student, item, mark, time);
+        add_row(builder, student, item, mark, time, last_covariates(builder));
         return;
     }
     memcpy(row->name, name, length);
@@ -213,6 +232,7 @@ void builder_add_named(struct builder *builder, const char *name, size_t length,
     row->item = item;
     row->mark = mark;
     row->time = time;
+    row->place = last_covariates(builder);
     if (++builder->n_waiting == N_WAITING)
         builder_flush(builder);
 }

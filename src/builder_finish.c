@@ -126,6 +126,7 @@ static void finish_items(struct builder *builder, struct dataset *head, struct o
 /* A row of the pile that is being sorted. */
 struct row {
     int64_t time;
+    uint64_t place;
     uint32_t item;
     uint8_t mark;
 };
@@ -172,6 +173,7 @@ struct finish {
     uint32_t *rank; /* place of each student, by number */
     uint32_t *item; /* final arrays */
     int64_t *time;  /* NULL if not kept */
+    double *covariate;
     uint64_t *seen; /* for merging: by item, the run of equal times it was last seen in */
     uint64_t n, n_runs;
 };
@@ -203,6 +205,9 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
             mark_make(mark_outcome(rows[r].mark), mark_split(rows[r].mark), false, step);
         if (finish->time != NULL)
             finish->time[t] = stored;
+        for (size_t k = 0; k < plan->n_covariates; k++)
+            finish->covariate[t * plan->n_covariates + k] =
+                finish->builder->covariates[rows[r].place + k];
         last_stored = stored;
     }
 }
@@ -229,7 +234,8 @@ static void finish_pile(struct finish *finish, struct pile *pile, size_t first_p
             const struct packed_row *row = (const struct packed_row *)(block->rows + at);
             const int64_t time = finish->builder->plan.has_time ? row->time : 0;
             rows[end[finish->rank[row->student] - first_place]++] =
-                (struct row){time, row->item, row->mark};
+                (struct row){time, finish->builder->plan.n_covariates > 0 ? row->place : 0,
+                             row->item, row->mark};
         }
     builder_free_pile(pile);
     for (size_t s = 0; s < n_students; s++) {
@@ -308,6 +314,7 @@ void builder_finish(struct builder *builder, struct builder_result *result)
         .rank = NEW_SCRATCH(uint32_t, builder->students.names.n),
         .item = memory_resize(NULL, n_rows, sizeof(uint32_t)),
         .time = head->has_time ? memory_resize(NULL, n_rows, sizeof(int64_t)) : NULL,
+        .covariate = memory_resize(NULL, n_rows * builder->plan.n_covariates, sizeof(double)),
         .seen = builder->plan.merge_repeats && builder->plan.has_time
                     ? NEW(uint64_t, head->n_items)
                     : NULL,
@@ -326,6 +333,7 @@ void builder_finish(struct builder *builder, struct builder_result *result)
     result->content.item = finish.item;
     result->content.mark = result->mark;
     result->content.time = finish.time;
+    result->content.covariate = finish.covariate;
     memory_free(finish.rank);
     memory_free(finish.seen);
     order_free(&items);
@@ -354,9 +362,11 @@ void builder_result_free(struct builder_result *result)
     names_free(&head->items);
     names_free(&head->skills);
     names_free(&head->groups);
+    names_free(&head->covariates);
     names_free(&content->students);
     memory_free((void *)content->item);
     memory_free((void *)content->time);
+    memory_free((void *)content->covariate);
     memory_free(result->mark);
     memory_free(result->student_number);
     *result = (struct builder_result){0};

@@ -7,12 +7,13 @@
 
 enum { N_PILES = 256, N_WAITING = 64 };
 
-/* A row as it lies in a block: all of it, or all but the time. Side by side, since rows of many
- * piles are written in turn and each should touch one cache line. */
+/* A row as it lies in a block: all of it, or all up to the time, or to the mark. Side by side,
+ * since rows of many piles are written in turn and each should touch one cache line. */
 struct __attribute__((packed)) packed_row {
     uint32_t student, item;
     uint8_t mark;
     int64_t time;
+    uint64_t place; /* of its covariates */
 };
 
 struct block {
@@ -37,6 +38,7 @@ struct waiting_row {
     char name[40];
     uint32_t length, item;
     int64_t time;
+    uint64_t place;
     uint8_t mark;
 };
 
@@ -49,6 +51,8 @@ struct builder {
     uint32_t *skill_title; /* by skill */
     size_t key_capacity, pile_capacity, item_capacity, skill_capacity;
     struct pile piles[N_PILES];
+    double *covariates; /* of all rows, in the order they came */
+    size_t n_covariates, covariate_capacity;
     size_t row_size; /* bytes a row takes in a block */
     uint64_t n_rows, n_regrouped;
     struct waiting_row waiting[N_WAITING];

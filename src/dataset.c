@@ -8,6 +8,8 @@
  *     /attempts/item     uint16 or uint32        item of each attempt
  *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
  *     /attempts/time     int64                   in the source's unit; only if has_time
+ *     /attempts/covariate double                 optional: numbers of every attempt, attempt by
+ *                        attempt; /covariates/names
  *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
  *     /skills/names, /groups/names
  *     /truth/...         double                  what a simulated class was made from
@@ -60,6 +62,11 @@ static void digest_of(const struct dataset_content *content, char digest[33])
         digest_array(state, all[a]->bytes, names_size(all[a]));
     if (head->target != NULL)
         digest_array(state, head->target, head->n_students * sizeof *head->target);
+    if (head->covariates.n > 0) {
+        digest_array(state, content->covariate,
+                     head->n_attempts * head->covariates.n * sizeof *content->covariate);
+        digest_array(state, head->covariates.bytes, names_size(&head->covariates));
+    }
     const XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
@@ -107,6 +114,12 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
     TRY(names_write(file, "/items", &head->items));
     TRY(names_write(file, "/skills", &head->skills));
     TRY(names_write(file, "/groups", &head->groups));
+    if (head->covariates.n > 0) {
+        const uint64_t n = n_attempts * head->covariates.n;
+        TRY(h5_write(file, "/attempts/covariate", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &n,
+                     content->covariate));
+        TRY(names_write(file, "/covariates", &head->covariates));
+    }
     if (content->n_truths > 0)
         TRY(h5_group(file, "/truth"));
     for (size_t i = 0; i < content->n_truths; i++) {
@@ -194,6 +207,13 @@ static enum status read_head(hid_t file, struct dataset *head)
     TRY(names_read(file, "/items", &head->items));
     TRY(names_read(file, "/skills", &head->skills));
     TRY(names_read(file, "/groups", &head->groups));
+    if (h5_exists(file, "/attempts/covariate")) {
+        TRY(names_read(file, "/covariates", &head->covariates));
+        uint64_t n_covariates[4] = {0};
+        TRY(h5_shape(file, "/attempts/covariate", &rank, n_covariates));
+        if (n_covariates[0] != head->n_attempts * head->covariates.n)
+            return fail(BAD_DATA, "the array /attempts/covariate is damaged");
+    }
     head->n_items = head->items.n;
     head->n_skills = head->skills.n;
     head->n_groups = head->groups.n;
@@ -269,6 +289,7 @@ void dataset_close(struct dataset *dataset)
     names_free(&dataset->items);
     names_free(&dataset->skills);
     names_free(&dataset->groups);
+    names_free(&dataset->covariates);
     *dataset = (struct dataset){0};
 }
 
@@ -286,6 +307,11 @@ static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard
     if (shard->time != NULL)
         TRY(comm_agree(comm, h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n,
                                            shard->time, together)));
+    const uint64_t n_covariates = shard->dataset->covariates.n;
+    if (n_covariates > 0)
+        TRY(comm_agree(comm, h5_read_range(file, "/attempts/covariate", H5T_NATIVE_DOUBLE,
+                                           first * n_covariates, n * n_covariates,
+                                           shard->covariate, together)));
     return OK;
 }
 
@@ -318,6 +344,7 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
     shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
     shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
+    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.n);
     hid_t file = -1;
     enum status status =
         comm_agree(comm, open_file(dataset->path, &file, comm->mpi, comm->size));
@@ -340,6 +367,7 @@ void shard_free(struct shard *shard)
     memory_free(shard->item);
     memory_free(shard->mark);
     memory_free(shard->time);
+    memory_free(shard->covariate);
     *shard = (struct shard){0};
 }
 
@@ -397,6 +425,7 @@ enum status dataset_verify(const char *path)
         content.item = shard.item;
         content.mark = shard.mark;
         content.time = shard.time;
+        content.covariate = shard.covariate;
         digest_of(&content, digest);
         if (strcmp(digest, content.head.digest) != 0)
             status = fail(BAD_DATA,

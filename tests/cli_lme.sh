@@ -71,7 +71,8 @@ refuse "no 'pupil' to have effects; expected of item, group, skill" 1 model.fact
 refuse "'item' twice" 1 "model.factors=item item"
 refuse 'model.factors is empty' 1 model.factors=
 refuse 'have no groups; import them with --group' 1 "model.factors=item group"
-refuse "no 'age' to have effects; expected of position, practice" 1 model.fixed=age
+refuse "no 'age' to have an effect; expected of position, practice \\(cov" 1 model.fixed=age
+refuse "model.fixed names 'position' twice" 1 "model.fixed=position position"
 refuse "'practice' is a combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
 refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
 refuse 'model.grid = wide is no grid' 1 model.grid=wide
@@ -88,6 +89,34 @@ expect_status 0 "$COHORT" train "data=$TMP/few.h5" model.kind=lme train.epochs=4
 expect_match '1 of 3 items have no training attempt'
 run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p" || fail "predict"
 expect_match '^d,z,,1,0\.[0-9]+$' "$TMP/few.p"
+
+section "covariates"
+awk 'BEGIN { srand(5); print "who,what,right,load,twice,when"; for (s = 0; s < 150; s++) for (i = 0; i < 12; i++) {
+    x = int(1000 * rand()) / 1000 - 0.5; eta = (s % 7) / 3 - 1 + (i % 5) / 2 - 1 + 2 * x
+    printf "s%d,i%d,%d,%.4f,%.4f,%d\n", s, i, rand() < 1 / (1 + exp(-eta)), x, 2 * x + 1, 100 - (i * 7) % 12 } }' \
+    >"$TMP/load.csv"
+columns=(--student who --item what --outcome right --time when --split by-student=80/10/10)
+run "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariates load,double=twice -o "$TMP/load.h5" ||
+    fail "import with covariates"
+run "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" -o "$TMP/plain.h5" || fail "import without"
+expect_status 0 "$COHORT" verify "$TMP/load.h5"
+for n in 1 3; do
+    run on $n "$COHORT" train "data=$TMP/load.h5" model.kind=lme model.fixed=load model.grid=1x1 train.epochs=40 \
+        "run=$TMP/load-$n" || fail "training with a covariate on $n ranks"
+done
+expect_equal "$(sum load-1)" "$(sum load-3)" "the checkpoints of 1 and 3 ranks, with a covariate"
+run "$COHORT" inspect "$TMP/load-1" || fail "inspect"
+check "the effect of the covariate is near 2: $(output | grep '^load')" \
+    awk '$1 == "load" { exit !($2 > 1.5 && $2 < 2.5) }' "$LIB_OUT"
+expect_status 1 "$COHORT" train "data=$TMP/load.h5" model.kind=lme "model.fixed=load double" "run=$TMP/bad"
+expect_match "'double' is a combination of the fixed effects before it"
+expect_status 1 "$COHORT" predict "$TMP/load-1" --data "$TMP/plain.h5" -o "$TMP/p.csv"
+expect_match "there is no 'load' to have an effect"
+expect_status 1 "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariates lod -o "$TMP/x.h5"
+expect_match 'lod'
+sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
+expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
+expect_match 'the covariate load is no number'
 
 section "a spread of zero"
 awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 60; s++) for (i = 0; i < 6; i++)

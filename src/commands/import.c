@@ -65,6 +65,9 @@ static const struct flag flags[] = {
     TEXT("group", group, "", "column of the item's group"),
     TEXT("target", target, "",
          "column of a number to be predicted for the whole student; the last row's counts"),
+    TEXT("covariates", covariates, "",
+         "columns of numbers that go with every attempt, as in COLUMN,NAME=COLUMN; for "
+         "model.fixed"),
     TEXT("targets", targets, "", "file of two columns: a student, its target"),
     TEXT("split-column", split_column, "", "column that says train, valid or test"),
     TEXT("delimiter", delimiter, "auto",

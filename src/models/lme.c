@@ -37,7 +37,7 @@
 #include <string.h>
 
 const char *const lme_factor_names[] = {"item", "group", "skill"};
-const char *const lme_fixed_names[] = {"intercept", "position", "practice"};
+static const char *const fixed_names[] = {"intercept", "position", "practice"};
 static const char *const links[] = {"logit", "identity", NULL};
 
 #define AT(field) offsetof(struct lme_options, field)
@@ -60,29 +60,25 @@ static const struct option option_table[] = {
      "the search ends when it promises less than this of the deviance"},
 };
 
-/* The names between spaces in `text`, as numbers. */
-static enum status find_words(const char *key, const char *text, const char *const *names,
-                              size_t n_names, size_t first, size_t *found, size_t *n_found)
+/* The names between spaces in model.factors. */
+static enum status find_words(const char *text, size_t *found, size_t *n_found)
 {
     *n_found = 0;
     for (const char *word = text + strspn(text, " "); *word != '\0';) {
         const size_t length = strcspn(word, " ");
-        size_t k = first;
-        while (k < n_names &&
-               (strlen(names[k]) != length || strncmp(names[k], word, length) != 0))
+        size_t k = 0;
+        while (k < N_FACTOR_KINDS && (strlen(lme_factor_names[k]) != length ||
+                                      strncmp(lme_factor_names[k], word, length) != 0))
             k++;
-        char list[128] = "";
-        for (size_t i = first; i < n_names; i++)
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
-                     i > first ? ", " : "", names[i]);
-        if (k == n_names)
+        if (k == N_FACTOR_KINDS)
             return fail(BAD_USER,
-                        "model.%s: there is no '%.*s' to have effects; expected of %s", key,
-                        (int)length, word, list);
+                        "model.factors: there is no '%.*s' to have effects; expected of item, "
+                        "group, skill",
+                        (int)length, word);
         for (size_t i = 0; i < *n_found; i++)
             if (found[i] == k)
-                return fail(BAD_USER, "model.%s names '%s' twice: once is enough", key,
-                            names[k]);
+                return fail(BAD_USER, "model.factors names '%s' twice: once is enough",
+                            lme_factor_names[k]);
         found[(*n_found)++] = k;
         word += length + strspn(word + length, " ");
     }
@@ -93,7 +89,7 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
 {
     const struct lme_options *o = model->options;
     size_t found[N_FACTOR_KINDS], n = 0;
-    TRY(find_words("factors", o->factors, lme_factor_names, N_FACTOR_KINDS, 0, found, &n));
+    TRY(find_words(o->factors, found, &n));
     if (n == 0)
         return fail(BAD_USER, "model.factors is empty: name at least one, as in "
                               "model.factors=item");
@@ -118,6 +114,44 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
     return OK;
 }
 
+/* The intercept and the words of model.fixed. Without data any name may be a covariate's. */
+static enum status find_fixed(const struct model *model, struct lme_shape *shape)
+{
+    const struct lme_options *o = model->options;
+    const struct dataset *dataset = model->dataset;
+    shape->fixed[shape->n_fixed++] = (struct lme_fixed){.name = "intercept"};
+    for (const char *word = o->fixed + strspn(o->fixed, " "); *word != '\0';) {
+        struct lme_fixed fixed = {.kind = FIXED_COVARIATE};
+        const int length = (int)strcspn(word, " ");
+        snprintf(fixed.name, sizeof fixed.name, "%.*s", length, word);
+        for (int k = FIXED_POSITION; k < FIXED_COVARIATE; k++)
+            if (strcmp(fixed_names[k], fixed.name) == 0)
+                fixed.kind = (enum lme_fixed_kind)k;
+        if (fixed.kind == FIXED_COVARIATE && dataset != NULL) {
+            char list[256] = "";
+            while (fixed.covariate < dataset->covariates.n &&
+                   strcmp(names_get(&dataset->covariates, fixed.covariate), fixed.name) != 0)
+                snprintf(list + strlen(list), sizeof list - strlen(list), ", %s",
+                         names_get(&dataset->covariates, fixed.covariate++));
+            if (fixed.covariate == dataset->covariates.n)
+                return fail(BAD_USER,
+                            "model.fixed: there is no '%s' to have an effect; expected of "
+                            "position, practice%s (covariates come with import "
+                            "--covariates)",
+                            fixed.name, list);
+        }
+        for (size_t k = 0; k < shape->n_fixed; k++)
+            if (strcmp(shape->fixed[k].name, fixed.name) == 0)
+                return fail(BAD_USER, "model.fixed names '%s' twice: once is enough",
+                            fixed.name);
+        if (shape->n_fixed == MOST_FIXED)
+            return fail(BAD_USER, "model.fixed names more than %d effects", MOST_FIXED - 1);
+        shape->fixed[shape->n_fixed++] = fixed;
+        word += length + (int)strspn(word + length, " ");
+    }
+    return OK;
+}
+
 enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
@@ -125,11 +159,7 @@ enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
     *shape = (struct lme_shape){.logit = o->link == LINK_LOGIT};
     TRY(grid_parse(o->grid, &n_rows, &n_columns));
     TRY(find_factors(model, shape));
-    size_t found[N_FIXED_KINDS], n = 0;
-    TRY(find_words("fixed", o->fixed, lme_fixed_names, N_FIXED_KINDS, 1, found, &n));
-    shape->fixed[shape->n_fixed++] = FIXED_INTERCEPT;
-    for (size_t k = 0; k < n; k++)
-        shape->fixed[shape->n_fixed++] = (enum lme_fixed_kind)found[k];
+    TRY(find_fixed(model, shape));
     shape->n_spread = 1 + shape->n_factors + !shape->logit;
     shape->n_outer = shape->n_fixed + shape->n_spread;
     shape->n_search = lme_search_size(shape->n_outer);
@@ -236,7 +266,7 @@ static void fixed_table(const struct model *model, const struct lme_shape *shape
     const real *error = params_rows(&model->params, shape->fixed_error_panel);
     table_create(table, "fixed", "effect", shape->n_fixed, "estimate error z");
     for (size_t k = 0; k < shape->n_fixed; k++) {
-        add_name(table, lme_fixed_names[shape->fixed[k]]);
+        add_name(table, shape->fixed[k].name);
         double *row = table_row(table, k);
         row[0] = (double)fixed[k];
         row[1] = (double)error[k];

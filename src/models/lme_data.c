@@ -44,7 +44,9 @@ static void list_columns(struct lme_work *work)
     }
 }
 
-/* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome. */
+/* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome.
+ * (What a covariate tells is up to who imports it: a number of hints taken tells the outcome.)
+ */
 static void list_fixed(struct lme_work *work)
 {
     const struct shard *shard = work->shard;
@@ -54,10 +56,14 @@ static void list_fixed(struct lme_work *work)
     for (size_t s = 0; n_x > 0 && s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             for (size_t k = 0; k < n_x; k++) {
-                const uint64_t before = work->shape.fixed[k + 1] == FIXED_POSITION
+                const struct lme_fixed *fixed = &work->shape.fixed[k + 1];
+                const uint64_t before = fixed->kind == FIXED_POSITION
                                             ? t - shard->first[s]
                                             : work->met[shard->item[t]];
-                work->x[t * n_x + k] = Sleef_cinz_log1pd1_u10purec((double)before);
+                work->x[t * n_x + k] =
+                    fixed->kind == FIXED_COVARIATE
+                        ? shard->covariate[t * shard->dataset->covariates.n + fixed->covariate]
+                        : Sleef_cinz_log1pd1_u10purec((double)before);
             }
             work->met[shard->item[t]]++;
         }

@@ -137,7 +137,7 @@ static enum status check_design(const struct lme_work *work, const struct lme_la
     return fail(BAD_USER,
                 "model.fixed: '%s' is a combination of the fixed effects before it in these "
                 "data, or always zero (a singular design): leave it out",
-                lme_fixed_names[work->shape.fixed[bad]]);
+                work->shape.fixed[bad].name);
 }
 
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)

@@ -10,10 +10,10 @@
 
 enum { LINK_LOGIT, LINK_IDENTITY };
 enum lme_factor_kind { FACTOR_ITEM, FACTOR_GROUP, FACTOR_SKILL, N_FACTOR_KINDS };
-enum lme_fixed_kind { FIXED_INTERCEPT, FIXED_POSITION, FIXED_PRACTICE, N_FIXED_KINDS };
+enum lme_fixed_kind { FIXED_INTERCEPT, FIXED_POSITION, FIXED_PRACTICE, FIXED_COVARIATE };
 enum {
     MOST_FACTORS = N_FACTOR_KINDS,
-    MOST_FIXED = N_FIXED_KINDS,
+    MOST_FIXED = 11,
     MOST_OUTER = MOST_FIXED + MOST_FACTORS + 2
 };
 
@@ -30,19 +30,25 @@ struct lme_factor {
     size_t effect_panel, error_panel;
 };
 
+struct lme_fixed {
+    enum lme_fixed_kind kind;
+    size_t covariate; /* of the data set */
+    char name[48];
+};
+
 struct lme_shape {
     bool logit;
     size_t n_factors; /* besides the student */
     struct lme_factor factors[MOST_FACTORS];
     size_t n_columns; /* levels of all factors */
     size_t n_fixed;
-    enum lme_fixed_kind fixed[MOST_FIXED];
+    struct lme_fixed fixed[MOST_FIXED];
     size_t n_spread; /* standard deviations: student, factors, residual if link = identity */
     size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
     size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
 };
 CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
-extern const char *const lme_factor_names[], *const lme_fixed_names[];
+extern const char *const lme_factor_names[];
 
 /* A shard as the mixed model sees it. A cell is a student and a column that some of its
  * training attempts have; a student's cells are sorted by column. */
