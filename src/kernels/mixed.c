@@ -10,6 +10,11 @@ enum { EIGHT = 8, FLUSH = 1000 };
 typedef double eight __attribute__((vector_size(EIGHT * sizeof(double)), may_alias));
 typedef int64_t eight_bits __attribute__((vector_size(EIGHT * sizeof(double)), may_alias));
 
+/* The same in registers: where loads and stores are all there is, the compiler does better. */
+enum { PART = REGISTER_BYTES / sizeof(double), PARTS = EIGHT / PART };
+typedef double part __attribute__((vector_size(REGISTER_BYTES), may_alias));
+typedef int64_t part_bits __attribute__((vector_size(REGISTER_BYTES), may_alias));
+
 #if defined(ISA_avx512)
 static inline eight eight_exp(eight x)
 {
@@ -130,19 +135,24 @@ static void slope(const double *eta, const uint8_t *outcome, size_t n, double sh
 /* A number below 2^51 becomes an integer by adding 1.5 * 2^52: its low bits are the integer. */
 static void add(int64_t *to, const uint32_t *at, const double *value, size_t n, double scale)
 {
-    const eight magic = (eight){0} + 0x1.8p52;
+    const part magic = (part){0} + 0x1.8p52;
     size_t i = 0;
     for (; i + EIGHT <= n; i += EIGHT) {
-        eight v;
-        memcpy(&v, value + i, sizeof v);
-        const eight_bits whole = (eight_bits)(scale * v + magic) - (eight_bits)magic;
-        if (at[i + EIGHT - 1] - at[i] == EIGHT - 1) { /* neighbours */
-            eight_bits old;
-            memcpy(&old, to + at[i], sizeof old);
-            old += whole;
-            memcpy(to + at[i], &old, sizeof old);
-        } else
-            UNROLL for (size_t k = 0; k < EIGHT; k++) to[at[i + k]] += whole[k];
+        const bool neighbours = at[i + EIGHT - 1] - at[i] == EIGHT - 1;
+        UNROLL for (size_t r = 0; r < PARTS; r++)
+        {
+            const size_t k = i + r * PART;
+            part v;
+            memcpy(&v, value + k, sizeof v);
+            const part_bits whole = (part_bits)(scale * v + magic) - (part_bits)magic;
+            if (neighbours) {
+                part_bits old;
+                memcpy(&old, to + at[k], sizeof old);
+                old += whole;
+                memcpy(to + at[k], &old, sizeof old);
+            } else
+                UNROLL for (size_t l = 0; l < PART; l++) to[at[k + l]] += whole[l];
+        }
     }
     for (; i < n; i++) {
         const double sum = scale * value[i] + 0x1.8p52;
@@ -155,26 +165,33 @@ static void add(int64_t *to, const uint32_t *at, const double *value, size_t n, 
 static double multiply(const double *from, const uint32_t *at, const double *value, size_t n,
                        double scale, double *product)
 {
-    eight sum = {0};
+    part sum[PARTS] = {{0}};
     double rest = 0;
     size_t i = 0;
     for (; i + EIGHT <= n; i += EIGHT) {
-        eight v, p, here;
-        if (at[i + EIGHT - 1] - at[i] == EIGHT - 1)
-            memcpy(&here, from + at[i], sizeof here);
-        else
-            UNROLL for (size_t k = 0; k < EIGHT; k++) here[k] = from[at[i + k]];
-        memcpy(&v, value + i, sizeof v);
-        memcpy(&p, product + i, sizeof p);
-        sum += here * v;
-        p += scale * here;
-        memcpy(product + i, &p, sizeof p);
+        const bool neighbours = at[i + EIGHT - 1] - at[i] == EIGHT - 1;
+        UNROLL for (size_t r = 0; r < PARTS; r++)
+        {
+            const size_t k = i + r * PART;
+            part here, v, p;
+            if (neighbours)
+                memcpy(&here, from + at[k], sizeof here);
+            else
+                UNROLL for (size_t l = 0; l < PART; l++) here[l] = from[at[k + l]];
+            memcpy(&v, value + k, sizeof v);
+            memcpy(&p, product + k, sizeof p);
+            sum[r] += here * v;
+            p += scale * here;
+            memcpy(product + k, &p, sizeof p);
+        }
     }
     for (; i < n; i++) {
         rest += from[at[i]] * value[i];
         product[i] += scale * from[at[i]];
     }
-    return eight_total(sum) + rest;
+    eight all;
+    memcpy(&all, sum, sizeof all);
+    return eight_total(all) + rest;
 }
 
 extern const struct mixed_table KERNEL(mixed);
