@@ -349,8 +349,7 @@ static void test_recompute(void **state)
                                 all.tally.n * sizeof(int64_t));
             assert_true(all.work->rows.capacity >= lengths[l]);
             n_rows[v][l] = again.work->rows.capacity +
-                           again.work->border_capacity / again.work->shape.width +
-                           again.work->before_capacity / again.work->shape.width;
+                           again.work->border_capacity / again.work->shape.width;
             close_bench(&all);
             close_bench(&again);
             memory_free(options);

@@ -6,7 +6,7 @@
  *     forward   x_t = b + U r_{t-1}, r_t = sigma(x_t + W v_t)       one product a step
  *     steps     e_t and the statistics of the visible units         all steps of a stretch
  *     back      D = U^T (g + e), g_t = D r_t (1 - r_t)              one product a step
- *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product a stretch
+ *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product for many
  *
  * With `recompute` the first pass keeps only the states at the borders between stretches, and
  * each stretch is gone through again before its derivatives are taken: memory for 2 sqrt(T)
@@ -20,6 +20,8 @@
 #include "rtrbm_parts.h"
 #include <math.h>
 #include <string.h>
+
+enum { OUTER_ROWS = 1024 }; /* gathered for one product */
 
 /* Rows of steps from .. to - 1. */
 static size_t rows_between(const struct sequence *sequence, size_t from, size_t to)
@@ -64,7 +66,16 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
         }
         work->row_capacity = n;
     }
-    reserve(&work->before, &work->before_capacity, largest * width);
+    const size_t n_outer = size_max(largest, OUTER_ROWS);
+    if (n_outer > work->outer_room) {
+        work->outer_room = n_outer;
+        size_t capacity = 0;
+        reserve(&work->before, &capacity, n_outer * width);
+        capacity = 0;
+        reserve(&work->after, &capacity, n_outer * width);
+    }
+    work->outer_capacity =
+        n_outer; /* of this block alone: it decides what is summed together */
     if (recompute)
         reserve(&work->borders, &work->border_capacity, n_stretches * n * width);
 }
@@ -164,12 +175,22 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
     memcpy(work->carry, after, sequence->active[from] * width * sizeof *after);
 }
 
-/* Adds the gradients of a stretch to those of U and the hidden biases. */
+/* Adds what was gathered to the gradient of U. */
+static void flush_outer(struct rtrbm_work *work)
+{
+    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    blas_outer(work->n_outer, hidden, hidden, 1, (struct matrix){work->before, width},
+               (struct matrix){work->after, width}, 1, work->gradient, width);
+    work->n_outer = 0;
+}
+
+/* Adds the gradients of a stretch to those of the hidden biases; for U its rows are gathered,
+ * since a product of few rows is slow. */
 static void add_outer(const struct model *model, struct rtrbm_work *work, size_t from,
                       size_t to, size_t first, const real *border, struct tally *tally)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape.width;
     const real *d = work->rows.x + first * width;
     size_t n_rows = rows_between(sequence, from, to);
     for (int which = from == 0 ? 0 : 1; which < 2; which++) {
@@ -184,7 +205,11 @@ static void add_outer(const struct model *model, struct rtrbm_work *work, size_t
             n_rows -= n;
         }
     }
-    real *to_row = work->before;
+    if (work->n_outer + n_rows > work->outer_capacity)
+        flush_outer(work);
+    memcpy(work->after + work->n_outer * width, d, n_rows * width * sizeof *d);
+    real *to_row = work->before + work->n_outer * width;
+    work->n_outer += n_rows;
     const real *from_row = from == 0 ? work->rows.r + first * width : border;
     for (size_t t = size_max(1, from); t < to; t++) {
         const size_t n = sequence->active[t] * width;
@@ -194,8 +219,6 @@ static void add_outer(const struct model *model, struct rtrbm_work *work, size_t
         memcpy(to_row, from_row, n * sizeof *to_row);
         to_row += n;
     }
-    blas_outer(n_rows, hidden, hidden, 1, (struct matrix){work->before, width},
-               (struct matrix){d, width}, 1, work->gradient, width);
 }
 
 /* Where the states before a stretch are. */
@@ -250,6 +273,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
         if (from == 0)
             break;
     }
+    flush_outer(work);
     rtrbm_add_recurrent(model, work, tally->n_scored - n_scored, tally);
     rtrbm_mask_weights(model, work);
     touched_flush(&work->weights, &model->params.panels[PANEL_VISIBLE], tally);

@@ -85,8 +85,8 @@ struct rtrbm_work {
     struct rtrbm_rows rows;
     real *borders; /* recompute: states before each stretch, n rows each */
     size_t border_capacity;
-    real *before; /* states before the steps of a stretch */
-    size_t before_capacity;
+    real *before, *after; /* rows gathered for dU: states before steps, derivatives by inputs */
+    size_t n_outer, outer_capacity, outer_room;
     real *carry, *through, *through_g; /* n rows: derivatives on their way to the step before */
     size_t row_capacity;
     real *gradient; /* of the recurrent weights */

@@ -80,6 +80,7 @@ void rtrbm_detach(void *memory)
                          work->rows.r,
                          work->borders,
                          work->before,
+                         work->after,
                          work->carry,
                          work->through,
                          work->through_g,
