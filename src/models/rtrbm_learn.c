@@ -99,8 +99,7 @@ static void forward(const struct model *model, struct rtrbm_work *work, size_t f
                 x[i * width + j] = BINARY_OFF;
         }
         if (t > 0)
-            blas_forward(n, hidden, hidden, (struct matrix){before, width},
-                         (struct matrix){work->recurrent, width}, 1, x, width);
+            product->add(n, before, width, &work->forth, x, width);
         memcpy(r, x, n * width * sizeof *r);
         for (size_t i = 0; i < n; i++) {
             rtrbm_read_step(work, sequence->student[i], t);
