@@ -87,7 +87,7 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
     }
     real *const dh = work->run.dh + row * width;
     for (size_t k = 0; k < model->params.panels[panel].n_rows; k++) {
-        real *const sum = dkt_touched_at(&work->outputs, k);
+        real *const sum = touched_at(&work->outputs, k);
         cells->add((real)d[k], h, sum, width);
         sum[width] += (real)d[k];
         cells->add((real)d[k],

@@ -13,48 +13,6 @@
 #include <sleef.h>
 #include <string.h>
 
-static void touched_create(struct touched *touched, const struct panel *panel)
-{
-    touched->row_size = panel->stride;
-    touched->place = NEW(int32_t, panel->n_rows);
-    memset(touched->place, 0xff, panel->n_rows * sizeof *touched->place);
-}
-
-static void touched_free(struct touched *touched)
-{
-    memory_free(touched->row);
-    memory_free(touched->place);
-    memory_free(touched->sum);
-}
-
-real *dkt_touched_at(struct touched *touched, size_t row)
-{
-    if (touched->place[row] < 0) {
-        if (touched->n == touched->capacity) {
-            touched->capacity = touched->capacity ? 2 * touched->capacity : 256;
-            touched->row = memory_resize(touched->row, touched->capacity, sizeof *touched->row);
-            touched->sum = memory_resize(touched->sum, touched->capacity * touched->row_size,
-                                         sizeof *touched->sum);
-        }
-        memset(touched->sum + touched->n * touched->row_size, 0,
-               touched->row_size * sizeof *touched->sum);
-        touched->row[touched->n] = (uint32_t)row;
-        touched->place[row] = (int32_t)touched->n++;
-    }
-    return touched->sum + (size_t)touched->place[row] * touched->row_size;
-}
-
-static void touched_flush(struct touched *touched, const struct panel *panel,
-                          struct tally *tally)
-{
-    for (size_t k = 0; k < touched->n; k++) {
-        tally_add(tally, panel->offset + touched->row[k] * panel->stride,
-                  touched->sum + k * touched->row_size, touched->row_size);
-        touched->place[touched->row[k]] = -1;
-    }
-    touched->n = 0;
-}
-
 static void list_features(const struct model *model, struct dkt_work *work)
 {
     const struct dkt_options *o = model->options;
@@ -220,7 +178,7 @@ double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t
     const real d = (real)(weight * difference);
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
         const uint32_t feature = work->feature[f];
-        real *sum = dkt_touched_at(&work->outputs, feature);
+        real *sum = touched_at(&work->outputs, feature);
         cells->add(d, h, sum, width);
         sum[width] += d;
         cells->add(
@@ -291,10 +249,9 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
                                 : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                                                 : SEEN_WRONG;
             for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-                cells->add(
-                    1, work->run.z[0] + (sequence->offset[t] + i) * columns,
-                    dkt_touched_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
-                    columns);
+                cells->add(1, work->run.z[0] + (sequence->offset[t] + i) * columns,
+                           touched_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
+                           columns);
         }
     touched_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
     touched_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);

@@ -7,6 +7,7 @@
 #include "model.h"
 #include "recurrent.h"
 #include "sequence.h"
+#include "touched.h"
 
 enum { INPUT_ITEM, INPUT_SKILL, INPUT_BOTH };
 enum { SEEN_WRONG, SEEN_RIGHT, SEEN_ONLY, N_SEEN }; /* what an attempt tells those after it */
@@ -29,14 +30,6 @@ struct dkt_shape {
     struct recurrent stack;
     size_t input_panel, output_panel,
         n_features; /* output: rows of features, or of the target */
-};
-
-/* Sums of gradients for the rows of a panel that a block touches. */
-struct touched {
-    size_t row_size, n, capacity;
-    uint32_t *row;  /* n: rows of the panel */
-    int32_t *place; /* for each row of the panel: its place here, -1: none */
-    real *sum;      /* n x row_size */
 };
 
 struct dkt_work {
@@ -68,9 +61,6 @@ void dkt_read_attempt(const struct model *model, const struct dkt_work *work, ui
                       uint8_t mark, real *z);
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h);
-
-/* The sum for a row of the panel. */
-real *dkt_touched_at(struct touched *touched, size_t row);
 
 /* Adds to the tally's loss; what is no number there counts as out of range. */
 void dkt_add_loss(struct tally *tally, double loss);

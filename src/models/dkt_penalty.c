@@ -176,8 +176,7 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
             cells->add(1, waves->gradient + i * (width + WIDTH),
-                       dkt_touched_at(&work->outputs, work->feature[f]),
-                       size_padded(width + 1));
+                       touched_at(&work->outputs, work->feature[f]), size_padded(width + 1));
 }
 
 void dkt_add_penalties(const struct model *model, struct dkt_work *work, struct tally *tally)
