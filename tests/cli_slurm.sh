@@ -2,6 +2,7 @@
 # Jobs on a real Slurm, whose nodes are emulated: runs that are stopped before their time limit, cancelled, or
 # lose a rank or a node go on to the bytes of a run that nothing happened to.
 # not under: debug double sanitize
+# alone: yes
 # limit: 300
 . "$(dirname "$0")/slurm.sh"
 slurm_namespace "$0" "$@"

@@ -2,6 +2,7 @@
 # Sweeps as arrays of jobs on a real Slurm: packs of trials with a throttle, one trial that fails, a task that
 # is stopped and goes on, rungs of successive halving, and the job that collects.
 # not under: debug double sanitize
+# alone: yes
 # limit: 200
 . "$(dirname "$0")/slurm.sh"
 slurm_namespace "$0" "$@"

@@ -1,23 +1,26 @@
 #!/bin/bash
-# Runs the tests that have been built, one after another: the cmocka programs of tests/test_*.c and the
-# scripts tests/cli_*.sh, each with a time limit. `make test` builds and then calls this.
+# Runs the tests that have been built, some of them side by side: the cmocka programs of tests/test_*.c and
+# the scripts tests/cli_*.sh, each with a time limit. `make test` builds and then calls this.
 #
 #     tests/run.sh [--soak] [PATTERN...]     only tests whose name contains one of the patterns
 #
-# BUILD (build) holds the programs, LIMIT (300) is the time limit in seconds. A test says what it needs in
-# a comment among its first ten lines:
+# BUILD (build) holds the programs, LIMIT (300) is the time limit in seconds, JOBS (2) how many run at once:
+# most of them wait for disks and clocks most of the time. A test says what it needs in a comment among its
+# first ten lines:
 #
 #     ranks: 1 2 3 5       run under mpirun, once with each number of ranks (test_mpi_*: 1 2 3 5)
 #     builds: double       run in the double-precision build too, if there is one
 #     not under: sanitize  left out of this build
 #     limit: 600           seconds
+#     alone: yes           with nothing beside it
 #
-# The last line is `N passed, N failed, N skipped`; N counts cmocka tests and single checks of scripts.
+# The last line is `N passed, N failed`; N counts cmocka tests and single checks of scripts.
 # Exit code 0 only if something passed and nothing failed.
 cd "$(dirname "$0")/.." || exit 70
 . tests/mpi.sh
 build=${BUILD:-build}
 limit=${LIMIT:-300}
+jobs=${JOBS:-2}
 scripts=cli
 if [ "${1:-}" = --soak ]; then
     scripts=soak
@@ -27,7 +30,7 @@ patterns=("$@")
 work=$(mktemp -d) || exit 74
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-passed=0 failed=0 skipped=0
+mkdir "$work/counts"
 shopt -s nullglob
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
@@ -75,16 +78,32 @@ verdict() {
         echo "it tested nothing" >>"$log"
     fi
     [ -z "$late" ] || echo "$late" >>"$log"
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    printf '%-6s %-40s %4d passed' "$([ "$f" = 0 ] && echo ok || echo FAILED)" "$name" "$p"
-    [ "$f" = 0 ] || printf ', %d failed' "$f"
-    [ "$s" = 0 ] || printf ', %d skipped' "$s"
-    printf '  (%s s)\n' "$seconds"
-    if [ "$f" != 0 ]; then
-        tail -n 200 "$log" | sed 's/^/       | /'
-    else
-        grep '^skipped' "$log" | sed 's/^/       | /'
+    echo "$p $f $s" >"$work/counts/${name//[^a-z0-9_]/-}"
+    {
+        printf '%-6s %-40s %4d passed' "$([ "$f" = 0 ] && echo ok || echo FAILED)" "$name" "$p"
+        [ "$f" = 0 ] || printf ', %d failed' "$f"
+        [ "$s" = 0 ] || printf ', %d skipped' "$s"
+        printf '  (%s s)\n' "$seconds"
+        if [ "$f" != 0 ]; then
+            tail -n 200 "$log" | sed 's/^/       | /'
+        else
+            grep '^skipped' "$log" | sed 's/^/       | /'
+        fi
+    } >"$log.said"
+    cat "$log.said"
+}
+
+# start ALONE COMMAND...: one of the functions below, beside others unless ALONE is said.
+start() {
+    local alone=$1
+    shift
+    if [ -n "$alone" ]; then
+        wait
+        "$@"
+        return
     fi
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+    "$@" &
 }
 
 # program NAME PATH LIMIT RANKS: RANKS is a number, or "" to run without mpirun. Every rank writes a file
@@ -144,6 +163,7 @@ if [ "$scripts" = cli ]; then
         counts=$(says "$source" ranks)
         [ -n "$counts" ] || [[ $name != test_mpi_* ]] || counts="1 2 3 5"
         most=$(says "$source" limit)
+        alone=$(says "$source" alone)
         for where in "$build" "$build/double"; do
             label=$name
             if [ "$where" != "$build" ]; then
@@ -157,10 +177,10 @@ if [ "$scripts" = cli ]; then
                 continue
             fi
             if [ -z "$counts" ]; then
-                program "$label" "$where/tests/$name" "${most:-$limit}" ""
+                start "$alone" program "$label" "$where/tests/$name" "${most:-$limit}" ""
             else
                 for n in $counts; do
-                    program "$label, ranks: $n" "$where/tests/$name" "${most:-$limit}" "$n"
+                    start "$alone" program "$label, ranks: $n" "$where/tests/$name" "${most:-$limit}" "$n"
                 done
             fi
         done
@@ -171,9 +191,15 @@ for source in tests/"${scripts}"_*.sh; do
     wanted "$name" || continue
     [[ " $(says "$source" 'not under') " != *" $(basename "$build") "* ]] || continue
     most=$(says "$source" limit)
-    script "$name" "$source" "${most:-$limit}"
+    start "$(says "$source" alone)" script "$name" "$source" "${most:-$limit}"
 done
+wait
 
 echo
-echo "$passed passed, $failed failed, $skipped skipped"
+passed=0 failed=0 skipped=0
+while read -r p f s; do
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done < <(cat /dev/null "$work"/counts/*)
+[ "$skipped" = 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
