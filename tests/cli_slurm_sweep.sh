@@ -22,6 +22,7 @@ file = $TMP/class.h5
 kind = rbm
 hidden_kind = gaussian
 hidden = 9
+cd_steps = 400
 [optimizer]
 rate = {$(seq -f '%g' -s ', ' 0.0001 0.0001 0.0051), 1000000}
 [train]
@@ -74,8 +75,8 @@ array=$(head -1 <<<"$jobs")
 while sleep 0.1; do squeue -h -t R -j "$array" -o %K 2>/dev/null | wc -l; done >"$TMP/at_once" &
 sampler=$!
 until grep -qE 'back into|exit code' "$TMP/array/slurm/pack-0.log" 2>/dev/null; do
-    scancel --quiet --signal=USR1 --batch "${array}_0" 2>/dev/null
-    sleep 0.2
+    scancel --quiet --signal=USR1 --batch "${array}_0" 2>/dev/null # srun heeds none while it starts
+    sleep 0.05
 done
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving" --submit --packs 2 --ranks 2
 expect_equal 3 "$(output | wc -l)" 'an array for each rung, and a job that collects'
