@@ -1,9 +1,10 @@
 #!/bin/bash
 # Where more ranks stop helping: a model of the time of a step. On P ranks, with L lanes,
 #
-#     step = blocks ceil(L / P) / L + clearing + optimizer / P + sum(P, B) + share(P, 4 n)
+#     step = blocks ceil(L / P) / L + clearing + optimizer / P + sum(P, B) + share(P, 4 n) + adding
 #
-# where blocks, clearing and optimizer are measured here on one rank, n is the number of parameters and B = 4 n or
+# where blocks, clearing and optimizer are measured here on one rank, adding (the copies and additions of a sum,
+# which do not become fewer) is what two local ranks spend beyond that, n is the number of parameters and B = 4 n or
 # 8 n the bytes of their statistics. The sum (a reduce-scatter) and the sharing (an allgather) cost
 # (P - 1) / P bytes / bandwidth and a number of latencies: log2 P + 1, or P where Open MPI goes round a ring
 # (OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allgatherv_algorithm=2 keeps it from that).
@@ -47,18 +48,22 @@ for name in rbm dkt; do
         COHORT_SHARED=no OMPI_MCA_mpi_yield_when_idle=$((ranks > cores)) \
             mpirun -n $ranks "$BUILD/bench/scale" "${words[@]}" 2>/dev/null
     done >"$work/$name"
-    awk -v name=$name -v cores="$cores" "$model"'
+    awk -v name=$name -v cores="$cores" -v adding_file="$work/$name.adding" "$model"'
         $1 == 1 { lanes = $2; n = $3; size = $4; blocks = $7; clear = $8; rest = $9 }
-        $1 == 2 { latency = $10; bandwidth = 1048576 / ($11 - $10) }
+        $1 == 2 { latency = $10; bandwidth = 1048576 / ($11 - $10); together = $9 }
         { line[$1] = $0; measured[$1] = $6 }
         END {
             for (p = 1; p <= 4; p *= 2) {
                 share = p > cores ? p / cores : 1 # a core has so many ranks
                 own = (lanes_us(p, blocks, lanes) + clear + rest / p) * share
-                comm = (sum_us(p, n * size, latency, bandwidth) + share_us(p, 4 * n, latency, bandwidth)) * share
+                comm = sum_us(p, n * size, latency, bandwidth) + share_us(p, 4 * n, latency, bandwidth)
+                if (p == 2) adding = together - rest / 2 - comm
+                if (adding < 0) adding = 0
+                comm = (comm + (p > 1 ? adding : 0)) * share
                 printf "  %s, %d ranks on %d cores: measured %8.0f, model %8.0f (messages %.0f)\n", name, p, cores,
                     measured[p], own + comm, comm
             }
+            print adding >adding_file
         }' "$work/$name"
 done
 
@@ -102,10 +107,11 @@ echo
 for name in rbm dkt; do
     if [ $name = rbm ]; then shapes='1000:10 1000:50 8000:10 8000:50 64000:50'; else shapes='64:8 64:2 512:8 4096:8 4096:4'; fi
     for shape in $shapes; do
-        awk -v name=$name -v batch="${shape%:*}" -v block="${shape#*:}" -v latency=$latency -v bandwidth=$bandwidth "$model"'
+        awk -v name=$name -v batch="${shape%:*}" -v block="${shape#*:}" -v latency=$latency -v bandwidth=$bandwidth -v adding="$(cat "$work/$name.adding")" "$model"'
             function step(p, few,   share) {
                 share = share_us(p, 4 * n, latency, bandwidth)
                 if (few && p > 1) share = (p - 1) / p * 4 * n / bandwidth + latency * (lg(p) + 1)
+                if (p > 1) share += adding
                 return lanes_us(p, blocks, lanes) + clear + rest / p + sum_us(p, n * size, latency, bandwidth) + share
             }
             $1 == 1 {
