@@ -8,8 +8,7 @@ extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, lme_kin
     rtrbm_kind, vae_kind;
 
 const struct model_kind *const model_kinds[] = {
-    &rbm_kind, &rtrbm_kind, &dkt_kind, &vae_kind,
-    &lme_kind, &bkt_kind,   &ktm_kind, &blend_kind,
+    &rbm_kind, &rtrbm_kind, &dkt_kind, &vae_kind, &lme_kind, &bkt_kind, &ktm_kind, &blend_kind,
 };
 const size_t n_model_kinds = COUNT(model_kinds);
 

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 # best WORD...: the shortest of three times in seconds of a command on two ranks.
 best() {
     local round start end
-    for round in 1 2 3; do
+    for _ in 1 2 3; do
         rm -rf "$work/run"
         start=$(date +%s%N)
         mpirun -n 2 "$COHORT" "$@" >"$work/out" 2>"$work/err"
