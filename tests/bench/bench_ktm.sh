@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 # best WORD...: the shortest of three times in seconds of a command on two ranks.
 best() {
-    local round start end
+    local start end
     for _ in 1 2 3; do
         rm -rf "$work/run"
         start=$(date +%s%N)
