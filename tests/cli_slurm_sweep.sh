@@ -32,6 +32,8 @@ END
 sweep=(sweep "$TMP/sweep.ini" model.hidden=5)
 halving=(sweep "$TMP/sweep.ini" 'optimizer.rate={0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008}' train.epochs=4
     sweep.rungs=2 sweep.factor=2)
+# Two trials of some seconds: long enough to be stopped in the middle.
+long=(sweep "$TMP/sweep.ini" 'optimizer.rate={0.001, 0.002}' model.cd_steps=10000)
 
 # until_empty: waits until no job is left in the queue.
 until_empty() {
@@ -74,14 +76,17 @@ expect_equal 3 "$(wc -l <<<"$jobs")" 'two arrays, since this site takes 8 tasks 
 array=$(head -1 <<<"$jobs")
 while sleep 0.1; do squeue -h -t R -j "$array" -o %K 2>/dev/null | wc -l; done >"$TMP/at_once" &
 sampler=$!
-until grep -qE 'back into|exit code' "$TMP/array/slurm/pack-0.log" 2>/dev/null; do
-    scancel --quiet --signal=USR1 --batch "${array}_0" 2>/dev/null # srun heeds none while it starts
+expect_status 0 "$COHORT" "${long[@]}" run="$TMP/long" --submit --packs 1 --ranks 1
+stopped=$(output | head -1)
+until grep -qE 'back into|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null; do
+    scancel --quiet --signal=USR1 --batch "${stopped}_0" 2>/dev/null # srun heeds none while it starts
     sleep 0.05
 done
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving" --submit --packs 2 --ranks 2
 expect_equal 3 "$(output | wc -l)" 'an array for each rung, and a job that collects'
 expect_status 0 ranks 2 "$COHORT" "${sweep[@]}" run="$TMP/teams"
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving-here"
+expect_status 0 ranks 2 "$COHORT" "${long[@]}" run="$TMP/long-here"
 until_empty
 kill $sampler
 expect_equal 2 "$(sort -n "$TMP/at_once" | tail -1)" 'tasks at once'
@@ -91,9 +96,10 @@ expect_equal 8 "$(find "$TMP/array/slurm" -name 'pack-*' | wc -l)" 'logs'
 for file in leaderboard.csv effects.csv; do
     expect_same "$TMP/teams/$file" "$TMP/array/$file"
     expect_same "$TMP/halving-here/$file" "$TMP/halving/$file"
+    expect_same "$TMP/long-here/$file" "$TMP/long/$file"
 done
 expect_equal 53 "$(wc -l <"$TMP/array/leaderboard.csv")" 'lines of the leaderboard'
-expect_match 'back into the queue' "$TMP"/array/slurm/pack-*.log
+expect_match 'back into the queue' "$TMP"/long/slurm/pack-*.log
 
 section 'again'
 expect_status 0 "$COHORT" "${sweep[@]}" run="$TMP/array" --submit --ranks 2
