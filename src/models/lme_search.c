@@ -113,7 +113,7 @@ static void guess_curvature(struct lme_search *search, const struct lme_shape *s
 static void learn_curvature(struct lme_search *search, size_t n,
                             const struct lme_laplace *found)
 {
-    double step[MOST_OUTER], change[MOST_OUTER], bent[MOST_OUTER];
+    double step[MOST_OUTER] = {0}, change[MOST_OUTER] = {0}, bent[MOST_OUTER];
     for (size_t i = 0; i < n; i++) {
         step[i] = search->trial[i] - search->x[i];
         change[i] = found->gradient[i] - search->gradient[i];

@@ -15,7 +15,7 @@ beside() {
     "$COHORT" export "$work/$1" --hidden -o "$work/$1" 2>/dev/null
     theirs=$(Rscript tests/glmer.R "$work/$1.csv" "$work/$1" "$work/$1/hidden.csv")
     echo "$1: cohort $seconds s on one rank; glmer $theirs" |
-        awk '{ printf "%s; %.0f times as fast\n", $0, $9 / $3 }'
+        awk '{ printf "%s; %.0f times as fast\n", $0, $10 / $3 }'
 }
 if Rscript -e 'library(lme4)' >/dev/null 2>&1; then
     "$COHORT" simulate irt --students 2000 --items 300 --skills 1 --model 1pl --split none --seed 3 \
