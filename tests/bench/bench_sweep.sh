@@ -20,7 +20,7 @@ hidden = 20
 [optimizer]
 rate = log(1e-4, 1e-2)
 [train]
-epochs = ${SWEEP_EPOCHS:-16}
+epochs = ${SWEEP_EPOCHS:-5}
 batch = 100
 [sweep]
 design = halton
@@ -42,9 +42,10 @@ file = $TMP/class.h5
 kind = rbm
 hidden = {5, 15, 45}
 copies = {1, 2, 3}
+scale = {0.001, 0.01, 0.1}
 start = log_odds
 [optimizer]
-rate = {0.0003, 0.001, 0.003}
+rate = 0.0003
 decay = {0.001, 0.01, 0.1}
 [train]
 epochs = 27
