@@ -20,6 +20,15 @@ class=$work/class.h5
 rbm=("$BENCH_CLASS" model.kind=rbm model.preset=binomial train.batch=1000 train.block=10)
 # shellcheck disable=SC2034
 dkt=("$class" model.kind=dkt model.hidden=200 optimizer.method=adam train.batch=64 train.block=8)
+# shellcheck disable=SC2034
+rtrbm=("$class" model.kind=rtrbm model.hidden=200 optimizer.method=adam train.batch=16 train.block=4)
+# shellcheck disable=SC2034
+vae=("$work/irt.h5" model.kind=vae model.posterior=full model.samples=16 optimizer.method=adam train.batch=400 train.block=10)
+"$COHORT" simulate irt --students 5000 --items 30 --skills 3 --seed 1 -o "$work/irt.h5" 2>/dev/null >&2
+names='rbm rtrbm dkt vae'
+declare -A batches=([rbm]=1000 [rtrbm]=16 [dkt]=64 [vae]=400)
+declare -A shapes=([rbm]='1000:10 1000:50 8000:10 8000:50 64000:50' [rtrbm]='16:4 128:4 1024:4'
+    [dkt]='64:8 64:2 512:8 4096:8 4096:4' [vae]='400:10 4000:10 32000:10')
 
 # The model, for awk.
 # shellcheck disable=SC2016
@@ -41,14 +50,14 @@ model='
 
 echo 'Local ranks that send messages, microseconds a step (best of several rounds of a few steps):'
 cores=$(nproc)
-for name in rbm dkt; do
+for name in $names; do
     declare -n words=$name
     for ranks in 1 2 4; do
         # More ranks than cores must not spin.
         COHORT_SHARED=no OMPI_MCA_mpi_yield_when_idle=$((ranks > cores)) \
             mpirun -n $ranks "$BUILD/bench/scale" "${words[@]}" 2>/dev/null
     done >"$work/$name"
-    awk -v name=$name -v cores="$cores" -v adding_file="$work/$name.adding" "$model"'
+    awk -v name="$name" -v cores="$cores" -v adding_file="$work/$name.adding" "$model"'
         $1 == 1 { lanes = $2; n = $3; size = $4; blocks = $7; clear = $8; rest = $9 }
         $1 == 2 { latency = $10; bandwidth = 1048576 / ($11 - $10); together = $9 }
         { line[$1] = $0; measured[$1] = $6 }
@@ -69,7 +78,7 @@ done
 
 echo
 echo 'Messages of a step, microseconds, by SimGrid and by the model; and if sharing never went round a ring:'
-sizes=$(awk '$1 == 1 { printf "%s:%s ", $3, $4 }' "$work/rbm" "$work/dkt")
+sizes=$(awk '$1 == 1 { printf "%s:%s ", $3, $4 }' "$work/rbm" "$work/rtrbm" "$work/dkt" "$work/vae")
 if command -v smpirun >/dev/null && smpicc -O2 -o "$work/sums" tests/bench/simgrid/sums.c 2>"$work/log"; then
     cat >"$work/machines.xml" <<END
 <?xml version='1.0'?>
@@ -87,8 +96,8 @@ END
     }
     for size in $sizes; do
         for ranks in ${SIMULATED_RANKS:-16 64 256 1024}; do
-            other=$(simulate $ranks "${size#*:}" "${size%:*}" --cfg=smpi/allgatherv:ompi_bruck)
-            simulate $ranks "${size#*:}" "${size%:*}" | awk -v latency=$latency -v bandwidth=$bandwidth -v other="$other" "$model"'{
+            other=$(simulate "$ranks" "${size#*:}" "${size%:*}" --cfg=smpi/allgatherv:ompi_bruck)
+            simulate "$ranks" "${size#*:}" "${size%:*}" | awk -v latency=$latency -v bandwidth=$bandwidth -v other="$other" "$model"'{
                 split(other, o)
                 s = sum_us($1, $2 * $3, latency, bandwidth); a = share_us($1, 4 * $2, latency, bandwidth)
                 printf "  %d parameters, %4d ranks: sum %5.0f, model %5.0f; share %5.0f, model %5.0f; no ring %5.0f\n",
@@ -104,10 +113,9 @@ echo 'Times as fast as one rank, by the model; ranks are bound by lanes = batch 
 printf '  %-5s %6s %6s %6s %10s' model batch block lanes 'step, ms'
 printf ' %8s' 4 16 64 256 1024 'best at' speedup 'no ring' speedup
 echo
-for name in rbm dkt; do
-    if [ $name = rbm ]; then shapes='1000:10 1000:50 8000:10 8000:50 64000:50'; else shapes='64:8 64:2 512:8 4096:8 4096:4'; fi
-    for shape in $shapes; do
-        awk -v name=$name -v batch="${shape%:*}" -v block="${shape#*:}" -v latency=$latency -v bandwidth=$bandwidth -v adding="$(cat "$work/$name.adding")" "$model"'
+for name in $names; do
+    for shape in ${shapes[$name]}; do
+        awk -v name="$name" -v base="${batches[$name]}" -v batch="${shape%:*}" -v block="${shape#*:}" -v latency=$latency -v bandwidth=$bandwidth -v adding="$(cat "$work/$name.adding")" "$model"'
             function step(p, few,   share) {
                 share = share_us(p, 4 * n, latency, bandwidth)
                 if (few && p > 1) share = (p - 1) / p * 4 * n / bandwidth + latency * (lg(p) + 1)
@@ -116,7 +124,7 @@ for name in rbm dkt; do
             }
             $1 == 1 {
                 n = $3; size = $4; clear = $8; rest = $9; lanes = int((batch + block - 1) / block)
-                blocks = $7 * batch / (name == "rbm" ? 1000 : 64)
+                blocks = $7 * batch / base
                 printf "  %-5s %6d %6d %6d %10.2f", name, batch, block, lanes, step(1) / 1000
                 for (p = 4; p <= 1024; p *= 4)
                     if (p <= lanes) printf " %8.1f", step(1) / step(p); else printf " %8s", "-"
