@@ -83,9 +83,9 @@ void ktm_learner_free(struct ktm_learner *l)
 {
     if (l == NULL)
         return;
-    real *const vectors[] = {l->penalty, l->x,         l->gradient, l->scale,
-                             l->curve,   l->direction, l->rest,     l->found,
-                             l->product, l->trial,     l->r,        l->weight};
+    real *const vectors[] = {l->penalty,   l->x,      l->gradient,   l->scale,   l->curve,
+                             l->direction, l->rest,   l->found,      l->product, l->trial,
+                             l->r,         l->weight, l->rest_solved};
     for (size_t v = 0; v < COUNT(vectors); v++)
         memory_free(vectors[v]);
     ktm_block_free(&l->block);
