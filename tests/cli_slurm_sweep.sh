@@ -78,9 +78,12 @@ while sleep 0.1; do squeue -h -t R -j "$array" -o %K 2>/dev/null | wc -l; done >
 sampler=$!
 expect_status 0 "$COHORT" "${long[@]}" run="$TMP/long" --submit --packs 1 --ranks 1
 stopped=$(output | head -1)
-until grep -qE 'back into|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null; do
-    scancel --quiet --signal=USR1 --batch "${stopped}_0" 2>/dev/null # srun heeds none while it starts
-    sleep 0.05
+# Not before the job heeds signals, and again until it has: srun heeds none while it starts.
+deadline=$((SECONDS + PATIENCE))
+until grep -q 'start 1:' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do sleep 0.05; done
+until grep -qE 'back into|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do
+    scancel --quiet --signal=USR1 --batch "$stopped" 2>/dev/null
+    sleep 0.2
 done
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving" --submit --packs 2 --ranks 2
 expect_equal 3 "$(output | wc -l)" 'an array for each rung, and a job that collects'
