@@ -67,15 +67,8 @@ static void compare_with_oracle(const struct tiny *class, const char *options, s
     bool has_training[N_STUDENTS];
     bench.model->kind->training(bench.work, has_training, &n_targets);
     assert_int_equal(bench.tally.n_scored, n_targets);
-    for (size_t i = 0, n = 0; i < o.params->n; i++) {
-        if (params_find(o.params, i) == NULL || n++ % stride != 0)
-            continue;
-        const double got = -tiny_statistic(&bench.tally, i);
-        if (!(fabs(got - gradient[i]) <=
-              (is_double ? 1e-7 : 2e-5) * fabs(gradient[i]) + (is_double ? 1e-10 : 2e-5)))
-            fail_msg("%s: %s, number %zu: %.12g instead of %.12g", options,
-                     params_find(o.params, i)->name, i, got, gradient[i]);
-    }
+    expect_gradient(&bench, options, gradient, stride, is_double ? 1e-7 : 2e-5,
+                    is_double ? 1e-10 : 2e-5);
     memory_free(gradient);
     oracle_close(&o);
     close_bench(&bench);
@@ -182,7 +175,7 @@ static void test_one_target(void **state)
     static const char *const students[] = {"b1", "c0", "b1v c0v d1", "a? c1v b0t. c0",
                                            "e1v e1v e0v e1v e0v e1v e0v e1"};
     struct tiny class;
-    begin_class(&class);
+    tiny_begin_skills(&class, true);
     for (size_t s = 0; s < COUNT(students); s++)
         tiny_text(&class, students[s]);
     tiny_finish(&class, &world);
@@ -282,7 +275,7 @@ static void test_dropout(void **state)
     (void)state;
     enum { HIDDEN = 50, EPOCHS = 300 };
     struct tiny class;
-    begin_class(&class);
+    tiny_begin_skills(&class, true);
     for (int s = 0; s < 2; s++)
         tiny_text(&class, "b1v c0v b1 b1v b1v");
     tiny_finish(&class, &world);

@@ -3,32 +3,14 @@
 /* The recurrent temporal RBM against an oracle that sums over all states, against differences
  * of its own loss in double precision, and against itself where two ways must agree. */
 #include "../src/models/rtrbm_parts.h"
+#include "gradient.h"
 #include "h5.h"
 #include "rtrbm_oracle.h"
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static struct comm world;
 static const bool is_double = sizeof(real) == sizeof(double);
 
-enum { N_ITEMS = 5, N_SKILLS = 4 };
-
-/* Items a to e have no skill, one, three, one and two. */
-static void begin_class(struct tiny *class)
-{
-    static const uint64_t first[N_ITEMS + 1] = {0, 0, 1, 4, 5, 7};
-    static const uint32_t skills[] = {0, 1, 2, 3, 2, 0, 3};
-    tiny_begin(class, N_ITEMS, true);
-    struct dataset *head = &class->draft.head;
-    head->item_skills = memory_resize(head->item_skills, COUNT(skills), sizeof *skills);
-    memcpy(head->item_first, first, sizeof first);
-    memcpy(head->item_skills, skills, sizeof skills);
-    head->n_skills = N_SKILLS;
-    names_add(&head->skills, "third", 5);
-    names_add(&head->skills, "fourth", 6);
-}
+enum { N_ITEMS = 5 };
 
 /* As tiny_text; a plus before an item: in the same step as the one before. */
 static void add_student(struct tiny *class, const char *text)
@@ -64,7 +46,7 @@ static const uint32_t all_students[N_STUDENTS] = {0, 1, 2, 3, 4, 5, 6};
 
 static void open_class(struct tiny *class)
 {
-    begin_class(class);
+    tiny_begin_skills(class, true);
     for (uint32_t s = 0; s < N_STUDENTS; s++) {
         const struct rng rng = {.seed = 4, .purpose = RNG_SIMULATE, .who = s};
         if (texts[s] == NULL)
@@ -75,43 +57,12 @@ static void open_class(struct tiny *class)
     tiny_finish(class, &world);
 }
 
-/* A model of a class, and a tally for it. */
-struct bench {
-    struct tiny_model tiny;
-    const struct model *model;
-    struct rtrbm_work *work;
-    struct tally tally;
-    struct draw draw;
-};
-
 static void open_bench(struct bench *bench, const struct tiny *class, const char *options)
 {
-    tiny_model_open(&bench->tiny, "rtrbm", options, &class->dataset);
-    bench->model = bench->tiny.model;
+    bench_declare(bench, class, "rtrbm", options);
     const double n_hidden = (double)bench->model->kind->n_hidden(bench->model);
     tiny_model_scatter(&bench->tiny, 1.5 / sqrt(n_hidden), 21);
-    bench->work = bench->model->kind->attach(bench->model, &class->shard);
-    tally_create(&bench->tally, bench->model->params.n, true,
-                 class->n_attempts > 1000 ? 24 : 40, NULL);
-    bench->draw = (struct draw){.seed = 6, .epoch = 2};
-}
-
-static void close_bench(struct bench *bench)
-{
-    tally_destroy(&bench->tally);
-    bench->model->kind->detach(bench->work);
-    tiny_model_close(&bench->tiny);
-}
-
-/* The loss of these students; the gradient is in the tally. */
-static double accumulate(struct bench *bench, const uint32_t *students, size_t n)
-{
-    tally_clear(&bench->tally);
-    bench->tally.loss = bench->tally.n_scored = 0;
-    bench->model->kind->accumulate(bench->model, bench->work, students, n, &bench->draw,
-                                   &bench->tally);
-    assert_int_equal(bench->tally.out_of_range, 0);
-    return ldexp((double)bench->tally.loss, -LOSS_BITS);
+    bench_attach(bench, class, class->n_attempts > 1000 ? 24 : 40);
 }
 
 /* Every kind of visible units and structure, few hidden units and more than a row's padding. */
@@ -128,25 +79,6 @@ static const char *const variants[] = {
     "hidden=1, structure=skills, skill_units=2, visible=bernoulli, dense=yes, penalty=0.02",
 };
 
-/* f'(0) from f at 1, 2, 3, -1, -2, -3 times `step`, to the sixth order. */
-static double difference(const double f[6], double step)
-{
-    return (45 * (f[0] - f[3]) - 9 * (f[1] - f[4]) + (f[2] - f[5])) / (60 * step);
-}
-
-static double moved(unsigned k, double step)
-{
-    return step * (k < 3 ? (double)k + 1 : 2 - (double)k);
-}
-
-static void expect_padding(const struct bench *bench, const char *options)
-{
-    const struct params *params = &bench->model->params;
-    for (size_t i = 0; i < params->n; i++)
-        if (params_find(params, i) == NULL && ((const int64_t *)bench->tally.values)[i] != 0)
-            fail_msg("%s: number %zu is padding and has a gradient", options, i);
-}
-
 #ifdef COHORT_REAL_DOUBLE
 static char *with_recompute(unsigned v)
 {
@@ -154,39 +86,17 @@ static char *with_recompute(unsigned v)
                        v / COUNT(variants) % 2 ? "yes" : "no");
 }
 
-/* The gradient against differences of the model's own loss, which is known to 2^-41 a step. */
 static void compare_with_differences(const struct tiny *class, const char *options,
                                      size_t stride)
 {
     struct bench bench;
     open_bench(&bench, class, options);
-    const struct params *params = &bench.model->params;
-    const double step = 4e-3;
-    accumulate(&bench, all_students, N_STUDENTS);
-    expect_padding(&bench, options);
-    double *gradient = NEW(double, params->n), largest = 0;
-    for (size_t i = 0; i < params->n; i++) {
-        gradient[i] = -tiny_statistic(&bench.tally, i);
-        largest = fmax(largest, fabs(gradient[i]));
-    }
-    assert_true(largest > 0.1);
-    size_t n = 0;
-    for (size_t i = 0; i < params->n; i++) {
-        if (params_find(params, i) == NULL || n++ % stride != 0)
-            continue;
-        const real value = params->value[i];
-        double f[6];
-        for (unsigned k = 0; k < 6; k++) {
-            params->value[i] = value + (real)moved(k, step);
-            f[k] = accumulate(&bench, all_students, N_STUDENTS);
-        }
-        params->value[i] = value;
-        const double expected = difference(f, step);
-        if (!(fabs(gradient[i] - expected) <= 1e-6 * fabs(expected) + 2e-9))
-            fail_msg("%s: %s, number %zu: %.12g instead of %.12g", options,
-                     params_find(params, i)->name, i, gradient[i], expected);
-    }
-    memory_free(gradient);
+    expect_differences(&bench, options,
+                       &(struct comparison){.students = all_students,
+                                            .n_students = N_STUDENTS,
+                                            .stride = stride,
+                                            .least = 0.1,
+                                            .slack = 2e-9});
     close_bench(&bench);
 }
 
@@ -239,15 +149,8 @@ static void compare_with_oracle(const struct tiny *class, const char *options)
     }
     if (!(fabs(loss - total) < (is_double ? 1e-11 : 1e-4)))
         fail_msg("%s: loss %.12g instead of %.12g", options, loss, total);
-    for (size_t i = 0, n = 0; i < o.params->n; i++) {
-        if (params_find(o.params, i) == NULL || n++ % stride != 0)
-            continue;
-        const double got = -tiny_statistic(&bench.tally, i);
-        if (!(fabs(got - gradient[i]) <=
-              (is_double ? 1e-7 : 2e-5) * fabs(gradient[i]) + (is_double ? 1e-9 : 5e-5)))
-            fail_msg("%s: %s, number %zu: %.12g instead of %.12g", options,
-                     params_find(o.params, i)->name, i, got, gradient[i]);
-    }
+    expect_gradient(&bench, options, gradient, stride, is_double ? 1e-7 : 2e-5,
+                    is_double ? 1e-9 : 5e-5);
     memory_free(gradient);
     oracle_close(&o);
     close_bench(&bench);
@@ -347,9 +250,10 @@ static void test_recompute(void **state)
             assert_true(accumulate(&again, who, 3) == loss);
             assert_memory_equal(all.tally.values, again.tally.values,
                                 all.tally.n * sizeof(int64_t));
-            assert_true(all.work->rows.capacity >= lengths[l]);
-            n_rows[v][l] = again.work->rows.capacity +
-                           again.work->border_capacity / again.work->shape.width;
+            const struct rtrbm_work *kept = all.work, *recomputed = again.work;
+            assert_true(kept->rows.capacity >= lengths[l]);
+            n_rows[v][l] = recomputed->rows.capacity +
+                           recomputed->border_capacity / recomputed->shape.width;
             close_bench(&all);
             close_bench(&again);
             memory_free(options);

@@ -14,44 +14,17 @@ static bool is_trained(const struct tensor *tensor)
            strcmp(tensor->name, "difficulty") == 0 || strncmp(tensor->name, "encoder", 7) == 0;
 }
 
-/* f'(0) from f at 1, 2, 3, -1, -2, -3 times `step`, to the sixth order. */
-static double difference(const double f[6], double step)
-{
-    return (45 * (f[0] - f[3]) - 9 * (f[1] - f[4]) + (f[2] - f[5])) / (60 * step);
-}
-
 static void compare_with_differences(const struct tiny *class, const char *options)
 {
     struct bench bench;
     open_bench(&bench, class, options);
-    const struct params *params = &bench.model->params;
-    const double step = 4e-3;
-    accumulate(&bench, all_students, N_STUDENTS);
-    double *gradient = NEW(double, params->n), largest = 0;
-    for (size_t i = 0; i < params->n; i++) {
-        gradient[i] = -tiny_statistic(&bench.tally, i);
-        largest = fmax(largest, fabs(gradient[i]));
-        if (params_find(params, i) == NULL || !is_trained(params_find(params, i)))
-            assert_true(gradient[i] == 0);
-    }
-    assert_true(largest > 0.1);
-    for (size_t i = 0; i < params->n; i++) {
-        const struct tensor *tensor = params_find(params, i);
-        if (tensor == NULL || !is_trained(tensor))
-            continue;
-        const real value = params->value[i];
-        double f[6];
-        for (unsigned k = 0; k < 6; k++) {
-            params->value[i] = value + step * (k < 3 ? (double)k + 1 : 2 - (double)k);
-            f[k] = accumulate(&bench, all_students, N_STUDENTS);
-        }
-        params->value[i] = value;
-        const double expected = difference(f, step);
-        if (!(fabs(gradient[i] - expected) <= 1e-6 * fabs(expected) + 2e-8))
-            fail_msg("%s: %s, number %zu: %.12g instead of %.12g", options, tensor->name, i,
-                     gradient[i], expected);
-    }
-    memory_free(gradient);
+    expect_differences(&bench, options,
+                       &(struct comparison){.students = all_students,
+                                            .n_students = N_STUDENTS,
+                                            .stride = 1,
+                                            .is_trained = is_trained,
+                                            .least = 0.1,
+                                            .slack = 2e-8});
     close_bench(&bench);
 }
 

@@ -62,6 +62,30 @@ static inline void tiny_begin(struct tiny *tiny, size_t n_items, bool withheld)
     tiny->room_first = 1;
 }
 
+/* Other skills of the items: those of item i are skills[first[i] .. first[i + 1]]. */
+static inline void tiny_q_matrix(struct tiny *tiny, const uint64_t *first,
+                                 const uint32_t *skills)
+{
+    struct dataset *head = &tiny->draft.head;
+    head->item_skills =
+        memory_resize(head->item_skills, first[head->n_items], sizeof *head->item_skills);
+    memcpy(head->item_first, first, (head->n_items + 1) * sizeof *first);
+    memcpy(head->item_skills, skills, first[head->n_items] * sizeof *skills);
+}
+
+/* Five items, a to e, with no skill, one, three, one and two of four. */
+static inline void tiny_begin_skills(struct tiny *tiny, bool withheld)
+{
+    static const uint64_t first[] = {0, 0, 1, 4, 5, 7};
+    static const uint32_t skills[] = {0, 1, 2, 3, 2, 0, 3};
+    tiny_begin(tiny, COUNT(first) - 1, withheld);
+    tiny_q_matrix(tiny, first, skills);
+    struct dataset *head = &tiny->draft.head;
+    head->n_skills = 4;
+    names_add(&head->skills, "third", 5);
+    names_add(&head->skills, "fourth", 6);
+}
+
 static inline void tiny_student(struct tiny *tiny)
 {
     char name[32];

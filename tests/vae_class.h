@@ -4,14 +4,9 @@
 #define TESTS_VAE_CLASS_H
 
 #include "../src/models/vae_parts.h"
+#include "gradient.h"
 #include "irt.h"
 #include "rng.h"
-#include "tiny.h"
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-#include <math.h>
 
 static struct comm world;
 static const bool is_double = sizeof(real) == sizeof(double);
@@ -24,10 +19,7 @@ static inline void begin_class(struct tiny *class)
     static const uint64_t first[N_ITEMS + 1] = {0, 1, 3, 4, 5, 6};
     static const uint32_t skills[] = {0, 0, 1, 1, 0, 1};
     tiny_begin(class, N_ITEMS, false);
-    struct dataset *head = &class->draft.head;
-    head->item_skills = memory_resize(head->item_skills, COUNT(skills), sizeof *skills);
-    memcpy(head->item_first, first, sizeof first);
-    memcpy(head->item_skills, skills, sizeof skills);
+    tiny_q_matrix(class, first, skills);
 }
 
 static const char *const texts[] = {"a1 b0 c1 d1 e0", "b1", "c0 b1 c1", "e1v d?",
@@ -43,14 +35,6 @@ static inline void open_class(struct tiny *class)
     tiny_finish(class, &world);
 }
 
-struct bench {
-    struct tiny_model tiny;
-    struct model *model;
-    struct vae_work *work;
-    struct tally tally;
-    struct draw draw;
-};
-
 static inline const struct tensor *find_tensor(const struct bench *bench, const char *name)
 {
     const struct params *params = &bench->model->params;
@@ -65,8 +49,8 @@ static inline const struct tensor *find_tensor(const struct bench *bench, const 
 static inline void open_bench(struct bench *bench, const struct tiny *class,
                               const char *options)
 {
-    tiny_model_open(&bench->tiny, "vae", options, &class->dataset);
-    struct model *model = bench->model = bench->tiny.model;
+    bench_declare(bench, class, "vae", options);
+    struct model *model = bench->model;
     int64_t counts[2 * N_ITEMS];
     for (size_t i = 0; i < COUNT(counts); i++)
         counts[i] = (int64_t)(2 + i % 3);
@@ -92,26 +76,7 @@ static inline void open_bench(struct bench *bench, const struct tiny *class,
         params_put(&model->params, tensor, dense, model->params.value);
         memory_free(dense);
     }
-    bench->work = model->kind->attach(model, &class->shard);
-    tally_create(&bench->tally, model->params.n, true, 40, NULL);
-    bench->draw = (struct draw){.seed = 6, .epoch = 2};
-}
-
-static inline void close_bench(struct bench *bench)
-{
-    tally_destroy(&bench->tally);
-    bench->model->kind->detach(bench->work);
-    tiny_model_close(&bench->tiny);
-}
-
-static inline double accumulate(struct bench *bench, const uint32_t *students, size_t n)
-{
-    tally_clear(&bench->tally);
-    bench->tally.loss = bench->tally.n_scored = 0;
-    bench->model->kind->accumulate(bench->model, bench->work, students, n, &bench->draw,
-                                   &bench->tally);
-    assert_int_equal(bench->tally.out_of_range, 0);
-    return ldexp((double)bench->tally.loss, -LOSS_BITS);
+    bench_attach(bench, class, 40);
 }
 
 /* Mean and standard error of numbers that come one after the other. */
