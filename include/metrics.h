@@ -32,6 +32,9 @@ extern const char *const metrics_names[N_METRICS];
 double *metrics_value(struct score *score, int metric);
 bool metrics_up(int metric); /* larger is better */
 
+/* {"n": ..., the numbers by their names, null where there is none; "r2" only if it is one}. */
+struct json_t *score_json(const struct score *score);
+
 enum { N_CALIBRATION_BINS = 15 };
 struct calibration_bin {
     int64_t n;

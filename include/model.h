@@ -20,6 +20,8 @@ struct item_counts {
     size_t n_items;
     int64_t *right, *wrong;
 };
+/* Collective: of the training attempts of all ranks' shards. Caller frees `right`. */
+void item_counts_take(struct item_counts *counts, const struct shard *shard);
 
 struct model {
     const struct model_kind *kind;

@@ -65,6 +65,7 @@ CHECKED enum status sweep_open(const struct sweep *sweep);
 
 /* What a trial came to at a rung: one file, written by rename. */
 enum sweep_state { SWEEP_WAITING, SWEEP_RUNNING, SWEEP_DONE, SWEEP_FAILED };
+extern const char *const sweep_states[4];
 struct sweep_result {
     enum sweep_state state;
     int64_t rung, epochs;

@@ -22,6 +22,7 @@
 #include "memory.h"
 #include "rng.h"
 #include "stretch.h"
+#include <jansson.h>
 #include <math.h>
 #include <sleef.h>
 #include <stdlib.h>
@@ -62,6 +63,21 @@ bool metrics_up(int metric)
 {
     return strcmp(metrics_names[metric], "auc") == 0 ||
            strcmp(metrics_names[metric], "accuracy") == 0;
+}
+
+json_t *score_json(const struct score *score)
+{
+    json_t *object = json_object();
+    struct score copy = *score;
+    json_object_set_new(object, "n", json_integer(score->n));
+    for (int m = 0; m < N_METRICS; m++) {
+        const double value = *metrics_value(&copy, m);
+        json_object_set_new(object, metrics_names[m],
+                            isfinite(value) ? json_real(value) : json_null());
+    }
+    if (isfinite(score->r2))
+        json_object_set_new(object, "r2", json_real(score->r2));
+    return object;
 }
 
 static void sum_wide(const struct comm *comm, wide *values, size_t n)

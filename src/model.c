@@ -19,6 +19,19 @@ const struct option model_name_options[2] = {
      "a named set of settings of the kind; what is said elsewhere comes first"},
 };
 
+void item_counts_take(struct item_counts *counts, const struct shard *shard)
+{
+    counts->n_items = shard->dataset->n_items;
+    counts->right = NEW(int64_t, 2 * counts->n_items);
+    counts->wrong = counts->right + counts->n_items;
+    for (uint64_t t = 0; t < shard->n_attempts; t++) {
+        const enum outcome outcome = mark_outcome(shard->mark[t]);
+        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+            (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
+    }
+    comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
+}
+
 const struct model_kind *model_find(const char *name)
 {
     for (size_t k = 0; k < n_model_kinds; k++)

@@ -164,23 +164,10 @@ void opened_close(struct opened *opened)
     *opened = (struct opened){.checkpoint = {.file = -1}};
 }
 
-static void count(const struct shard *shard, struct item_counts *counts)
-{
-    counts->n_items = shard->dataset->n_items;
-    counts->right = NEW(int64_t, 2 * counts->n_items);
-    counts->wrong = counts->right + counts->n_items;
-    for (uint64_t t = 0; t < shard->n_attempts; t++) {
-        const enum outcome outcome = mark_outcome(shard->mark[t]);
-        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
-            (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
-    }
-    comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
-}
-
 bool opened_counts(const struct opened *opened, struct item_counts *counts)
 {
     if (opened->own_data) {
-        count(&opened->shard, counts);
+        item_counts_take(counts, &opened->shard);
         return true;
     }
     if (opened->training == NULL)
@@ -196,7 +183,7 @@ bool opened_counts(const struct opened *opened, struct item_counts *counts)
     if (status == OK)
         status = read_part(opened, &dataset, &shard);
     if (status == OK)
-        count(&shard, counts);
+        item_counts_take(counts, &shard);
     fail_clear();
     shard_free(&shard);
     dataset_close(&dataset);

@@ -8,20 +8,6 @@
 #include "log.h"
 #include "memory.h"
 
-static void count_items(const struct stepper *stepper, struct item_counts *counts)
-{
-    counts->n_items = stepper->dataset.n_items;
-    counts->right = NEW(int64_t, 2 * counts->n_items);
-    counts->wrong = counts->right + counts->n_items;
-    for (uint64_t a = 0; a < stepper->shard.n_attempts; a++)
-        if (mark_split(stepper->shard.mark[a]) == TRAIN &&
-            mark_outcome(stepper->shard.mark[a]) != UNKNOWN)
-            (mark_outcome(stepper->shard.mark[a]) == CORRECT
-                 ? counts->right
-                 : counts->wrong)[stepper->shard.item[a]]++;
-    comm_sum_i64(stepper->comm, counts->right, 2 * counts->n_items);
-}
-
 /* Training needs both outcomes; with one, every model would learn to say it and nothing else.
  */
 static enum status check_outcomes(const struct stepper *stepper,
@@ -73,7 +59,7 @@ static enum status start_model(struct stepper *stepper)
                       stepper->dataset.n_items, stepper->dataset.n_skills));
     stepper->model->knows_students = true;
     struct item_counts counts;
-    count_items(stepper, &counts);
+    item_counts_take(&counts, &stepper->shard);
     enum status status = check_outcomes(stepper, &counts);
     if (status == OK)
         kind->init(stepper->model, (uint64_t)o->seed, &counts);

@@ -1,6 +1,7 @@
 /* The files of the leaderboard: every trial, best first; what each hyperparameter does; and the
  * best trial's settings, ready to train. */
 #include "fail.h"
+#include "listing.h"
 #include "memory.h"
 #include "store.h"
 #include "sweep.h"
@@ -32,20 +33,6 @@ static enum status text_write(struct text *text, const struct sweep *sweep, cons
     return status;
 }
 
-static void print_cell(FILE *out, const char *value)
-{
-    const bool quoted = strpbrk(value, ",\"\n") != NULL;
-    if (quoted)
-        fputc('"', out);
-    for (const char *c = value; *c != '\0'; c++) {
-        if (*c == '"')
-            fputc('"', out);
-        fputc(*c == '\n' ? ' ' : *c, out);
-    }
-    if (quoted)
-        fputc('"', out);
-}
-
 static void print_score(FILE *out, const struct score *score, bool there)
 {
     struct score copy = *score;
@@ -60,7 +47,6 @@ static void print_score(FILE *out, const struct score *score, bool there)
 
 static enum status write_board(const struct sweep *sweep, const struct sweep_board *board)
 {
-    static const char *const states[] = {"waiting", "running", "done", "failed"};
     static const char *const parts[] = {"valid", "test", "valid_spread", "test_spread"};
     struct text text;
     text_begin(&text);
@@ -77,19 +63,19 @@ static enum status write_board(const struct sweep *sweep, const struct sweep_boa
         const struct sweep_result *result = &board->results[t];
         const bool done = result->state == SWEEP_DONE;
         fprintf(text.out, "%zu,%s,%s,%lld,", place + 1, sweep->trials[t].id,
-                states[result->state], (long long)result->rung);
+                sweep_states[result->state], (long long)result->rung);
         if (done)
             fprintf(text.out, "%lld", (long long)result->epochs);
         for (size_t d = 0; d < sweep->n_dimensions; d++) {
             fputc(',', text.out);
-            print_cell(text.out, sweep->trials[t].values[d]);
+            listing_cell(text.out, sweep->trials[t].values[d]);
         }
         const struct score *const scores[] = {&result->valid, &result->test,
                                               &result->valid_spread, &result->test_spread};
         for (int p = 0; p < n_parts; p++)
             print_score(text.out, scores[p], done && scores[p < 2 ? p : p - 2]->n > 0);
         fputc(',', text.out);
-        print_cell(text.out, result->reason ? result->reason : "");
+        listing_cell(text.out, result->reason ? result->reason : "");
         fputc('\n', text.out);
     }
     return text_write(&text, sweep, "leaderboard.csv");
@@ -107,7 +93,7 @@ static enum status write_effects(const struct sweep *sweep)
         for (size_t l = 0; l < effect.n_levels; l++) {
             const struct sweep_level *level = &effect.levels[l];
             fprintf(text.out, "%s.%s,", sweep->dimensions[d].section, sweep->dimensions[d].key);
-            print_cell(text.out, level->name);
+            listing_cell(text.out, level->name);
             fprintf(text.out, ",%zu,", level->n);
             if (level->n > 0)
                 fprintf(text.out, "%.9g,%.9g,", level->mean, level->best);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const state_names[] = {"waiting", "running", "done", "failed"};
+const char *const sweep_states[] = {"waiting", "running", "done", "failed"};
 
 char *sweep_path(const struct sweep *sweep, size_t trial, const char *name)
 {
@@ -75,19 +75,6 @@ enum status sweep_open(const struct sweep *sweep)
     return status;
 }
 
-static json_t *score_json(const struct score *score)
-{
-    struct score copy = *score;
-    json_t *object = json_object();
-    json_object_set_new(object, "n", json_integer(score->n));
-    for (int m = 0; m < N_METRICS; m++) {
-        const double value = *metrics_value(&copy, m);
-        json_object_set_new(object, metrics_names[m],
-                            isfinite(value) ? json_real(value) : json_null());
-    }
-    return object;
-}
-
 static void score_read(const json_t *object, struct score *score)
 {
     *score = (struct score){.n = json_integer_value(json_object_get(object, "n"))};
@@ -110,7 +97,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
     json_object_set_new(object, "trial", json_string(sweep->trials[trial].id));
     json_object_set_new(object, "settings", settings);
     json_object_set_new(object, "rung", json_integer(result->rung));
-    json_object_set_new(object, "state", json_string(state_names[result->state]));
+    json_object_set_new(object, "state", json_string(sweep_states[result->state]));
     if (result->state == SWEEP_FAILED) {
         json_object_set_new(object, "reason", json_string(result->reason));
     } else {

@@ -310,21 +310,6 @@ static bool is_better(struct trainer *t)
     return better;
 }
 
-static json_t *score_json(const struct score *score)
-{
-    json_t *object = json_object();
-    struct score copy = *score;
-    json_object_set_new(object, "n", json_integer(score->n));
-    for (int m = 0; m < N_METRICS; m++) {
-        const double value = *metrics_value(&copy, m);
-        json_object_set_new(object, metrics_names[m],
-                            isfinite(value) ? json_real(value) : json_null());
-    }
-    if (isfinite(score->r2))
-        json_object_set_new(object, "r2", json_real(score->r2));
-    return object;
-}
-
 /* Whether numbers are predicted rather than chances. */
 static bool is_score(const struct trainer *t)
 {

@@ -47,6 +47,9 @@ expect_equal "train model.kind=rbm model.hidden=7 train.batch=40 train.block=10 
 expect_status 0 "$COHORT" submit "${settings[@]}" run="$TMP/run" --dry-run
 expect_no_match '^#SBATCH --(account|partition)'
 expect_match "^#SBATCH --output=$TMP/run/slurm.log"
+# The job files of the project say where their data and run are.
+expect_status 0 "$COHORT" submit jobs/rbm.ini --dry-run
+expect_match '^#SBATCH --output=.*runs/rbm/slurm.log'
 
 section 'bad input'
 expect_status 2 "$COHORT" submit

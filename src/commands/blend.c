@@ -136,19 +136,6 @@ static void print_table(const struct report *report)
     printf("%s\n", w->method == BLEND_LOGISTIC ? ")" : "");
 }
 
-static json_t *score_json(const struct score *score)
-{
-    if (score->n == 0)
-        return json_null();
-    struct score copy = *score;
-    json_t *object = json_object();
-    json_object_set_new(object, "n", json_integer(score->n));
-    for (int m = 0; m < N_METRICS; m++)
-        json_object_set_new(object, metrics_names[m],
-                            command_json_number(*metrics_value(&copy, m)));
-    return object;
-}
-
 static json_t *line_json(const struct line *line)
 {
     json_t *object = json_object(), *members = json_array(), *weights = json_array();
@@ -160,8 +147,10 @@ static json_t *line_json(const struct line *line)
     json_object_set_new(object, "weights", weights);
     if (line->weights.method == BLEND_LOGISTIC)
         json_object_set_new(object, "intercept", command_json_number(line->weights.intercept));
-    json_object_set_new(object, "valid", score_json(&line->scores[0]));
-    json_object_set_new(object, "test", score_json(&line->scores[1]));
+    json_object_set_new(object, "valid",
+                        line->scores[0].n > 0 ? score_json(&line->scores[0]) : json_null());
+    json_object_set_new(object, "test",
+                        line->scores[1].n > 0 ? score_json(&line->scores[1]) : json_null());
     return object;
 }
 

@@ -173,28 +173,23 @@ static enum status check_attempts(const struct opened *opened, const struct valu
                 opened->dataset.path, splits[values->split], list);
 }
 
-static json_t *score_json(const struct score *score)
+static json_t *whole_score_json(const struct score *score)
 {
-    struct score copy = *score;
-    json_t *object = json_object();
-    json_object_set_new(object, "n", json_integer(score->n));
+    json_t *object = score_json(score);
     json_object_set_new(object, "students", json_integer(score->n_students));
     json_object_set_new(object, "correct", command_json_number(score->correct));
-    for (int m = 0; m < N_METRICS; m++)
-        json_object_set_new(object, metrics_names[m],
-                            command_json_number(*metrics_value(&copy, m)));
     return object;
 }
 
 static json_t *rated_json(const struct report *report, const struct rated *rated)
 {
-    json_t *object = score_json(&rated->score);
+    json_t *object = whole_score_json(&rated->score);
     if (report->values->replicates > 0) {
         json_t *interval = json_object();
         json_object_set_new(interval, "level", json_real(0.95));
         json_object_set_new(interval, "resamplings", json_integer(report->values->replicates));
-        json_object_set_new(interval, "low", score_json(&rated->low));
-        json_object_set_new(interval, "high", score_json(&rated->high));
+        json_object_set_new(interval, "low", whole_score_json(&rated->low));
+        json_object_set_new(interval, "high", whole_score_json(&rated->high));
         json_object_set_new(object, "interval", interval);
     }
     return object;
@@ -397,25 +392,17 @@ static void training_targets(const struct opened *opened, double moments[2])
     memory_free(all);
 }
 
-static json_t *finals_json(const struct score *score)
-{
-    json_t *object = score_json(score);
-    if (isfinite(score->r2))
-        json_object_set_new(object, "r2", json_real(score->r2));
-    return object;
-}
-
 static void print_finals(const struct opened *opened, const struct values *values,
                          const struct score *score, const struct score *baseline)
 {
     if (values->json) {
-        json_t *object = finals_json(score);
+        json_t *object = whole_score_json(score);
         json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
         json_object_set_new(object, "model", json_string(opened->model->kind->name));
         json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
         json_object_set_new(object, "data", command_json_text(opened->dataset.path));
         json_object_set_new(object, "split", json_string(splits[values->split]));
-        json_object_set_new(object, "mean_target", finals_json(baseline));
+        json_object_set_new(object, "mean_target", whole_score_json(baseline));
         command_json_print(object);
         return;
     }

@@ -138,19 +138,26 @@ static void print_row(FILE *out, size_t r, const void *arg)
 }
 
 /* Collective: rank 0 has all rows. Frees the table. */
+/* The names of the columns, with commas between them; freed with `free`. */
+static char *first_line(const char *row, const struct names *columns)
+{
+    char *line = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&line, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    fputs(row, out);
+    for (size_t c = 0; c < columns->n; c++)
+        fprintf(out, ",%s", names_get(columns, c));
+    fputc('\n', out);
+    fclose(out);
+    return line;
+}
+
 static enum status write_table(const struct opened *opened, struct table *table,
                                const char *path)
 {
-    char *head = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&head, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
-    fputs(table->row, out);
-    for (size_t c = 0; c < table->n_columns; c++)
-        fprintf(out, ",%s", names_get(&table->columns, c));
-    fputc('\n', out);
-    fclose(out);
+    char *head = first_line(table->row, &table->columns);
     const struct printed printed = {table, opened_row_names(opened, table)};
     enum status status =
         listing_write(opened->comm, path, head, opened->comm->rank == 0 ? table->n_rows : 0,
@@ -209,16 +216,7 @@ static void print_hidden_row(FILE *out, size_t s, const void *arg)
 static enum status write_hidden_csv(const struct opened *opened, const struct hidden *hidden,
                                     const char *path)
 {
-    char *head = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&head, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
-    fputs("student", out);
-    for (size_t j = 0; j < hidden->m; j++)
-        fprintf(out, ",%s", names_get(&hidden->columns, j));
-    fputc('\n', out);
-    fclose(out);
+    char *head = first_line("student", &hidden->columns);
     enum status status =
         listing_write(opened->comm, path, head, hidden->n_students, print_hidden_row, hidden);
     free(head);

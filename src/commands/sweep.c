@@ -53,8 +53,6 @@ static const struct flag flags[] = {
     SLURM_FLAGS(JOB_AT),
 };
 
-static const char *const states[] = {"waiting", "running", "done", "failed"};
-
 static void print_counts(const struct sweep *sweep, const struct sweep_board *board)
 {
     printf("%s: %zu trials: %zu done, %zu running, %zu failed, %zu waiting\n", sweep->directory,
@@ -144,7 +142,7 @@ static json_t *trial_json(const struct sweep *sweep, size_t t, struct sweep_resu
         memory_free(key);
     }
     json_object_set_new(object, "trial", json_string(sweep->trials[t].id));
-    json_object_set_new(object, "state", json_string(states[result->state]));
+    json_object_set_new(object, "state", json_string(sweep_states[result->state]));
     json_object_set_new(object, "rung", json_integer(result->rung));
     json_object_set_new(object, "epochs", json_integer(result->epochs));
     json_object_set_new(object, "settings", settings);
@@ -171,8 +169,9 @@ static void print_json(const struct sweep *sweep, struct sweep_board *board)
     json_object_set_new(object, "directory", command_json_text(sweep->directory));
     json_object_set_new(object, "metric", json_string(metrics_names[sweep->metric]));
     json_object_set_new(object, "trials", json_integer((json_int_t)sweep->n_trials));
-    for (size_t s = 0; s < COUNT(states); s++)
-        json_object_set_new(object, states[s], json_integer((json_int_t)board->n_by_state[s]));
+    for (size_t s = 0; s < COUNT(sweep_states); s++)
+        json_object_set_new(object, sweep_states[s],
+                            json_integer((json_int_t)board->n_by_state[s]));
     for (size_t place = 0; place < sweep->n_trials; place++) {
         const size_t t = board->order[place];
         json_array_append_new(trials, trial_json(sweep, t, &board->results[t]));
