@@ -271,6 +271,39 @@ static void report(const struct import *import, const struct builder_result *res
     log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
 }
 
+/* Levels are numbered in the order of their names, wherever they came first. */
+static enum status finish_covariates(struct import *import, struct builder_result *result)
+{
+    const size_t n = import->plan.n_covariates;
+    double *values = (double *)result->content.covariate;
+    for (size_t k = 0; k < n; k++) {
+        const struct import_covariate *covariate = &import->covariates[k];
+        const struct names *names = &covariate->levels.names;
+        if (covariate->is_factor && names->n == 0)
+            return fail(BAD_DATA,
+                        "%s: all cells of the factor %s are empty; leave it out of --factors",
+                        import->files[0].path, covariate->name);
+        uint32_t *order = NEW(uint32_t, names->n), *place = NEW(uint32_t, names->n);
+        for (uint32_t l = 0; l < names->n; l++)
+            order[l] = l;
+        index_sort(names, order);
+        struct names sorted = {0};
+        for (uint32_t l = 0; l < names->n; l++) {
+            const char *name = names_get(names, order[l]);
+            names_add(&sorted, name, strlen(name));
+            place[order[l]] = l;
+        }
+        for (uint64_t t = 0; covariate->is_factor && t < result->content.head.n_attempts; t++)
+            if (!isnan(values[t * n + k]))
+                values[t * n + k] = place[(size_t)values[t * n + k]];
+        covariates_add(&result->content.head.covariates, covariate->name, &sorted);
+        names_free(&sorted);
+        memory_free(order);
+        memory_free(place);
+    }
+    return OK;
+}
+
 static enum status finish(struct import *import, struct split_plan *plan)
 {
     const struct import_flags *flags = import->flags;
@@ -286,7 +319,8 @@ static enum status finish(struct import *import, struct split_plan *plan)
         plan->way == SPLIT_GIVEN && import->format->preset && import->format->preset->withheld;
     head->withheld = flags->withheld || split_withholds(plan) || preset_withholds;
     head->source = describe(import);
-    names_copy(&head->covariates, &import->covariates);
+    if (status == OK)
+        status = finish_covariates(import, &result);
     if (status == OK)
         status = finish_targets(import, &result.content);
     if (status == OK && flags->shuffle_outcomes)
@@ -348,7 +382,10 @@ enum status import_run(const struct import_format *format, const struct import_f
     memory_free(import.files);
     memory_free(import.first_bad);
     index_free(&import.targeted);
-    names_free(&import.covariates);
+    for (size_t k = 0; k < IMPORT_MOST_COVARIATES; k++) {
+        memory_free(import.covariates[k].name);
+        index_free(&import.covariates[k].levels);
+    }
     memory_free(import.target);
     return status;
 }

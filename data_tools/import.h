@@ -15,7 +15,7 @@ struct import_flags {
     const char *train, *valid, *test, *output;
     /* columns */
     const char *student, *item, *outcome, *time, *order, *skills, *group, *split_column,
-        *target, *covariates;
+        *target, *covariates, *factors;
     const char *delimiter, *skill_separator;
     int time_unit;
     /* further files */
@@ -42,6 +42,8 @@ struct import_preset {
     bool merge_repeats, withheld, no_quotes;
 };
 
+enum { IMPORT_MOST_COVARIATES = 16 };
+
 struct import_file {
     const char *path;
     enum split split;
@@ -57,9 +59,13 @@ struct import {
     char delimiter;    /* 0: to be guessed */
     struct builder_plan plan;
     struct builder *builder; /* by import_begin */
-    struct names covariates; /* of attempts */
-    struct index targeted;   /* students who were given a target, */
-    double *target;          /* and these */
+    struct import_covariate {
+        char *name;
+        bool is_factor;
+        struct index levels;              /* in the order they came */
+    } covariates[IMPORT_MOST_COVARIATES]; /* of attempts: plan.n_covariates */
+    struct index targeted;                /* students who were given a target, */
+    double *target;                       /* and these */
     size_t target_capacity;
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
     char *first_bad;  /* NULL: none */

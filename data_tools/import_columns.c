@@ -10,11 +10,12 @@
 #include "index.h"
 #include "log.h"
 #include "memory.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { MOST_JOINED = 4, MOST_COVARIATES = 8, PROGRESS = 1 << 20 };
+enum { MOST_JOINED = 4, PROGRESS = 1 << 20 };
 
 /* Columns whose cells make one name, mostly one; n = 0: the file has none. */
 struct field {
@@ -34,7 +35,7 @@ struct columns {
     const struct import_preset *preset;
     struct csv csv;
     struct field student, item, outcome, time, skills, group, split, key, target;
-    struct field covariates[MOST_COVARIATES];
+    struct field covariates[IMPORT_MOST_COVARIATES];
     const char *skill_separator;
     int64_t units_per_second;
     struct moments moments;
@@ -90,27 +91,62 @@ static enum status find_field(const struct csv *csv, const char *flag, const cha
     return status;
 }
 
-/* --covariates: names, and the columns they stand for. */
-static enum status find_covariates(struct columns *c)
+/* One word of --covariates or --factors: a name, and the column it stands for. */
+static enum status find_covariate(struct columns *c, const char *flag, const char *word,
+                                  size_t length, size_t k)
 {
     struct import *import = c->import;
-    const bool is_first = import->builder == NULL;
+    const size_t named = size_min(strcspn(word, "="), length);
+    const char *column = word + (named < length ? named + 1 : 0);
+    if (k == IMPORT_MOST_COVARIATES)
+        return fail(BAD_USER, "--%s: more than %d covariates and factors are too many", flag,
+                    IMPORT_MOST_COVARIATES);
+    char *text = memory_text("%.*s", (int)(word + length - column), column);
+    const enum status status = find_field(&c->csv, flag, text, NULL, true, &c->covariates[k]);
+    memory_free(text);
+    TRY(status);
+    if (import->builder != NULL) /* a further file: the names are known */
+        return OK;
+    struct import_covariate *own = &import->covariates[k];
+    memory_free(own->name);
+    own->name = memory_text("%.*s", (int)named, word);
+    own->is_factor = strcmp(flag, "factors") == 0;
+    if (named == 0 || named > 30 || strcspn(own->name, " /\t") < named)
+        return fail(BAD_USER,
+                    "--%s: '%s' is no good name for models; give a short one without spaces "
+                    "and slashes, as in name=%.*s",
+                    flag, own->name, (int)(word + length - column), column);
+    static const char *const taken[] = {"student",   "item",     "group",   "skill",
+                                        "intercept", "position", "practice"};
+    for (size_t j = 0; j < COUNT(taken); j++)
+        if (strcmp(taken[j], own->name) == 0)
+            return fail(BAD_USER,
+                        "--%s: the name '%s' has a meaning of its own in models; give it "
+                        "another, as in my_%s=%.*s",
+                        flag, own->name, own->name, (int)(word + length - column), column);
+    for (size_t j = 0; j < k; j++)
+        if (strcmp(import->covariates[j].name, own->name) == 0)
+            return fail(BAD_USER,
+                        "--%s: '%s' is named twice among covariates and factors; give one of "
+                        "them another name, as in other=COLUMN",
+                        flag, own->name);
+    return OK;
+}
+
+static enum status find_covariates(struct columns *c)
+{
+    const struct import_flags *flags = c->import->flags;
+    const char *const texts[] = {flags->covariates, flags->factors};
+    static const char *const names[] = {"covariates", "factors"};
     size_t n = 0;
-    for (const char *word = import->flags->covariates; *word != '\0';) {
-        const size_t length = strcspn(word, ","), named = strcspn(word, "=,");
-        if (n == MOST_COVARIATES)
-            return fail(BAD_USER, "--covariates: more than %d are too many", MOST_COVARIATES);
-        const char *column = word + (named < length ? named + 1 : 0);
-        char *text = memory_text("%.*s", (int)(word + length - column), column);
-        const enum status status =
-            find_field(&c->csv, "covariates", text, NULL, true, &c->covariates[n++]);
-        memory_free(text);
-        TRY(status);
-        if (is_first)
-            names_add(&import->covariates, word, named);
-        word += length + (word[length] == ',');
-    }
-    import->plan.n_covariates = n;
+    for (size_t f = 0; f < COUNT(texts); f++)
+        for (const char *word = texts[f]; *word != '\0'; n++) {
+            const size_t length = strcspn(word, ",");
+            const enum status status = find_covariate(c, names[f], word, length, n);
+            c->import->plan.n_covariates = size_min(n + 1, IMPORT_MOST_COVARIATES);
+            TRY(status);
+            word += length + (word[length] == ',');
+        }
     return OK;
 }
 
@@ -154,6 +190,9 @@ static void say_unused(const struct columns *c)
         for (size_t f = 0; f < COUNT(fields); f++)
             for (size_t j = 0; j < fields[f]->n; j++)
                 is_used |= fields[f]->columns[j] == column;
+        for (size_t k = 0; k < c->import->plan.n_covariates; k++)
+            for (size_t j = 0; j < c->covariates[k].n; j++)
+                is_used |= c->covariates[k].columns[j] == column;
         if (!is_used)
             n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "",
                                   c->csv.columns[column]);
@@ -208,6 +247,26 @@ static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *
         return BAD_ROW("the outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no",
                        (int)size_min(cell.n, 40), cell.start);
     }
+    return OK;
+}
+
+/* Those of a row. */
+static enum status read_covariates(struct columns *c, bool *is_bad)
+{
+    double values[IMPORT_MOST_COVARIATES];
+    for (size_t k = 0; k < c->import->plan.n_covariates; k++) {
+        struct import_covariate *covariate = &c->import->covariates[k];
+        const struct span cell = field_cell(c, &c->covariates[k]);
+        if (covariate->is_factor) {
+            values[k] = cell_is_missing(cell)
+                            ? (double)NAN
+                            : index_add(&covariate->levels, cell.start, cell.n);
+        } else if (!cell_number(cell, &values[k])) {
+            *is_bad = true;
+            return BAD_ROW("the covariate %s is no number", covariate->name);
+        }
+    }
+    builder_covariates(c->import->builder, values);
     return OK;
 }
 
@@ -306,12 +365,10 @@ static enum status read_row(struct columns *c, enum split split)
             return BAD_ROW("the target is no number");
         import_target(c->import, field_cell(c, &c->student), target);
     }
-    double covariates[MOST_COVARIATES];
-    for (size_t k = 0; k < c->import->plan.n_covariates; k++)
-        if (!cell_number(field_cell(c, &c->covariates[k]), &covariates[k]))
-            return BAD_ROW("the covariate %s is no number",
-                           names_get(&c->import->covariates, k));
-    builder_covariates(builder, covariates);
+    if (c->import->plan.n_covariates > 0)
+        TRY(read_covariates(c, &is_bad));
+    if (is_bad)
+        return OK;
     const struct span student = field_cell(c, &c->student);
     builder_add_named(builder, student.start, student.n, i,
                       mark_make(outcome, split, false, true), time);

@@ -61,8 +61,8 @@ static const struct import_preset eedi_preset = {
 };
 
 #define COLUMN_FLAGS                                                                           \
-    " student item outcome time order skills group target covariates split-column delimiter "  \
-    "skill-separator"                                                                          \
+    " student item outcome time order skills group target covariates factors split-column "    \
+    "delimiter skill-separator"                                                                \
     " time-unit item-meta item-names skill-names step session-gap merge-repeats "
 
 static const char csv_help[] =

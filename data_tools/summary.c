@@ -45,6 +45,10 @@ void summary_say(const struct dataset_content *content)
         cell_say_time(most, to);
         log_say("times from %s to %s", from, to);
     }
+    for (size_t k = 0; k < head->covariates.names.n; k++)
+        if (covariates_n_levels(&head->covariates, k) > 0)
+            log_say("factor %s: %zu levels", names_get(&head->covariates.names, k),
+                    covariates_n_levels(&head->covariates, k));
     log_say("for training %" PRIu64 " attempts, validation %" PRIu64 ", tests %" PRIu64 "%s",
             n_by_split[TRAIN], n_by_split[VALID], n_by_split[TEST],
             head->withheld ? "; those held out are not shown to later ones" : "");

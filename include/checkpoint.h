@@ -44,6 +44,7 @@ struct checkpoint {
     int64_t n_students;
     struct progress progress;
     struct names items, skills;
+    struct covariates covariates;
     char *bytes;  /* rank 0 */
     int64_t file; /* rank 0: HDF5's handle of the image */
 };

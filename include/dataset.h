@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "comm.h"
+#include "covariates.h"
 #include "names.h"
 #include <stdio.h>
 
@@ -49,8 +50,9 @@ struct dataset {
     double
         *target; /* n_students: a number for each, NaN: none; NULL: the file has no targets */
     struct names items, skills, groups;
-    struct names covariates; /* numbers that every attempt has, by name; mostly none */
-    uint32_t *item_map; /* items of the file to items here, after dataset_follow; else NULL */
+    struct covariates covariates; /* of attempts; mostly none */
+    uint32_t *item_map;   /* items of the file to items here, after dataset_follow; else NULL */
+    uint32_t **level_map; /* likewise levels of each covariate, INDEX_NONE: none here */
 };
 
 /* The attempts of a contiguous range of students, held by one rank. Attempts of a student are
@@ -80,12 +82,13 @@ void shard_free(struct shard *shard);
 CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                        struct names *names);
 
-/* Numbers items and skills as in `items` and `skills` (a trained model's); what is read from
- * now on follows. An item that is not among them is the user's mistake, since the model has
- * never seen it; a skill that is not among them is left out of its items. Before dataset_read.
- */
+/* Numbers items, skills and levels of factors as in `items`, `skills` and `covariates` (a
+ * trained model's); what is read from now on follows. An item that is not among them is the
+ * user's mistake, since the model has never seen it; a skill that is not among them is left out
+ * of its items, and an attempt of an unknown level has none. Before dataset_read. */
 CHECKED enum status dataset_follow(struct dataset *dataset, const struct names *items,
-                                   const struct names *skills);
+                                   const struct names *skills,
+                                   const struct covariates *covariates);
 
 /* Student at which worker w of n_workers begins, when students are cut into contiguous ranges
  * with about the same number of attempts; w = n_workers gives n_students. */

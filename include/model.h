@@ -31,6 +31,7 @@ struct model {
     bool knows_students; /* the data at hand are those: student s is the model's student s */
     const struct dataset
         *dataset; /* items with their skills; NULL after loading without data */
+    const struct covariates *covariates; /* of the data it is trained on */
 };
 
 /* Which pass over the students this is: random numbers are named by it and by the student. */
@@ -212,6 +213,7 @@ static inline enum model_task model_task(const struct model *model)
     return model->kind->task != NULL ? model->kind->task(model) : TASK_TRACE;
 }
 
+/* model_declare takes the covariates from `dataset`; without data they must have been set. */
 struct model *model_create(const struct model_kind *kind);
 CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,
                                   size_t n_students, size_t n_items, size_t n_skills);

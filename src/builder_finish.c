@@ -362,7 +362,7 @@ void builder_result_free(struct builder_result *result)
     names_free(&head->items);
     names_free(&head->skills);
     names_free(&head->groups);
-    names_free(&head->covariates);
+    covariates_free(&head->covariates);
     names_free(&content->students);
     memory_free((void *)content->item);
     memory_free((void *)content->time);

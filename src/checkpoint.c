@@ -117,7 +117,8 @@ static enum status write_content(hid_t file, const struct checkpoint_content *co
         TRY(h5_write(file, "/state", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_state,
                      content->state));
     TRY(names_write(file, "/items", content->items));
-    return names_write(file, "/skills", content->skills);
+    TRY(names_write(file, "/skills", content->skills));
+    return covariates_write(file, model->covariates);
 }
 
 static void digest_text(const char *bytes, size_t n_bytes, char digest[33])
@@ -200,7 +201,8 @@ static enum status read_head(struct checkpoint *checkpoint)
                        (int64_t *)((char *)&checkpoint->progress + progress_fields[i].offset)));
     TRY(h5_number(file, "best", &checkpoint->progress.best));
     TRY(names_read(file, "/items", &checkpoint->items));
-    return names_read(file, "/skills", &checkpoint->skills);
+    TRY(names_read(file, "/skills", &checkpoint->skills));
+    return covariates_read(file, &checkpoint->covariates);
 }
 
 static void broadcast_block(const struct comm *comm, void **block, size_t n_bytes)
@@ -219,6 +221,15 @@ static void broadcast_names(const struct comm *comm, struct names *names)
         return;
     broadcast_block(comm, (void **)&names->first, (names->n + 1) * sizeof *names->first);
     broadcast_block(comm, (void **)&names->bytes, names_size(names));
+}
+
+static void broadcast_covariates(const struct comm *comm, struct covariates *covariates)
+{
+    broadcast_names(comm, &covariates->names);
+    if (comm->rank != 0)
+        covariates->levels = NEW(struct names, covariates->names.n);
+    for (size_t k = 0; k < covariates->names.n; k++)
+        broadcast_names(comm, &covariates->levels[k]);
 }
 
 enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
@@ -241,6 +252,7 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
                     first ? strlen(checkpoint->config) + 1 : 0);
     broadcast_names(comm, &checkpoint->items);
     broadcast_names(comm, &checkpoint->skills);
+    broadcast_covariates(comm, &checkpoint->covariates);
     return OK;
 }
 
@@ -254,6 +266,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
     memory_free(checkpoint->bytes);
     names_free(&checkpoint->items);
     names_free(&checkpoint->skills);
+    covariates_free(&checkpoint->covariates);
     *checkpoint = (struct checkpoint){.file = -1};
 }
 
@@ -318,8 +331,10 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     TRY(config_read_text(config, checkpoint->config, checkpoint->path));
     TRY(model_choose(config, &kind));
     if (dataset != NULL)
-        TRY(dataset_follow(dataset, &checkpoint->items, &checkpoint->skills));
+        TRY(dataset_follow(dataset, &checkpoint->items, &checkpoint->skills,
+                           &checkpoint->covariates));
     *model = model_create(kind);
+    (*model)->covariates = &checkpoint->covariates;
     struct model_names names;
     const struct option_group groups[] = {
         {"model", model_name_options, COUNT(model_name_options), &names},

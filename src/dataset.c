@@ -9,7 +9,8 @@
  *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
  *     /attempts/time     int64                   in the source's unit; only if has_time
  *     /attempts/covariate double                 optional: numbers of every attempt, attempt by
- *                        attempt; /covariates/names
+ *                        attempt; /covariates/names; of a factor, numbers of its levels,
+ *                        /covariates/K/names; NaN: none
  *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
  *     /skills/names, /groups/names
  *     /truth/...         double                  what a simulated class was made from
@@ -22,9 +23,11 @@
 #include "dataset.h"
 #include "fail.h"
 #include "h5.h"
+#include "index.h"
 #include "memory.h"
 #include "store.h"
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -62,11 +65,16 @@ static void digest_of(const struct dataset_content *content, char digest[33])
         digest_array(state, all[a]->bytes, names_size(all[a]));
     if (head->target != NULL)
         digest_array(state, head->target, head->n_students * sizeof *head->target);
-    if (head->covariates.n > 0) {
+    const struct covariates *covariates = &head->covariates;
+    if (covariates->names.n > 0) {
         digest_array(state, content->covariate,
-                     head->n_attempts * head->covariates.n * sizeof *content->covariate);
-        digest_array(state, head->covariates.bytes, names_size(&head->covariates));
+                     head->n_attempts * covariates->names.n * sizeof *content->covariate);
+        digest_array(state, covariates->names.bytes, names_size(&covariates->names));
     }
+    for (size_t k = 0; k < covariates->names.n; k++)
+        if (covariates->levels[k].n > 0)
+            digest_array(state, covariates->levels[k].bytes,
+                         names_size(&covariates->levels[k]));
     const XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
@@ -114,11 +122,11 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
     TRY(names_write(file, "/items", &head->items));
     TRY(names_write(file, "/skills", &head->skills));
     TRY(names_write(file, "/groups", &head->groups));
-    if (head->covariates.n > 0) {
-        const uint64_t n = n_attempts * head->covariates.n;
+    if (head->covariates.names.n > 0) {
+        const uint64_t n = n_attempts * head->covariates.names.n;
         TRY(h5_write(file, "/attempts/covariate", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &n,
                      content->covariate));
-        TRY(names_write(file, "/covariates", &head->covariates));
+        TRY(covariates_write(file, &head->covariates));
     }
     if (content->n_truths > 0)
         TRY(h5_group(file, "/truth"));
@@ -208,10 +216,10 @@ static enum status read_head(hid_t file, struct dataset *head)
     TRY(names_read(file, "/skills", &head->skills));
     TRY(names_read(file, "/groups", &head->groups));
     if (h5_exists(file, "/attempts/covariate")) {
-        TRY(names_read(file, "/covariates", &head->covariates));
+        TRY(covariates_read(file, &head->covariates));
         uint64_t n_covariates[4] = {0};
         TRY(h5_shape(file, "/attempts/covariate", &rank, n_covariates));
-        if (n_covariates[0] != head->n_attempts * head->covariates.n)
+        if (n_covariates[0] != head->n_attempts * head->covariates.names.n)
             return fail(BAD_DATA, "the array /attempts/covariate is damaged");
     }
     head->n_items = head->items.n;
@@ -289,7 +297,10 @@ void dataset_close(struct dataset *dataset)
     names_free(&dataset->items);
     names_free(&dataset->skills);
     names_free(&dataset->groups);
-    names_free(&dataset->covariates);
+    for (size_t k = 0; dataset->level_map != NULL && k < dataset->covariates.names.n; k++)
+        memory_free(dataset->level_map[k]);
+    memory_free(dataset->level_map);
+    covariates_free(&dataset->covariates);
     *dataset = (struct dataset){0};
 }
 
@@ -307,11 +318,35 @@ static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard
     if (shard->time != NULL)
         TRY(comm_agree(comm, h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n,
                                            shard->time, together)));
-    const uint64_t n_covariates = shard->dataset->covariates.n;
+    const uint64_t n_covariates = shard->dataset->covariates.names.n;
     if (n_covariates > 0)
         TRY(comm_agree(comm, h5_read_range(file, "/attempts/covariate", H5T_NATIVE_DOUBLE,
                                            first * n_covariates, n * n_covariates,
                                            shard->covariate, together)));
+    return OK;
+}
+
+/* Levels of attempts, numbered as the data set does now. */
+static enum status check_levels(uint64_t first, const struct shard *shard)
+{
+    const struct dataset *dataset = shard->dataset;
+    const size_t n_covariates = dataset->covariates.names.n;
+    for (size_t k = 0; k < n_covariates; k++) {
+        const uint32_t *map = dataset->level_map != NULL ? dataset->level_map[k] : NULL;
+        const size_t n = map != NULL ? map[0] : covariates_n_levels(&dataset->covariates, k);
+        for (uint64_t t = 0; n > 0 && t < shard->n_attempts; t++) {
+            double *level = &shard->covariate[t * n_covariates + k];
+            if (isnan(*level))
+                continue;
+            if (!(*level >= 0 && *level < (double)n) || *level != floor(*level))
+                return fail(BAD_DATA, "attempt %llu is damaged: level %g of %s",
+                            (unsigned long long)(first + t), *level,
+                            names_get(&dataset->covariates.names, k));
+            if (map != NULL)
+                *level = map[1 + (size_t)*level] == INDEX_NONE ? (double)NAN
+                                                               : map[1 + (size_t)*level];
+        }
+    }
     return OK;
 }
 
@@ -326,7 +361,7 @@ static enum status check_attempts(uint64_t first, const struct shard *shard)
             mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS)
             return fail(BAD_DATA, "attempt %llu is damaged: item %u, mark %u",
                         (unsigned long long)(first + t), shard->item[t], shard->mark[t]);
-    return OK;
+    return check_levels(first, shard);
 }
 
 enum status dataset_read(const struct dataset *dataset, size_t first_student, size_t n_students,
@@ -344,7 +379,7 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
     shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
     shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
-    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.n);
+    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.names.n);
     hid_t file = -1;
     enum status status =
         comm_agree(comm, open_file(dataset->path, &file, comm->mpi, comm->size));

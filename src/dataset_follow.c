@@ -1,5 +1,5 @@
-/* A trained model knows items and skills by number. Another data set numbers them otherwise, so
- * it is renumbered by name before its attempts are read. */
+/* A trained model knows items, skills and levels of factors by number. Another data set numbers
+ * them otherwise, so it is renumbered by name before its attempts are read. */
 #include "dataset.h"
 #include "fail.h"
 #include "index.h"
@@ -101,10 +101,36 @@ static void follow_skills(struct dataset *dataset, const struct names *skills)
     dataset->n_skills = skills->n;
 }
 
+/* level_map[k] is like item_map. */
+static void follow_levels(struct dataset *dataset, size_t k, const struct names *levels)
+{
+    struct names *own = &dataset->covariates.levels[k];
+    if (own->n == 0 || levels->n == 0 || names_equal(own, levels))
+        return;
+    struct index index = {0};
+    number(&index, levels);
+    uint32_t *map = NEW(uint32_t, own->n + 1);
+    map[0] = (uint32_t)own->n;
+    for (size_t l = 0; l < own->n; l++)
+        map[1 + l] = index_find(&index, names_get(own, l), strlen(names_get(own, l)));
+    index_free(&index);
+    if (dataset->level_map == NULL)
+        dataset->level_map = NEW(uint32_t *, dataset->covariates.names.n);
+    dataset->level_map[k] = map;
+    names_free(own);
+    names_copy(own, levels);
+}
+
 enum status dataset_follow(struct dataset *dataset, const struct names *items,
-                           const struct names *skills)
+                           const struct names *skills, const struct covariates *covariates)
 {
     TRY(follow_items(dataset, items));
     follow_skills(dataset, skills);
+    for (size_t k = 0; k < covariates->names.n; k++) {
+        const size_t own =
+            covariates_find(&dataset->covariates, names_get(&covariates->names, k));
+        if (own != COVARIATES_NONE)
+            follow_levels(dataset, own, &covariates->levels[k]);
+    }
     return OK;
 }

@@ -88,6 +88,8 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
                           size_t n_items, size_t n_skills)
 {
     model->dataset = dataset;
+    if (model->covariates == NULL)
+        model->covariates = &dataset->covariates;
     model->n_students = n_students;
     model->n_items = n_items;
     model->n_skills = n_skills;

@@ -31,6 +31,24 @@ done
 COHORT_SHARED=no train 3 sent model.grid=1x1 "$all" model.fixed=position
 expect_equal "$(sum one-1)" "$(sum sent)" "the checkpoints of 1 rank and of 3 that send"
 
+# Items eliminated, which are dealt out anew; and a factor of attempts: the classes of some teachers.
+awk 'BEGIN { srand(7); print "who,what,right,teacher,room"; for (s = 0; s < 60; s++) { t = int(6 * rand())
+    for (i = 0; i < 100; i++) if (rand() < 0.4) { eta = (s % 7) / 4 - 1 + (i % 5) / 2 - 1 + (t - 2.5) / 2
+    printf "s%d,i%d,%d,%s,r%d\n", s, i, rand() < 1 / (1 + exp(-eta)), rand() < 0.05 ? "" : "T" t + 7, int(9 * rand()) } } }' \
+    >"$TMP/taught.csv"
+taught=(--student who --item what --outcome right --factors 'teacher,place=room')
+run "$COHORT" import csv "$TMP/taught.csv" "${taught[@]}" --split by-attempt=80/10/10 -o "$TMP/taught.h5" || fail "import"
+expect_match 'factor teacher: 6 levels'
+expect_no_match 'not used'
+expect_status 0 "$COHORT" verify "$TMP/taught.h5"
+for n in 1 2 3 5; do
+    for unit in student item; do
+        train $n "taught-$unit-$n" "data=$TMP/taught.h5" model.grid=1x1 "model.factors=item teacher place" model.eliminate=$unit
+        expect_equal "$(sum "taught-$unit-1")" "$(sum "taught-$unit-$n")" "1 and $n ranks, ${unit}s eliminated"
+    done
+done
+expect_match 'items are eliminated; dense matrix of order 75'
+
 section "stopped and continued"
 words=("data=$TMP/tails.h5" model.kind=lme model.grid=1x1 "$all" model.fixed=position train.epochs=40)
 run "$COHORT" train "${words[@]}" train.epochs=3 "run=$TMP/cut" || fail "three epochs"
@@ -38,6 +56,13 @@ expect_match '3 epochs'
 run on 2 "$COHORT" train "${words[@]}" "run=$TMP/cut" || fail "the rest"
 run "$COHORT" export "$TMP/cut" -o "$TMP/cut.h5" && run "$COHORT" export "$TMP/one-1" -o "$TMP/whole.h5"
 check "the tensors of a run that was cut and of one that was not" cmp "$TMP/cut.h5" "$TMP/whole.h5"
+words=("data=$TMP/taught.h5" model.kind=lme model.grid=1x1 "model.factors=item teacher place" model.eliminate=item train.epochs=40)
+run on 3 "$COHORT" train "${words[@]}" train.epochs=4 "run=$TMP/cut-items" || fail "four epochs"
+run on 2 "$COHORT" train "${words[@]}" "run=$TMP/cut-items" || fail "the rest"
+run "$COHORT" export "$TMP/cut-items" -o "$TMP/cut.h5" && run "$COHORT" export "$TMP/taught-item-1" -o "$TMP/whole.h5"
+check "the same where items are eliminated" cmp "$TMP/cut.h5" "$TMP/whole.h5"
+storm 5 "$TMP/storm" "${words[@]}" run.save_minutes=0
+expect_equal "$(sum taught-item-1)" "$(sum storm)" "the checkpoints of a run that was killed $N_KILLED times and of one that was not"
 
 section "tables"
 run "$COHORT" inspect "$TMP/one-1" || fail "inspect"
@@ -57,7 +82,62 @@ run "$COHORT" export "$TMP/irt" -o "$TMP/irt" --hidden || fail "export irt"
     expect_status 0 Rscript tests/glmer.R "$TMP/irt.csv" "$TMP/irt" "$TMP/irt/hidden.csv"
     check "agrees: $(output)" awk '{ exit !($4 < 0.001 && $6 < 1e-4 && $8 < 0.01 && $10 > 0.99999 && $12 > 0.99999 &&
         $14 < 0.01) }' "$LIB_OUT"
+    awk -F, '$4 != ""' "$TMP/taught.csv" >"$TMP/whole.csv"
+    run "$COHORT" import csv "$TMP/whole.csv" "${taught[@]}" --split none -o "$TMP/whole-all.h5" || fail "import"
+    run "$COHORT" train "data=$TMP/whole-all.h5" model.kind=lme "model.factors=item teacher" train.epochs=60 "run=$TMP/lme4" ||
+        fail "training with teachers"
+    run "$COHORT" predict "$TMP/lme4" --split train -o "$TMP/lme4.csv" || fail "predict"
+    run "$COHORT" export "$TMP/lme4" -o "$TMP/lme4" --hidden || fail "export"
+    expect_status 0 Rscript tests/glmer.R "$TMP/lme4.csv" "$TMP/lme4" "$TMP/lme4/hidden.csv" "$TMP/whole.csv"
+    check "agrees on teachers: $(output)" awk '{ exit !($4 < 0.001 && $6 < 0.001 && $8 < 0.01 && $10 > 0.99999 && $12 > 0.99999 &&
+        $14 < 0.01 && $16 > 0.99999) }' "$LIB_OUT"
 )
+
+section "factors of attempts"
+for unit in student item; do
+    run "$COHORT" export "$TMP/taught-$unit-1" -o "$TMP/taught-$unit" || fail "export"
+    expect_match '^teacher,[0-9.]+,[0-9.]+$' "$TMP/taught-$unit/table_spreads.csv"
+    expect_match '^teacher T12,-?[0-9.]+,[0-9.]+$' "$TMP/taught-$unit/table_levels.csv"
+    expect_equal 15 "$(grep -c '^\(teacher\|place\) ' "$TMP/taught-$unit/table_levels.csv")" "levels"
+done
+for table in spreads fixed items levels; do
+    check "tables of $table agree, whichever is eliminated" awk -F, 'NR == FNR { for (i = 2; i <= NF; i++) a[FNR, i] = $i; next }
+        FNR > 1 { for (i = 2; i <= NF; i++) if (($i - a[FNR, i]) ^ 2 > 1e-8) exit 1 }' \
+        "$TMP/taught-student/table_$table.csv" "$TMP/taught-item/table_$table.csv"
+done
+check "teachers stand in the order of their classes" awk -F '[, ]' '$1 == "teacher" { if ($3 < last - 0.2) exit 1; last = $3 }
+    BEGIN { last = -9 }' "$TMP/taught-student/table_levels.csv"
+# Other data number the levels otherwise and have one that the model does not know.
+awk -F, 'NR == 1 || $4 != "T9"' "$TMP/taught.csv" | sed 's/,T8,/,Nobody,/' >"$TMP/fewer.csv"
+for name in taught fewer; do
+    run "$COHORT" import csv "$TMP/$name.csv" "${taught[@]}" --split none -o "$TMP/$name-all.h5" || fail "import"
+    run "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/$name-all.h5" --split train -o "$TMP/$name.p" || fail "predict"
+done
+check "levels are known by their names, and unknown ones have no effect" awk -F, 'FNR == 1 { file++ }
+    file == 1 && $4 == "T8" { eighth[$1] } file == 1 && $4 == "T9" { ninth[$1] } file == 2 { p[$1, $2] = $5 }
+    file == 3 && !($1 in ninth) { if ($1 in eighth) changed += p[$1, $2] != $5; else { same += p[$1, $2] == $5; other += p[$1, $2] != $5 } }
+    END { exit !(changed > 50 && same > 500 && other == 0) }' "$TMP/taught.csv" "$TMP/taught.p" "$TMP/fewer.p"
+run "$COHORT" import csv --train "$TMP/taught.csv" --student who --item what --outcome right --split none -o "$TMP/bare.h5"
+expect_status 1 "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/bare.h5" -o "$TMP/p.csv"
+expect_match "its attempts have no 'teacher', of which the model has effects; import it with --factors teacher=COLUMN"
+import_refuses() {
+    local status=$1 pattern=$2
+    shift 2
+    expect_status "$status" "$COHORT" import csv "$TMP/taught.csv" --student who --item what --outcome right "$@" -o "$TMP/x.h5"
+    expect_match "$pattern"
+    check "nothing is left behind" test ! -e "$TMP/x.h5"
+}
+import_refuses 1 "no column 'techer' for --factors" --factors techer
+import_refuses 1 "the name 'item' has a meaning of its own" --factors item=teacher
+import_refuses 1 "'teacher' is named twice" --factors teacher,teacher=room
+import_refuses 1 "'my class' is no good name" --factors 'my class=teacher'
+awk -F, '{ print $1 "," $2 "," $3 "," (NR == 1 ? $4 : "") }' "$TMP/taught.csv" >"$TMP/empty.csv"
+expect_status 3 "$COHORT" import csv "$TMP/empty.csv" --student who --item what --outcome right --factors teacher -o "$TMP/x.h5"
+expect_match 'all cells of the factor teacher are empty'
+expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.fixed=teacher "run=$TMP/bad"
+expect_match "no 'teacher' to have an effect; expected of position, practice"
+expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.factors=teacher model.eliminate=item "run=$TMP/bad"
+expect_match 'items are not among model.factors'
 
 section "what cannot be fitted"
 refuse() {
@@ -67,7 +147,7 @@ refuse() {
     expect_match "$pattern"
     rm -rf "$TMP/bad"
 }
-refuse "no 'pupil' to have effects; expected of item, group, skill" 1 model.factors=pupil
+refuse "no 'pupil' to have random effects; expected of item, group, skill" 1 model.factors=pupil
 refuse "'item' twice" 1 "model.factors=item item"
 refuse 'model.factors is empty' 1 model.factors=
 refuse 'have no groups; import them with --group' 1 "model.factors=item group"
@@ -111,7 +191,7 @@ check "the effect of the covariate is near 2: $(output | grep '^load')" \
 expect_status 1 "$COHORT" train "data=$TMP/load.h5" model.kind=lme "model.fixed=load double" "run=$TMP/bad"
 expect_match "'double' is a combination of the fixed effects before it"
 expect_status 1 "$COHORT" predict "$TMP/load-1" --data "$TMP/plain.h5" -o "$TMP/p.csv"
-expect_match "there is no 'load' to have an effect"
+expect_match "its attempts have no 'load', of which the model has effects; import it with --covariates load=COLUMN"
 expect_status 1 "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariates lod -o "$TMP/x.h5"
 expect_match 'lod'
 sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"

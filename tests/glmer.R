@@ -1,13 +1,20 @@
 # lme4's glmer (Laplace, nAGQ = 1) on predictions written by `cohort predict`, and how far cohort is from it:
 #
-#     Rscript tests/glmer.R PREDICTIONS.csv EXPORTED HIDDEN.csv
+#     Rscript tests/glmer.R PREDICTIONS.csv EXPORTED HIDDEN.csv [ANSWERS.csv]
 #
-# EXPORTED is the directory of `cohort export`, HIDDEN.csv the students' effects. One line of words and numbers.
+# EXPORTED is the directory of `cohort export`, HIDDEN.csv the students' effects; ANSWERS.csv, which has columns who,
+# what and teacher, adds effects of teachers. One line of words and numbers.
 suppressMessages(library(lme4))
 args <- commandArgs(TRUE)
 answers <- read.csv(args[1], colClasses = c(student = "character", item = "character"))
 answers <- answers[!is.na(answers$outcome), ]
-time <- system.time(model <- glmer(outcome ~ 1 + (1 | student) + (1 | item), answers, family = binomial, nAGQ = 1))
+formula <- outcome ~ 1 + (1 | student) + (1 | item)
+if (length(args) > 3) {
+    taught <- read.csv(args[4], colClasses = "character")
+    answers$teacher <- taught$teacher[match(paste(answers$student, answers$item), paste(taught$who, taught$what))]
+    formula <- outcome ~ 1 + (1 | student) + (1 | item) + (1 | teacher)
+}
+time <- system.time(model <- glmer(formula, answers, family = binomial, nAGQ = 1))
 spreads <- read.csv(file.path(args[2], "table_spreads.csv"), row.names = 1)
 fixed <- read.csv(file.path(args[2], "table_fixed.csv"), row.names = 1)
 items <- read.csv(file.path(args[2], "table_items.csv"), colClasses = c(item = "character"), check.names = FALSE)
@@ -19,10 +26,16 @@ variance <- function(factor) abs(spreads[factor, "variance"] / theirs$vcov[their
 rows <- match(rownames(effects$item), items$name)
 errors <- sqrt(attr(effects$item, "postVar")[1, 1, ])
 cat(sprintf(paste("seconds %.2f variance %.2e intercept %.2e intercept_error %.2e items %.8f students %.8f",
-                  "item_errors %.2e\n"),
-            time[["elapsed"]], max(variance("student"), variance("item")),
+                  "item_errors %.2e"),
+            time[["elapsed"]], max(sapply(theirs$grp, variance)),
             abs(fixed["intercept", "estimate"] - fixef(model)[[1]]),
             abs(fixed["intercept", "error"] / sqrt(vcov(model)[1, 1]) - 1),
             cor(effects$item[, 1], items$effect[rows]),
             cor(effects$student[, 1], students[match(rownames(effects$student), students$student), 2]),
             max(abs(items$error[rows] / errors - 1))))
+if (length(args) > 3) {
+    levels <- read.csv(file.path(args[2], "table_levels.csv"), colClasses = c(level = "character"))
+    rows <- match(paste("teacher", rownames(effects$teacher)), levels$level)
+    cat(sprintf(" teachers %.8f", cor(effects$teacher[, 1], levels$effect[rows])))
+}
+cat("\n")

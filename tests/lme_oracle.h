@@ -10,8 +10,9 @@
 
 enum { ORACLE_MOST = 64 }; /* effects */
 
+/* Effects are numbered factor after factor, eliminated or not. */
 struct oracle {
-    size_t q;
+    size_t q, first[MOST_FACTORS];
     double h[ORACLE_MOST][ORACLE_MOST], u[ORACLE_MOST], g[ORACLE_MOST];
 };
 
@@ -44,6 +45,34 @@ static inline void oracle_solve(struct oracle *oracle, double *x)
     }
 }
 
+/* Spreads of the effects that attempt t of student s has, zeros for all others. */
+static inline void oracle_effects(const struct oracle *oracle, const struct lme_work *work,
+                                  const double *sigma, size_t s, uint64_t t, double *z)
+{
+    const struct shard *shard = work->shard;
+    const struct dataset *dataset = shard->dataset;
+    const uint32_t i = shard->item[t];
+    for (size_t f = 0; f < work->shape.n_factors; f++) {
+        const struct lme_factor *factor = &work->shape.factors[f];
+        double *of = z + oracle->first[f];
+        if (factor->kind == FACTOR_STUDENT)
+            of[s] = sigma[f];
+        if (factor->kind == FACTOR_ITEM)
+            of[i] = sigma[f];
+        if (factor->kind == FACTOR_GROUP && dataset->item_group[i] >= 0)
+            of[dataset->item_group[i]] = sigma[f];
+        if (factor->kind == FACTOR_SKILL)
+            for (uint64_t k = dataset->item_first[i]; k < dataset->item_first[i + 1]; k++)
+                of[dataset->item_skills[k]] = sigma[f];
+        if (factor->kind == FACTOR_COVARIATE) {
+            const double level =
+                shard->covariate[t * dataset->covariates.names.n + factor->covariate];
+            if (!isnan(level))
+                of[(size_t)level] = sigma[f];
+        }
+    }
+}
+
 /* Gradient and curvature at u; the penalised deviance. */
 static inline double oracle_look(const struct lme_work *work, const double *outer,
                                  struct oracle *oracle)
@@ -53,7 +82,11 @@ static inline double oracle_look(const struct lme_work *work, const double *oute
     const double dispersion = shape->logit ? 1 : exp(2 * outer[shape->n_outer - 1]);
     const size_t n_students = work->shard->n_students, n_x = shape->n_fixed - 1;
     double deviance = 0;
-    oracle->q = n_students + shape->n_columns;
+    oracle->q = 0;
+    for (size_t f = 0; f < shape->n_factors; f++) {
+        oracle->first[f] = oracle->q;
+        oracle->q += shape->factors[f].n;
+    }
     memset(oracle->h, 0, sizeof oracle->h);
     for (size_t i = 0; i < oracle->q; i++) {
         oracle->h[i][i] = 1;
@@ -64,16 +97,10 @@ static inline double oracle_look(const struct lme_work *work, const double *oute
         for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++) {
             if (!lme_trains(work->shard->mark[t]))
                 continue;
-            const uint32_t item = work->shard->item[t];
             double z[ORACLE_MOST] = {0}, eta = outer[0];
             for (size_t k = 0; k < n_x; k++)
                 eta += outer[k + 1] * work->x[t * n_x + k];
-            z[s] = sigma[0];
-            for (uint64_t c = work->item_first[item]; c < work->item_first[item + 1]; c++)
-                for (size_t f = 0; f < shape->n_factors; f++)
-                    if (work->item_column[c] >= shape->factors[f].first &&
-                        work->item_column[c] < shape->factors[f].first + shape->factors[f].n)
-                        z[n_students + work->item_column[c]] = sigma[f + 1];
+            oracle_effects(oracle, work, sigma, s, t, z);
             for (size_t i = 0; i < oracle->q; i++)
                 eta += z[i] * oracle->u[i];
             const double y = mark_outcome(work->shard->mark[t]) == CORRECT;

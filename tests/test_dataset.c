@@ -288,7 +288,8 @@ static void test_follow(void **state)
     struct dataset dataset;
     struct shard shard;
     tiny_must(dataset_open(&dataset, class.path, &world));
-    tiny_must(dataset_follow(&dataset, &items, &class.dataset.skills));
+    tiny_must(
+        dataset_follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates));
     assert_int_equal(dataset.n_items, COUNT(order));
     expect_same_names(&dataset.items, &items);
     tiny_must(dataset_read(&dataset, 0, N_STUDENTS, &shard));
@@ -309,7 +310,8 @@ static void test_follow(void **state)
     names_add(&skills, "new", 3);
     names_add(&skills, "odd", 3);
     tiny_must(dataset_open(&dataset, class.path, &world));
-    tiny_must(dataset_follow(&dataset, &class.dataset.items, &skills));
+    tiny_must(
+        dataset_follow(&dataset, &class.dataset.items, &skills, &class.dataset.covariates));
     assert_int_equal(dataset.n_skills, 2);
     for (uint32_t i = 0; i < N_ITEMS; i++) {
         assert_int_equal(dataset.item_first[i + 1] - dataset.item_first[i], i % 2);
@@ -320,7 +322,8 @@ static void test_follow(void **state)
     names_free(&skills);
 
     tiny_must(dataset_open(&dataset, class.path, &world)); /* its own items: nothing changes */
-    tiny_must(dataset_follow(&dataset, &class.dataset.items, &class.dataset.skills));
+    tiny_must(dataset_follow(&dataset, &class.dataset.items, &class.dataset.skills,
+                             &class.dataset.covariates));
     assert_int_equal(dataset.n_items, N_ITEMS);
     dataset_close(&dataset);
 
@@ -332,7 +335,9 @@ static void test_follow(void **state)
             names_add(&items, name, strlen(name));
         }
     tiny_must(dataset_open(&dataset, class.path, &world));
-    assert_int_equal(dataset_follow(&dataset, &items, &class.dataset.skills), BAD_USER);
+    assert_int_equal(
+        dataset_follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates),
+        BAD_USER);
     assert_non_null(strstr(fail_sentence(), "'item 5'"));
     fail_clear();
     dataset_close(&dataset);

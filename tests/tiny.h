@@ -22,6 +22,7 @@ struct tiny {
     uint64_t *first;
     uint32_t *item;
     uint8_t *mark;
+    double *covariate; /* by whoever sets draft.head.covariates; freed with the class */
     size_t n_students, n_attempts, room, room_first;
     char path[512];
     struct dataset dataset;
@@ -155,6 +156,7 @@ static inline void tiny_finish(struct tiny *tiny, const struct comm *comm)
     head->first = tiny->first;
     tiny->draft.item = tiny->item;
     tiny->draft.mark = tiny->mark;
+    tiny->draft.covariate = tiny->covariate;
     if (comm->rank == 0) {
         const char *memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
         const char *where = getenv("TMPDIR"); /* memory, since every write waits for a disk */
@@ -186,10 +188,12 @@ static inline void tiny_close(struct tiny *tiny)
     names_free(&head->items);
     names_free(&head->skills);
     names_free(&head->groups);
+    covariates_free(&head->covariates);
     names_free(&tiny->draft.students);
     memory_free(tiny->first);
     memory_free(tiny->item);
     memory_free(tiny->mark);
+    memory_free(tiny->covariate);
 }
 
 /* A model, declared for a class; `options` are those of [model], as in "hidden=3, copies=2". */

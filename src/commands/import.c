@@ -68,6 +68,9 @@ static const struct flag flags[] = {
     TEXT("covariates", covariates, "",
          "columns of numbers that go with every attempt, as in COLUMN,NAME=COLUMN; for "
          "model.fixed"),
+    TEXT("factors", factors, "",
+         "columns of names that group attempts (a teacher, a session), as in "
+         "COLUMN,NAME=COLUMN; for model.factors; an empty cell is in no group"),
     TEXT("targets", targets, "", "file of two columns: a student, its target"),
     TEXT("split-column", split_column, "", "column that says train, valid or test"),
     TEXT("delimiter", delimiter, "auto",

@@ -215,6 +215,22 @@ static json_t *targets_json(const struct dataset *dataset)
     return object;
 }
 
+/* Covariates of attempts: their names, and how many levels they have if they are factors. */
+static json_t *covariates_json(const struct covariates *covariates)
+{
+    json_t *array = json_array();
+    for (size_t k = 0; k < covariates->names.n; k++) {
+        const size_t n_levels = covariates_n_levels(covariates, k);
+        json_t *object = json_object();
+        json_object_set_new(object, "name",
+                            command_json_text(names_get(&covariates->names, k)));
+        json_object_set_new(object, "levels",
+                            n_levels > 0 ? json_integer((json_int_t)n_levels) : json_null());
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 static enum status describe(const struct dataset *dataset, const struct inspect_flags *flags,
                             const struct counts *counts, json_t *object)
 {
@@ -246,6 +262,7 @@ static enum status describe(const struct dataset *dataset, const struct inspect_
     }
     json_object_set_new(object, "time", span);
     json_object_set_new(object, "targets", targets_json(dataset));
+    json_object_set_new(object, "covariates", covariates_json(&dataset->covariates));
     json_object_set_new(object, "source",
                         command_json_text(dataset->source ? dataset->source : ""));
     TRY(truths_json(dataset->path, object));
@@ -324,6 +341,22 @@ static void say_truths(const json_t *array)
         putchar('\n');
 }
 
+static void say_covariates(const json_t *array)
+{
+    size_t i = 0;
+    const json_t *covariate = NULL;
+    json_array_foreach(array, i, covariate)
+    {
+        const json_t *levels = json_object_get(covariate, "levels");
+        printf("%s%s", i > 0 ? ", " : "  covariates          ",
+               inspect_text(covariate, "name"));
+        if (json_is_integer(levels))
+            printf(" (factor of %lld levels)", (long long)json_integer_value(levels));
+    }
+    if (json_array_size(array) > 0)
+        putchar('\n');
+}
+
 void inspect_dataset_say(const json_t *object)
 {
     const json_t *lengths = json_object_get(object, "attempts_per_student");
@@ -367,6 +400,7 @@ void inspect_dataset_say(const json_t *object)
         printf("  targets             of %lld students, %g to %g, mean %g\n",
                inspect_integer(targets, "n"), inspect_number(targets, "least"),
                inspect_number(targets, "most"), inspect_number(targets, "mean"));
+    say_covariates(json_object_get(object, "covariates"));
     say_truths(json_object_get(object, "truth"));
     printf("  source              %s\n", inspect_text(object, "source"));
     printf("  digest              %s\n", inspect_text(object, "digest"));

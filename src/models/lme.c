@@ -1,6 +1,6 @@
 /* Mixed-effects regression with crossed random effects, by Laplace's method.
  *
- *     eta_a = x_a . beta + b_student(a) + b_item(a) (+ b_group(a) + b_skills(a))
+ *     eta_a = x_a . beta + b_student(a) + b_item(a) (+ b_group(a) + b_skills(a) + b_teacher(a))
  *     P(correct) = sigma(eta) (link = logit), or outcome ~ N(eta, sigma_e^2) (link = identity)
  *     b = sigma_f u,  u ~ N(0, 1), one sigma_f for each factor
  *
@@ -19,14 +19,16 @@
  *     item, item_error        items      b_item, its conditional standard deviation
  *     group, group_error      items      of the item's group
  *     skill, skill_error      skills
+ *     factor_NAME, ..._error  levels     of a factor that attempts bring: a teacher, a session
  *     total                   items      all effects of an item together: what predicts
  *     search                  n, 2       the memory of the search, as pairs of large and small
  *
- * Students are as many as it takes: H is diagonal in them, so each is eliminated on its own
- * rank, and adds a small outer product to the dense matrix over the columns (levels of the
- * other factors), which is spread over a grid of ranks (grid.h). Cost of a Newton step: the sum
- * over students of (distinct items)^2, and columns^3 / 3. Training is a search over beta and
- * sigma with exact derivatives; an epoch is one point of it, the last epoch the result.
+ * H is diagonal in the levels of any one factor. So of students and items, whichever are more
+ * are eliminated (they are the units): each adds a small outer product to the dense matrix over
+ * the columns, which are the levels of the other factors; that is spread over a grid of ranks
+ * (grid.h). Cost of a Newton step: the sum over units of (distinct columns)^2, and columns^3 /
+ * 3. Training is a search over beta and sigma with exact derivatives; an epoch is one point of
+ * it, the last epoch the result.
  *
  * A student's effect is not a parameter: it is the mode given what was shown before. */
 #include "fail.h"
@@ -36,22 +38,25 @@
 #include <sleef.h>
 #include <string.h>
 
-const char *const lme_factor_names[] = {"item", "group", "skill"};
+static const char *const factor_names[] = {"student", "item", "group", "skill"};
 static const char *const fixed_names[] = {"intercept", "position", "practice"};
 static const char *const links[] = {"logit", "identity", NULL};
+static const char *const eliminates[] = {"auto", "student", "item", NULL};
 
 #define AT(field) offsetof(struct lme_options, field)
 static const struct option option_table[] = {
     {"link", OPTION_CHOICE, AT(link), "logit", 0, 0, links,
      "logit: chances of outcomes; identity: the linear model, outcomes as numbers 0 and 1"},
     {"factors", OPTION_TEXT, AT(factors), "item", 0, 0, NULL,
-     "what has random effects besides the student: item, group (of the item), skill, or "
-     "several "
-     "of them between spaces"},
+     "what has random effects besides the student: item, group (of the item), skill, factors "
+     "that `import --factors` has named, or several of them between spaces"},
     {"fixed", OPTION_TEXT, AT(fixed), "", 0, 0, NULL,
      "fixed effects besides the intercept: position (log of 1 + earlier attempts), practice "
      "(the "
      "same of this item), or both"},
+    {"eliminate", OPTION_CHOICE, AT(eliminate), "auto", 0, 0, eliminates,
+     "which effects are taken out before the dense matrix is built; auto: of students and "
+     "items those that are more"},
     {"grid", OPTION_TEXT, AT(grid), "auto", 0, 0, NULL,
      "ranks that hold the dense matrix, as RxC: with the same grid the bits are the same at "
      "any "
@@ -60,65 +65,123 @@ static const struct option option_table[] = {
      "the search ends when it promises less than this of the deviance"},
 };
 
-/* The names between spaces in model.factors. */
-static enum status find_words(const char *text, size_t *found, size_t *n_found)
+/* What the data can name, after the words that every model knows: ", a, b". */
+static void list_covariates(const struct covariates *covariates, bool factors, char list[256])
 {
-    *n_found = 0;
-    for (const char *word = text + strspn(text, " "); *word != '\0';) {
-        const size_t length = strcspn(word, " ");
-        size_t k = 0;
-        while (k < N_FACTOR_KINDS && (strlen(lme_factor_names[k]) != length ||
-                                      strncmp(lme_factor_names[k], word, length) != 0))
-            k++;
-        if (k == N_FACTOR_KINDS)
-            return fail(BAD_USER,
-                        "model.factors: there is no '%.*s' to have effects; expected of item, "
-                        "group, skill",
-                        (int)length, word);
-        for (size_t i = 0; i < *n_found; i++)
-            if (found[i] == k)
-                return fail(BAD_USER, "model.factors names '%s' twice: once is enough",
-                            lme_factor_names[k]);
-        found[(*n_found)++] = k;
-        word += length + strspn(word + length, " ");
+    list[0] = '\0';
+    for (size_t k = 0; k < covariates->names.n; k++)
+        if ((covariates_n_levels(covariates, k) > 0) == factors)
+            snprintf(list + strlen(list), 256 - strlen(list), ", %s",
+                     names_get(&covariates->names, k));
+}
+
+/* The covariate called `name`, which is to be a factor or a number, in the data at hand; where
+ * there are none, of the model. */
+static enum status find_covariate(const struct model *model, const char *name, bool is_factor,
+                                  size_t *found)
+{
+    const struct covariates *known = model->covariates;
+    const size_t k = covariates_find(known, name);
+    char list[256];
+    list_covariates(known, is_factor, list);
+    if (k == COVARIATES_NONE || (covariates_n_levels(known, k) > 0) != is_factor)
+        return fail(
+            BAD_USER,
+            "model.%s: there is no '%s' to have %s; expected of %s%s (%s come with "
+            "import --%s)",
+            is_factor ? "factors" : "fixed", name, is_factor ? "random effects" : "an effect",
+            is_factor ? "item, group, skill" : "position, practice", list,
+            is_factor ? "further ones" : "covariates", is_factor ? "factors" : "covariates");
+    *found = k;
+    if (model->dataset == NULL)
+        return OK;
+    *found = covariates_find(&model->dataset->covariates, name);
+    if (*found != COVARIATES_NONE &&
+        (covariates_n_levels(&model->dataset->covariates, *found) > 0) == is_factor)
+        return OK;
+    return fail(BAD_USER,
+                "%s: its attempts have no '%s', of which the model has effects; import it with "
+                "--%s %s=COLUMN",
+                model->dataset->path, name, is_factor ? "factors" : "covariates", name);
+}
+
+/* One word of model.factors. */
+static enum status find_factor(const struct model *model, struct lme_factor *factor)
+{
+    factor->kind = FACTOR_ITEM;
+    while (factor->kind < FACTOR_COVARIATE &&
+           strcmp(factor_names[factor->kind], factor->name) != 0)
+        factor->kind++;
+    /* without data the number of groups does not matter: their effects are listed by item */
+    const size_t n_groups = model->dataset != NULL ? model->dataset->n_groups : 1;
+    if (factor->kind == FACTOR_COVARIATE) {
+        TRY(find_covariate(model, factor->name, true, &factor->covariate));
+        factor->n = covariates_n_levels(model->covariates,
+                                        covariates_find(model->covariates, factor->name));
+        return OK;
     }
+    factor->n = factor->kind == FACTOR_ITEM    ? model->n_items
+                : factor->kind == FACTOR_GROUP ? n_groups
+                                               : model->n_skills;
+    if (factor->n == 0)
+        return fail(BAD_USER,
+                    "model.factors names %s, but the items of the data set have no %ss; "
+                    "import them with --%s, or leave it out",
+                    factor->name, factor->name,
+                    factor->kind == FACTOR_GROUP ? "group" : "skills");
     return OK;
 }
 
+/* The student and the words of model.factors. */
 static enum status find_factors(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
-    size_t found[N_FACTOR_KINDS], n = 0;
-    TRY(find_words(o->factors, found, &n));
-    if (n == 0)
+    shape->factors[shape->n_factors++] =
+        (struct lme_factor){.kind = FACTOR_STUDENT, .name = "student", .n = model->n_students};
+    for (const char *word = o->factors + strspn(o->factors, " "); *word != '\0';) {
+        struct lme_factor factor = {0};
+        const int length = (int)strcspn(word, " ");
+        snprintf(factor.name, sizeof factor.name, "%.*s", length, word);
+        TRY(find_factor(model, &factor));
+        for (size_t f = 1; f < shape->n_factors; f++)
+            if (strcmp(shape->factors[f].name, factor.name) == 0)
+                return fail(BAD_USER, "model.factors names '%s' twice: once is enough",
+                            factor.name);
+        if (shape->n_factors == MOST_FACTORS)
+            return fail(BAD_USER, "model.factors names more than %d factors", MOST_FACTORS - 1);
+        shape->factors[shape->n_factors++] = factor;
+        word += length + (int)strspn(word + length, " ");
+    }
+    if (shape->n_factors == 1)
         return fail(BAD_USER, "model.factors is empty: name at least one, as in "
                               "model.factors=item");
-    for (size_t f = 0; f < n; f++) {
-        const enum lme_factor_kind kind = (enum lme_factor_kind)found[f];
-        const size_t n_groups = model->dataset != NULL ? model->dataset->n_groups : 1;
-        if ((kind == FACTOR_GROUP && n_groups == 0) ||
-            (kind == FACTOR_SKILL && model->n_skills == 0))
-            return fail(BAD_USER,
-                        "model.factors names %s, but the items of the data set have no %ss; "
-                        "import them with --%s, or leave it out",
-                        lme_factor_names[kind], lme_factor_names[kind],
-                        kind == FACTOR_GROUP ? "group" : "skills");
-        struct lme_factor *factor = &shape->factors[shape->n_factors++];
-        factor->kind = kind;
-        factor->first = shape->n_columns;
-        factor->n = kind == FACTOR_ITEM    ? model->n_items
-                    : kind == FACTOR_GROUP ? n_groups
-                                           : model->n_skills;
-        shape->n_columns += factor->n;
-    }
     return OK;
 }
 
-/* The intercept and the words of model.fixed. Without data any name may be a covariate's. */
+/* The units; the columns are all other levels. */
+static enum status choose_unit(const struct model *model, struct lme_shape *shape)
+{
+    const struct lme_options *o = model->options;
+    for (size_t f = 1; f < shape->n_factors; f++)
+        if (shape->factors[f].kind == FACTOR_ITEM &&
+            (o->eliminate == ELIMINATE_ITEM ||
+             (o->eliminate == ELIMINATE_AUTO && model->n_items > model->n_students)))
+            shape->unit = f;
+    if (o->eliminate == ELIMINATE_ITEM && shape->unit == 0)
+        return fail(BAD_USER, "model.eliminate = item, but items are not among model.factors: "
+                              "name them there, or leave it at auto");
+    for (size_t f = 0; f < shape->n_factors; f++)
+        if (f != shape->unit) {
+            shape->factors[f].first = shape->n_columns;
+            shape->n_columns += shape->factors[f].n;
+        }
+    return OK;
+}
+
+/* The intercept and the words of model.fixed. */
 static enum status find_fixed(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
-    const struct dataset *dataset = model->dataset;
     shape->fixed[shape->n_fixed++] = (struct lme_fixed){.name = "intercept"};
     for (const char *word = o->fixed + strspn(o->fixed, " "); *word != '\0';) {
         struct lme_fixed fixed = {.kind = FIXED_COVARIATE};
@@ -127,19 +190,8 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
         for (int k = FIXED_POSITION; k < FIXED_COVARIATE; k++)
             if (strcmp(fixed_names[k], fixed.name) == 0)
                 fixed.kind = (enum lme_fixed_kind)k;
-        if (fixed.kind == FIXED_COVARIATE && dataset != NULL) {
-            char list[256] = "";
-            while (fixed.covariate < dataset->covariates.n &&
-                   strcmp(names_get(&dataset->covariates, fixed.covariate), fixed.name) != 0)
-                snprintf(list + strlen(list), sizeof list - strlen(list), ", %s",
-                         names_get(&dataset->covariates, fixed.covariate++));
-            if (fixed.covariate == dataset->covariates.n)
-                return fail(BAD_USER,
-                            "model.fixed: there is no '%s' to have an effect; expected of "
-                            "position, practice%s (covariates come with import "
-                            "--covariates)",
-                            fixed.name, list);
-        }
+        if (fixed.kind == FIXED_COVARIATE)
+            TRY(find_covariate(model, fixed.name, false, &fixed.covariate));
         for (size_t k = 0; k < shape->n_fixed; k++)
             if (strcmp(shape->fixed[k].name, fixed.name) == 0)
                 return fail(BAD_USER, "model.fixed names '%s' twice: once is enough",
@@ -159,8 +211,9 @@ enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
     *shape = (struct lme_shape){.logit = o->link == LINK_LOGIT};
     TRY(grid_parse(o->grid, &n_rows, &n_columns));
     TRY(find_factors(model, shape));
+    TRY(choose_unit(model, shape));
     TRY(find_fixed(model, shape));
-    shape->n_spread = 1 + shape->n_factors + !shape->logit;
+    shape->n_spread = shape->n_factors + !shape->logit;
     shape->n_outer = shape->n_fixed + shape->n_spread;
     shape->n_search = lme_search_size(shape->n_outer);
 
@@ -168,7 +221,7 @@ enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
     shape->fixed_panel = panel++;
     shape->fixed_error_panel = panel++;
     shape->spread_panel = panel++;
-    for (size_t f = 0; f < shape->n_factors; f++) {
+    for (size_t f = 1; f < shape->n_factors; f++) {
         shape->factors[f].effect_panel = panel++;
         shape->factors[f].error_panel = panel++;
     }
@@ -197,12 +250,15 @@ static enum status declare(struct model *model)
     declare_list(p, "fixed", "", shape.n_fixed);
     declare_list(p, "fixed", "_error", shape.n_fixed);
     declare_list(p, "sd", "", shape.n_spread);
-    for (size_t f = 0; f < shape.n_factors; f++) {
+    for (size_t f = 1; f < shape.n_factors; f++) {
         /* effects of groups are listed by item, so that a model tells them without its data */
-        const enum lme_factor_kind kind = shape.factors[f].kind;
-        const size_t n = kind == FACTOR_SKILL ? model->n_skills : model->n_items;
-        declare_list(p, lme_factor_names[kind], "", n);
-        declare_list(p, lme_factor_names[kind], "_error", n);
+        const struct lme_factor *factor = &shape.factors[f];
+        const size_t n = factor->kind == FACTOR_GROUP ? model->n_items : factor->n;
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", factor->kind == FACTOR_COVARIATE ? "factor_" : "",
+                 factor->name);
+        declare_list(p, name, "", n);
+        declare_list(p, name, "_error", n);
     }
     declare_list(p, "total", "", model->n_items);
     const size_t panel = params_panel(p, 1, 2 * shape.n_search);
@@ -237,8 +293,8 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         spread[f] = shape.logit ? 1 : (real)0.3;
 }
 
-/* The spreads, the fixed effects, the items and the skills. */
-enum { TABLE_SPREADS, TABLE_FIXED, TABLE_ITEMS, TABLE_SKILLS, N_TABLES };
+/* The spreads, the fixed effects, the items, the skills, and levels that attempts bring. */
+enum { TABLE_SPREADS, TABLE_FIXED, TABLE_ITEMS, TABLE_SKILLS, TABLE_LEVELS, N_TABLES };
 
 static void add_name(struct table *table, const char *name)
 {
@@ -251,9 +307,7 @@ static void spread_table(const struct model *model, const struct lme_shape *shap
     const real *spread = params_rows(&model->params, shape->spread_panel);
     table_create(table, "spreads", "factor", shape->n_spread, "variance sd");
     for (size_t f = 0; f < shape->n_spread; f++) {
-        add_name(table, f == 0                 ? "student"
-                        : f > shape->n_factors ? "residual"
-                                               : lme_factor_names[shape->factors[f - 1].kind]);
+        add_name(table, f < shape->n_factors ? shape->factors[f].name : "residual");
         table_row(table, f)[0] = (double)spread[f] * (double)spread[f];
         table_row(table, f)[1] = (double)spread[f];
     }
@@ -274,16 +328,22 @@ static void fixed_table(const struct model *model, const struct lme_shape *shape
     }
 }
 
+/* Whether a table of items, or of skills, shows the factor. */
+static bool is_listed(const struct lme_factor *factor, bool skills)
+{
+    return skills ? factor->kind == FACTOR_SKILL
+                  : factor->kind == FACTOR_ITEM || factor->kind == FACTOR_GROUP;
+}
+
 /* Effects and errors of all factors that are listed by item, or those of the skills. */
 static void effect_table(const struct model *model, const struct lme_shape *shape, bool skills,
                          struct table *table)
 {
     char columns[128] = "";
     for (size_t f = 0; f < shape->n_factors; f++)
-        if ((shape->factors[f].kind == FACTOR_SKILL) == skills)
+        if (is_listed(&shape->factors[f], skills))
             snprintf(columns + strlen(columns), sizeof columns - strlen(columns),
-                     "%s %s_error ", lme_factor_names[shape->factors[f].kind],
-                     lme_factor_names[shape->factors[f].kind]);
+                     "%s %s_error ", shape->factors[f].name, shape->factors[f].name);
     strcat(columns, skills ? "" : "total");
     const bool any = columns[0] != '\0';
     table_create(table, skills ? "skills" : "items", skills ? "skill" : "item",
@@ -293,7 +353,7 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
                  columns);
     size_t column = 0;
     for (size_t f = 0; f < shape->n_factors; f++) {
-        if ((shape->factors[f].kind == FACTOR_SKILL) != skills)
+        if (!is_listed(&shape->factors[f], skills))
             continue;
         const size_t panels[] = {shape->factors[f].effect_panel, shape->factors[f].error_panel};
         for (size_t k = 0; k < 2; k++, column++)
@@ -305,6 +365,32 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
             (double)params_rows(&model->params, shape->total_panel)[r];
 }
 
+/* Levels of all factors that attempts bring, one factor after the other. */
+static void level_table(const struct model *model, const struct lme_shape *shape,
+                        struct table *table)
+{
+    size_t n = 0, row = 0;
+    for (size_t f = 0; f < shape->n_factors; f++)
+        n += shape->factors[f].kind == FACTOR_COVARIATE ? shape->factors[f].n : 0;
+    table_create(table, "levels", "level", n, "effect error");
+    for (size_t f = 0; f < shape->n_factors; f++) {
+        const struct lme_factor *factor = &shape->factors[f];
+        if (factor->kind != FACTOR_COVARIATE)
+            continue;
+        const struct covariates *known = model->covariates;
+        const struct names *levels = &known->levels[covariates_find(known, factor->name)];
+        for (size_t l = 0; l < factor->n; l++, row++) {
+            char *name = memory_text("%s %s", factor->name, names_get(levels, l));
+            add_name(table, name);
+            memory_free(name);
+            table_row(table, row)[0] =
+                (double)params_rows(&model->params, factor->effect_panel)[l];
+            table_row(table, row)[1] =
+                (double)params_rows(&model->params, factor->error_panel)[l];
+        }
+    }
+}
+
 static void show(const struct model *model, size_t k, struct table *table)
 {
     const struct lme_shape shape = known_shape(model);
@@ -312,6 +398,8 @@ static void show(const struct model *model, size_t k, struct table *table)
         spread_table(model, &shape, table);
     else if (k == TABLE_FIXED)
         fixed_table(model, &shape, table);
+    else if (k == TABLE_LEVELS)
+        level_table(model, &shape, table);
     else
         effect_table(model, &shape, k == TABLE_SKILLS, table);
 }
@@ -324,7 +412,9 @@ static size_t n_hidden(const struct model *model)
 
 const struct model_kind lme_kind = {
     .name = "lme",
-    .title = "mixed-effects regression: random effects of students, items, groups and skills",
+    .title = "mixed-effects regression: crossed random effects of students, items, groups, "
+             "skills and "
+             "whatever groups attempts",
     .source = "Bates and others 2015",
     .loss = "minus the Laplace log-likelihood of training answers, nats",
     .options = option_table,

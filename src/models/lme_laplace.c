@@ -1,7 +1,7 @@
 /* The Laplace deviance F(beta, sigma) at the mode, and its exact slope.
  *
  * With M = Lambda S^-1 Lambda (columns), A_s = sigma_s^2 / d_s and w_s the weights of a
- * student's cells, the variance of an attempt's predictor given beta is its leverage
+ * unit's cells, the variance of an attempt's predictor given beta is its leverage
  *
  *     h_a = A_s + z^T M z - 2 A_s z^T M w_s + A_s^2 w_s^T M w_s          (z: the attempt's
  * columns)
@@ -25,7 +25,7 @@
 #include <sleef.h>
 #include <string.h>
 
-/* Numbers summed over students. */
+/* Numbers summed over units. */
 enum { SUM_LOG, SUM_FREEDOM, SUM_SQUARES, SUM_SPREAD, SUM_FIXED };
 enum { MOST_SUMS = SUM_FIXED + MOST_FIXED * (MOST_FIXED + 1) + MOST_FACTORS };
 static const double sum_unit = 0x1p32;
@@ -51,51 +51,39 @@ static void invert(struct lme_work *work)
     }
 }
 
-/* Collective: M w_s for all students, z^T M z for all items. */
+/* Collective: M w_s for all units, z^T M z for all kinds of attempts. */
 static void multiply(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const struct lme_records students = {.n = work->shard->n_students,
-                                         .first = work->cell_first,
-                                         .column = work->cell_column,
-                                         .value = work->cell_weight};
-    lme_outer_multiply(solver, &students, work->cell_product, &work->n_bad);
+    const struct lme_records units = {.n = work->n_units,
+                                      .first = work->cell_first,
+                                      .column = work->cell_column,
+                                      .value = work->cell_weight};
+    lme_outer_multiply(solver, &units, work->cell_product, &work->n_bad);
     if (!work->shape.logit)
         return;
-    const size_t n_items = work->model->n_items;
-    const struct lme_records items = lme_modes_items(work, NULL);
-    double *product = NEW(double, items.first[items.n] + 1);
-    lme_outer_multiply(solver, &items, product, &work->n_bad);
-    int64_t *bits = NEW(int64_t, n_items);
-    const size_t start = (size_t)(items.first - work->item_first);
-    for (size_t i = 0; i < items.n; i++) {
-        double sum = 0;
-        for (uint64_t c = items.first[i]; c < items.first[i + 1]; c++)
-            sum += product[c];
-        memcpy(&bits[start + i], &sum, sizeof sum);
+    const struct lme_records kinds = lme_modes_kinds(work, NULL);
+    double *product = NEW(double, kinds.first[kinds.n]);
+    lme_outer_multiply(solver, &kinds, product, &work->n_bad);
+    for (size_t k = 0; k < kinds.n; k++) {
+        work->kind_product[k] = 0;
+        for (uint64_t c = kinds.first[k]; c < kinds.first[k + 1]; c++)
+            work->kind_product[k] += product[c];
     }
-    comm_sum_i64(solver->comm, bits, n_items); /* each is one rank's, the others have zero */
-    memcpy(solver->item_product, bits, n_items * sizeof *bits);
-    memory_free(bits);
     memory_free(product);
-}
-
-static double *student_of(const struct lme_work *work, size_t s)
-{
-    return work->student + s * N_STUDENT_NUMBERS;
 }
 
 static double fixed_of(const struct lme_work *work, uint64_t a, size_t k)
 {
-    return k == 0 ? 1 : work->x[work->from[a] * (work->shape.n_fixed - 1) + k - 1];
+    return k == 0 ? 1 : work->trained_x[a * (work->shape.n_fixed - 1) + k - 1];
 }
 
-/* Slopes h w' of a student's attempts; the share of log det and of the trace. */
+/* Slopes h w' of a unit's attempts; the share of log det and of the trace. */
 static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
 {
     const struct lme_solver *solver = work->solver;
-    double *student = student_of(work, s);
-    const double variance = solver->spread[0] * solver->spread[0], d = student[AT_CURVE];
+    double *unit = lme_unit(work, s);
+    const double variance = solver->unit_spread * solver->unit_spread, d = unit[AT_CURVE];
     const double share = variance / d;
     const double *product = work->cell_product + work->cell_first[s];
     double self = 0, slopes = 0, squares = 0;
@@ -110,32 +98,33 @@ static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
         double cross = 0;
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
             cross += product[work->place[k]];
-        const double h = share + solver->item_product[work->item[a]] - 2 * share * cross +
+        const double h = share + work->kind_product[work->kind[a]] - 2 * share * cross +
                          share * share * self;
         work->slope[a] = h * work->weight[a] * (1 - 2 * (r + work->outcome[a]));
         slopes += work->slope[a];
     }
-    student[AT_PULL] = solver->spread[0] * slopes;
+    unit[AT_PULL] = solver->unit_spread * slopes;
+    unit[AT_VARIANCE] = (1 + share * self) / d;
     values[SUM_LOG] = Sleef_cinz_logd1_u10purec(d);
-    values[SUM_FREEDOM] = share * (student[AT_WEIGHT] - self / d);
+    values[SUM_FREEDOM] = share * (unit[AT_WEIGHT] - self / d);
     values[SUM_SQUARES] = squares * solver->dispersion;
 }
 
 /* Right sides by column: of the adjoint, and of each fixed effect; the latter's products. */
-static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double unit,
+static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double in_units,
                         double *values)
 {
     const struct lme_solver *solver = work->solver;
     const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
-    const double *student = student_of(work, s);
-    const double share = solver->spread[0] * solver->spread[0] / student[AT_CURVE];
+    const double *unit = lme_unit(work, s);
+    const double share = solver->unit_spread * solver->unit_spread / unit[AT_CURVE];
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double of[MOST_FIXED] = {0};
     for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
         const double w = work->weight[a];
         for (size_t k = 0; k <= n_fixed; k++) {
             const double term = k == 0 ? work->slope[a] : w * fixed_of(work, a, k - 1);
-            const int64_t fixed = lme_fixed_point(term, unit, &work->n_bad);
+            const int64_t fixed = lme_fixed_point(term, in_units, &work->n_bad);
             for (uint64_t c = work->place_first[a]; c < work->place_first[a + 1]; c++)
                 sums[k * n + column[work->place[c]]] += fixed;
             if (k == 0)
@@ -150,55 +139,52 @@ static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double u
             values[k * n_fixed + l] -= share * of[k] * of[l];
     for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
         for (size_t k = 0; k <= n_fixed; k++) {
-            const double part = k == 0
-                                    ? solver->spread[0] * student[AT_PULL] / student[AT_CURVE]
-                                    : share * of[k - 1];
+            const double part = k == 0 ? solver->unit_spread * unit[AT_PULL] / unit[AT_CURVE]
+                                       : share * of[k - 1];
             sums[k * n + work->cell_column[c]] -=
-                lme_fixed_point(work->cell_weight[c] * part, unit, &work->n_bad);
+                lme_fixed_point(work->cell_weight[c] * part, in_units, &work->n_bad);
         }
 }
 
-/* The share of a student in the slope over fixed effects and spreads; solver->effect holds
+/* The share of a unit in the slope over fixed effects and spreads; solver->effect holds
  * sigma lambda by column. */
 static void slopes(struct lme_work *work, size_t s, double *by_spread, double *by_fixed)
 {
     const struct lme_solver *solver = work->solver;
     const struct lme_shape *shape = &work->shape;
-    const double *student = student_of(work, s);
+    const double *unit = lme_unit(work, s);
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double sum = 0;
     for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
         sum += work->cell_weight[c] * solver->effect[work->cell_column[c]];
-    const double lambda = (student[AT_PULL] - solver->spread[0] * sum) / student[AT_CURVE];
+    const double lambda = (unit[AT_PULL] - solver->unit_spread * sum) / unit[AT_CURVE];
     for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
         const double r = work->residual[a];
-        double zeta = solver->spread[0] * lambda;
+        double zeta = solver->unit_spread * lambda;
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
             zeta += solver->effect[column[work->place[k]]];
         const double kappa = 2 * r + work->slope[a] - work->weight[a] * zeta;
         for (size_t k = 0; k < shape->n_fixed; k++)
             by_fixed[k] += kappa * fixed_of(work, a, k);
-        by_spread[0] += kappa * student[AT_U] - r * lambda;
+        by_spread[shape->unit] += kappa * unit[AT_U] - r * lambda;
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++) {
             const uint32_t j = column[work->place[k]];
-            size_t f = 0;
-            while (j >= shape->factors[f].first + shape->factors[f].n)
-                f++;
-            if (solver->spread[f + 1] != 0) /* at zero the slope is zero: F is even */
-                by_spread[f + 1] +=
-                    kappa * solver->u[j] - r * solver->effect[j] / solver->spread[f + 1];
+            const size_t f = lme_factor_of(shape, j);
+            if (solver->spread[f] != 0) /* at zero the slope is zero: F is even */
+                by_spread[f] +=
+                    kappa * solver->u[j] - r * solver->effect[j] / solver->spread[f];
         }
     }
 }
 
 /* Collective. */
-static void information(struct lme_work *work, const int64_t *sums, double unit,
+static void information(struct lme_work *work, const int64_t *sums, double in_units,
                         const double *products, double *information)
 {
     const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
     double *sides = NEW(double, n_fixed *n), *solved = NEW(double, n);
     for (size_t i = 0; i < n_fixed * n; i++)
-        sides[i] = (double)sums[n + i] / unit;
+        sides[i] = (double)sums[n + i] / in_units;
     for (size_t k = 0; k < n_fixed; k++) {
         grid_multiply(&work->solver->matrix, sides + k * n, solved);
         for (size_t l = 0; l < n_fixed; l++) {
@@ -216,19 +202,19 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
 {
     struct lme_solver *solver = work->solver;
     const struct lme_shape *shape = &work->shape;
-    const size_t n = shape->n_columns, n_students = work->shard->n_students;
+    const size_t n = shape->n_columns;
     const size_t n_fixed = shape->n_fixed, n_first = SUM_SPREAD + n_fixed * n_fixed;
     *laplace = (struct lme_laplace){0};
     invert(work);
     multiply(work);
 
     const double size = shape->logit ? 8 : 8 / solver->dispersion;
-    const double unit = lme_modes_unit((double)solver->most_column, size, 58);
+    const double in_units = lme_modes_unit((double)solver->most_column, size, 58);
     int64_t totals[MOST_SUMS] = {0}, *sums = NEW(int64_t, (1 + n_fixed) * n);
-    for (size_t s = 0; s < n_students; s++) {
+    for (size_t s = 0; s < work->n_units; s++) {
         double values[MOST_SUMS] = {0};
         leverage(work, s, values);
-        right_sides(work, s, sums, unit, values + SUM_SPREAD);
+        right_sides(work, s, sums, in_units, values + SUM_SPREAD);
         sums_add(work, totals, values, n_first);
     }
     comm_sum_i64(solver->comm, sums, (1 + n_fixed) * n);
@@ -236,15 +222,15 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
     double first[MOST_SUMS];
     for (size_t k = 0; k < n_first; k++)
         first[k] = (double)totals[k] / sum_unit;
-    information(work, sums, unit, first + SUM_SPREAD, laplace->information);
+    information(work, sums, in_units, first + SUM_SPREAD, laplace->information);
     for (size_t j = 0; j < n; j++)
-        solver->pull[j] = (double)sums[j] / unit;
+        solver->pull[j] = (double)sums[j] / in_units;
     grid_multiply(&solver->matrix, solver->pull, solver->effect);
     memory_free(sums);
 
     const size_t n_second = shape->n_outer;
     memset(totals, 0, sizeof totals);
-    for (size_t s = 0; s < n_students; s++) {
+    for (size_t s = 0; s < work->n_units; s++) {
         double values[MOST_SUMS] = {0};
         slopes(work, s, values + n_fixed, values);
         sums_add(work, totals, values, n_second);
@@ -253,13 +239,11 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
     for (size_t k = 0; k < n_second; k++)
         laplace->gradient[k] = (double)totals[k] / sum_unit;
 
-    laplace->freedom[0] = first[SUM_FREEDOM];
-    for (size_t f = 0; f < shape->n_factors; f++)
-        for (size_t j = shape->factors[f].first;
-             j < shape->factors[f].first + shape->factors[f].n; j++)
-            laplace->freedom[f + 1] += 1 - solver->diagonal[j];
     double free = 0;
-    for (size_t f = 0; f <= shape->n_factors; f++) {
+    laplace->freedom[shape->unit] = first[SUM_FREEDOM];
+    for (size_t j = 0; j < n; j++)
+        laplace->freedom[lme_factor_of(shape, j)] += 1 - solver->diagonal[j];
+    for (size_t f = 0; f < shape->n_factors; f++) {
         free += laplace->freedom[f];
         double *slope = &laplace->gradient[n_fixed + f];
         *slope =
@@ -270,8 +254,8 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
         const double n_training = (double)solver->n_training;
         laplace->deviance +=
             n_training * Sleef_cinz_logd1_u10purec(2 * M_PI * solver->dispersion);
-        laplace->freedom[shape->n_factors + 1] = n_training - free;
-        laplace->gradient[n_fixed + shape->n_factors + 1] =
+        laplace->freedom[shape->n_factors] = n_training - free;
+        laplace->gradient[n_fixed + shape->n_factors] =
             2 * (n_training - first[SUM_SQUARES] - free);
     }
 }

@@ -8,11 +8,6 @@
 #include <sleef.h>
 #include <string.h>
 
-static bool has_residual(const struct lme_shape *shape)
-{
-    return !shape->logit;
-}
-
 /* The first point: where init put it. */
 static void start(struct lme_search *search, const struct model *model,
                   const struct lme_shape *shape)
@@ -23,85 +18,130 @@ static void start(struct lme_search *search, const struct model *model,
         search->trial[k] = (double)fixed[k];
     for (size_t f = 0; f < shape->n_spread; f++)
         search->trial[shape->n_fixed + f] = (double)spread[f];
-    if (has_residual(shape))
+    if (!shape->logit)
         search->trial[shape->n_outer - 1] =
             Sleef_cinz_logd1_u10purec(search->trial[shape->n_outer - 1]);
 }
 
-static void set_point(struct lme_work *work, const struct lme_search *search)
+/* The rows of a factor's tensor are its levels; those of a group, items. */
+static size_t n_rows(const struct lme_work *work, const struct lme_factor *factor)
 {
-    struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
-    memcpy(solver->fixed, search->trial, shape->n_fixed * sizeof *solver->fixed);
-    for (size_t f = 0; f <= shape->n_factors; f++)
-        solver->spread[f] = search->trial[shape->n_fixed + f];
-    solver->dispersion = 1;
-    if (has_residual(shape)) {
-        solver->spread[shape->n_spread - 1] =
-            Sleef_cinz_expd1_u10purec(search->trial[shape->n_outer - 1]);
-        solver->dispersion =
-            solver->spread[shape->n_spread - 1] * solver->spread[shape->n_spread - 1];
+    return factor->kind == FACTOR_GROUP ? work->model->n_items : factor->n;
+}
+static int64_t level_of(const struct lme_work *work, const struct lme_factor *factor,
+                        size_t row)
+{
+    return factor->kind == FACTOR_GROUP ? work->shard->dataset->item_group[row] : (int64_t)row;
+}
+
+/* Collective: numbers of which every rank has some and zeros for the others. */
+static void share(const struct comm *comm, double *values, size_t n)
+{
+    int64_t *bits = NEW(int64_t, n);
+    memcpy(bits, values, n * sizeof *values);
+    comm_sum_i64(comm, bits, n);
+    memcpy(values, bits, n * sizeof *values);
+    memory_free(bits);
+}
+
+/* Collective: the effects of all levels of a factor, as the last pass left them. */
+static double *known_effects(const struct lme_work *work, const struct lme_factor *factor)
+{
+    const struct shard *shard = work->shard;
+    double *effects = NEW(double, factor->n);
+    if (factor->kind == FACTOR_STUDENT) {
+        memcpy(effects + shard->first_student, work->effect,
+               shard->n_students * sizeof *effects);
+        share(work->solver->comm, effects, factor->n);
+        return effects;
     }
-    for (size_t f = 0; f < shape->n_factors; f++)
-        for (size_t j = 0; j < shape->factors[f].n; j++)
-            solver->column_spread[shape->factors[f].first + j] = solver->spread[f + 1];
+    const real *rows = params_rows(&work->model->params, factor->effect_panel);
+    for (size_t row = 0; row < n_rows(work, factor); row++)
+        if (level_of(work, factor, row) >= 0)
+            effects[level_of(work, factor, row)] = (double)rows[row];
+    return effects;
 }
 
-/* Which row of a factor's tensor tells of column j, for all items' columns. */
-static size_t row_of(const struct lme_factor *factor, size_t item, uint32_t column)
+/* Where U of level l of factor f is: a unit of this rank, or a column. */
+static double *place_of(const struct lme_work *work, size_t f, size_t l)
 {
-    return factor->kind == FACTOR_SKILL ? column - factor->first : item;
+    return f == work->shape.unit ? &lme_unit(work, l - work->first_unit)[AT_U]
+                                 : &work->solver->u[work->shape.factors[f].first + l];
 }
 
-/* Effects from where they were, in units of the spreads now. */
+/* Collective: effects from where they were, in units of the spreads now. */
 static void set_effects(struct lme_work *work)
 {
-    struct lme_solver *solver = work->solver;
     const struct lme_shape *shape = &work->shape;
-    memset(solver->u, 0, shape->n_columns * sizeof *solver->u);
-    for (size_t i = 0; i < work->model->n_items; i++)
-        for (uint64_t c = work->item_first[i]; c < work->item_first[i + 1]; c++)
-            for (size_t f = 0; f < shape->n_factors; f++) {
-                const uint32_t j = work->item_column[c];
-                const struct lme_factor *factor = &shape->factors[f];
-                if (j < factor->first || j >= factor->first + factor->n ||
-                    solver->spread[f + 1] == 0)
-                    continue;
-                solver->u[j] = (double)params_rows(&work->model->params,
-                                                   factor->effect_panel)[row_of(factor, i, j)] /
-                               solver->spread[f + 1];
-            }
-    for (size_t s = 0; s < work->shard->n_students; s++)
-        work->student[s * N_STUDENT_NUMBERS + AT_U] =
-            solver->spread[0] == 0 ? 0 : work->effect[s] / solver->spread[0];
+    for (size_t f = 0; f < shape->n_factors; f++) {
+        const double spread = work->solver->spread[f];
+        const size_t start = f == shape->unit ? work->first_unit : 0;
+        const size_t end =
+            f == shape->unit ? work->first_unit + work->n_units : shape->factors[f].n;
+        const bool is_here = f == 0 && f == shape->unit; /* students, each with its own */
+        double *effects = is_here ? NULL : known_effects(work, &shape->factors[f]);
+        for (size_t l = start; l < end; l++) {
+            const double effect = is_here ? work->effect[l - start] : effects[l];
+            *place_of(work, f, l) = spread == 0 ? 0 : effect / spread;
+        }
+        memory_free(effects);
+    }
 }
 
-/* Effects and their errors, by factor; and together, by item. */
-static void put_effects(const struct lme_work *work, real *flat)
+/* Students' effects stay with their ranks. */
+static void keep_students(struct lme_work *work)
+{
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        work->effect[s] =
+            work->solver->spread[0] * *place_of(work, 0, work->shard->first_student + s);
+}
+
+/* Effects of a factor's levels and their errors, as they are now. */
+static void take_effects(const struct lme_work *work, size_t f, double *effects, double *errors)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
-    const struct params *params = &work->model->params;
-    real *total = flat + params->panels[shape->total_panel].offset;
-    for (size_t i = 0; i < work->model->n_items; i++) {
-        double sum = 0;
-        for (uint64_t c = work->item_first[i]; c < work->item_first[i + 1]; c++)
-            sum +=
-                solver->column_spread[work->item_column[c]] * solver->u[work->item_column[c]];
-        total[i] = (real)sum;
-        for (uint64_t c = work->item_first[i]; c < work->item_first[i + 1]; c++)
-            for (size_t f = 0; f < shape->n_factors; f++) {
-                const uint32_t j = work->item_column[c];
-                const struct lme_factor *factor = &shape->factors[f];
-                if (j < factor->first || j >= factor->first + factor->n)
-                    continue;
-                const size_t row = row_of(factor, i, j);
-                flat[params->panels[factor->effect_panel].offset + row] =
-                    (real)(solver->spread[f + 1] * solver->u[j]);
-                flat[params->panels[factor->error_panel].offset + row] =
-                    (real)(fabs(solver->spread[f + 1]) * sqrt(solver->diagonal[j]));
-            }
+    const struct lme_factor *factor = &work->shape.factors[f];
+    const double spread = solver->spread[f];
+    for (size_t l = 0; f != work->shape.unit && l < factor->n; l++) {
+        effects[l] = spread * solver->u[factor->first + l];
+        errors[l] = fabs(spread) * sqrt(solver->diagonal[factor->first + l]);
     }
+    for (size_t l = 0; f == work->shape.unit && l < work->n_units; l++) {
+        effects[work->first_unit + l] = spread * lme_unit(work, l)[AT_U];
+        errors[work->first_unit + l] = fabs(spread) * sqrt(lme_unit(work, l)[AT_VARIANCE]);
+    }
+}
+
+/* Collective: effects and their errors, by factor; and those of an item together. */
+static void put_effects(const struct lme_work *work, real *flat)
+{
+    const struct lme_shape *shape = &work->shape;
+    const struct dataset *dataset = work->shard->dataset;
+    const struct params *params = &work->model->params;
+    double *total = NEW(double, work->model->n_items);
+    for (size_t f = 1; f < shape->n_factors; f++) {
+        const struct lme_factor *factor = &shape->factors[f];
+        double *effects = NEW(double, 2 * factor->n), *errors = effects + factor->n;
+        take_effects(work, f, effects, errors);
+        if (f == shape->unit)
+            share(work->solver->comm, effects, 2 * factor->n);
+        for (size_t row = 0; row < n_rows(work, factor); row++) {
+            const int64_t level = level_of(work, factor, row);
+            if (level < 0)
+                continue;
+            flat[params->panels[factor->effect_panel].offset + row] = (real)effects[level];
+            flat[params->panels[factor->error_panel].offset + row] = (real)errors[level];
+            if (factor->kind == FACTOR_ITEM || factor->kind == FACTOR_GROUP)
+                total[row] += effects[level];
+        }
+        for (size_t i = 0; factor->kind == FACTOR_SKILL && i < work->model->n_items; i++)
+            for (uint64_t k = dataset->item_first[i]; k < dataset->item_first[i + 1]; k++)
+                total[i] += effects[dataset->item_skills[k]];
+        memory_free(effects);
+    }
+    for (size_t i = 0; i < work->model->n_items; i++)
+        flat[params->panels[shape->total_panel].offset + i] = (real)total[i];
+    memory_free(total);
 }
 
 /* An accepted point becomes the parameters. */
@@ -147,8 +187,9 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
     const struct lme_options *o = model->options;
     if (work->solver == NULL) {
         TRY(comm_agree(pass->comm, lme_solver_create(work, pass->comm)));
-        log_say("dense matrix of order %zu on a grid of %d x %d ranks", shape->n_columns,
-                work->solver->grid.n_rows, work->solver->grid.n_columns);
+        log_say("%ss are eliminated; dense matrix of order %zu on a grid of %d x %d ranks",
+                shape->factors[shape->unit].name, shape->n_columns, work->solver->grid.n_rows,
+                work->solver->grid.n_columns);
     }
     struct lme_solver *solver = work->solver;
     real *flat = NEW(real, model->params.n);
@@ -158,7 +199,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
     lme_search_load(&search, shape->n_outer, pairs);
     if (search.phase == SEARCH_FRESH)
         start(&search, model, shape);
-    set_point(work, &search);
+    lme_solver_set(work, search.trial);
     set_effects(work);
     struct lme_laplace found;
     enum status status = lme_modes_find(work);
@@ -173,8 +214,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
                      : check_design(work, &found);
     }
     if (status == OK) {
-        for (size_t s = 0; s < work->shard->n_students; s++)
-            work->effect[s] = solver->spread[0] * work->student[s * N_STUDENT_NUMBERS + AT_U];
+        keep_students(work);
         if (lme_search_advance(&search, shape, &found, o->tolerance))
             put_point(work, &found, flat);
         lme_search_store(&search, shape->n_outer, pairs);

@@ -2,10 +2,10 @@
  * squares). With r = mu - y, w = -l'' of each attempt, U the effects in units of their spreads:
  *
  *     minimise  D = sum of -2 l  +  U^T U
- *     gradient / 2:  g_s = sigma_s sum r + U_s          (students), likewise g_j (columns)
+ *     gradient / 2:  g_s = sigma_s sum r + U_s          (units), likewise g_j (columns)
  *     H:  d_s = 1 + sigma_s^2 sum w,   H_sj = sigma_s sigma_j w_sj,   H_jk = I + ...
  *
- * Students out of the way: S = H_jk - sum over s of H_js H_sk / d_s, and
+ * Units out of the way: S = H_jk - sum over s of H_js H_sk / d_s, and
  *
  *     S step_j = -(g_j - sum over s of H_js g_s / d_s),   step_s = -(g_s + H_sj step_j) / d_s
  *
@@ -29,13 +29,13 @@ double lme_modes_unit(double most, double size, int room)
     return ldexp(1, room - ilogb(most + 1) - 1 - (size > 0 ? ilogb(size) + 1 : 0));
 }
 
-/* Residuals and weights of a student's attempts; returns -2 log of their probability. */
+/* Residuals and weights of a unit's attempts; returns -2 log of their probability. */
 static double look_at(struct lme_work *work, size_t s)
 {
     const struct lme_solver *solver = work->solver;
     const size_t n_x = work->shape.n_fixed - 1;
-    double *student = work->student + s * N_STUDENT_NUMBERS;
-    const double base = solver->fixed[0] + solver->spread[0] * student[AT_U];
+    double *unit = lme_unit(work, s);
+    const double base = solver->fixed[0] + solver->unit_spread * unit[AT_U];
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double *cell = work->cell_weight + work->cell_first[s];
     memset(cell, 0, (work->cell_first[s + 1] - work->cell_first[s]) * sizeof *cell);
@@ -43,7 +43,7 @@ static double look_at(struct lme_work *work, size_t s)
     for (uint64_t a = start; a < end; a++) {
         double eta = base;
         for (size_t k = 0; k < n_x; k++)
-            eta += solver->fixed[k + 1] * work->x[work->from[a] * n_x + k];
+            eta += solver->fixed[k + 1] * work->trained_x[a * n_x + k];
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
             eta += solver->effect[column[work->place[k]]];
         work->residual[a] = eta;
@@ -64,9 +64,9 @@ static double look_at(struct lme_work *work, size_t s)
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
             cell[work->place[k]] += work->weight[a];
     }
-    student[AT_RESIDUAL] = residuals;
-    student[AT_WEIGHT] = weights;
-    student[AT_CURVE] = 1 + solver->spread[0] * solver->spread[0] * weights;
+    unit[AT_RESIDUAL] = residuals;
+    unit[AT_WEIGHT] = weights;
+    unit[AT_CURVE] = 1 + solver->unit_spread * solver->unit_spread * weights;
     return 2 * loss;
 }
 
@@ -74,13 +74,13 @@ static double look_at(struct lme_work *work, size_t s)
 static double evaluate(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    double sums[2] = {0}; /* students' deviances one by one, so that their order is nothing */
+    double sums[2] = {0}; /* units' deviances one by one, so that their order is nothing */
     const int bits = 61 - 7 - ilogb((double)solver->n_training + 1);
     int64_t all = 0;
     for (size_t j = 0; j < work->shape.n_columns; j++)
         solver->effect[j] = solver->column_spread[j] * solver->u[j];
-    for (size_t s = 0; s < work->shard->n_students; s++) {
-        const double u = work->student[s * N_STUDENT_NUMBERS + AT_U];
+    for (size_t s = 0; s < work->n_units; s++) {
+        const double u = lme_unit(work, s)[AT_U];
         all += lme_fixed_point(look_at(work, s) + u * u, ldexp(1, bits), &work->n_bad);
     }
     comm_sum_i64(solver->comm, &all, 1);
@@ -90,51 +90,55 @@ static double evaluate(struct lme_work *work)
     return sums[0] + sums[1];
 }
 
-/* Collective: residuals by column, and by how much students lower them; weights by item. */
+/* Collective: residuals by column, and by how much units lower them. */
 static void sum_columns(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const size_t n = work->shape.n_columns, n_items = work->model->n_items;
-    const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
-    const double unit =
-        lme_modes_unit((double)solver->most_column, work->shape.logit ? 1 : weight, 54);
-    int64_t *residual = solver->sums, *lowered = residual + n, *items = lowered + n;
-    memset(solver->sums, 0, (2 * n + n_items) * sizeof *solver->sums);
-    for (size_t s = 0; s < work->shard->n_students; s++) {
-        double *student = work->student + s * N_STUDENT_NUMBERS;
-        student[AT_PULL] = solver->spread[0] * student[AT_RESIDUAL] + student[AT_U];
-        const double lower = solver->spread[0] * student[AT_PULL] / student[AT_CURVE];
+    const size_t n = work->shape.n_columns;
+    const double size = work->shape.logit ? 1 : 1 / solver->dispersion;
+    const double in_units = lme_modes_unit((double)solver->most_column, size, 54);
+    int64_t *residual = solver->sums, *lowered = residual + n;
+    memset(solver->sums, 0, 2 * n * sizeof *solver->sums);
+    for (size_t s = 0; s < work->n_units; s++) {
+        double *unit = lme_unit(work, s);
+        unit[AT_PULL] = solver->unit_spread * unit[AT_RESIDUAL] + unit[AT_U];
+        const double lower = solver->unit_spread * unit[AT_PULL] / unit[AT_CURVE];
         const uint32_t *column = work->cell_column + work->cell_first[s];
         for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
-            const int64_t r = lme_fixed_point(work->residual[a], unit, &work->n_bad);
+            const int64_t r = lme_fixed_point(work->residual[a], in_units, &work->n_bad);
             for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
                 residual[column[work->place[k]]] += r;
-            items[work->item[a]] += lme_fixed_point(work->weight[a], unit, &work->n_bad);
         }
         for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
             lowered[work->cell_column[c]] +=
-                lme_fixed_point(work->cell_weight[c] * lower, unit, &work->n_bad);
+                lme_fixed_point(work->cell_weight[c] * lower, in_units, &work->n_bad);
     }
-    comm_sum_i64(solver->comm, solver->sums, 2 * n + n_items);
+    comm_sum_i64(solver->comm, solver->sums, 2 * n);
     for (size_t j = 0; j < n; j++) {
-        const double r = (double)residual[j] / unit, less = (double)lowered[j] / unit;
+        const double r = (double)residual[j] / in_units, less = (double)lowered[j] / in_units;
         solver->pull[j] = solver->column_spread[j] * r + solver->u[j];
         solver->step[j] = -(solver->column_spread[j] * (r - less) + solver->u[j]);
     }
-    for (size_t i = 0; i < n_items; i++)
-        solver->item_weight[i] = (double)items[i] / unit;
 }
 
-struct lme_records lme_modes_items(const struct lme_work *work, const double *scale)
+struct lme_records lme_modes_kinds(const struct lme_work *work, const double *scale)
 {
-    const struct comm *comm = work->solver->comm;
-    const size_t n_items = work->model->n_items;
-    const size_t start = size_cut(n_items, (size_t)comm->rank, (size_t)comm->size);
-    const size_t end = size_cut(n_items, (size_t)comm->rank + 1, (size_t)comm->size);
-    return (struct lme_records){.n = end - start,
-                                .first = work->item_first + start,
-                                .column = work->item_column,
-                                .scale = scale == NULL ? NULL : scale + start};
+    return (struct lme_records){.n = work->n_kinds,
+                                .first = work->kind_first,
+                                .column = work->kind_column,
+                                .scale = scale};
+}
+
+/* Weights by kind of attempt, which are whole multiples of 1 / in_units and below 2^53 of them:
+ * so it is nothing which rank has which attempts of a kind. */
+static void weigh_kinds(struct lme_work *work, double in_units)
+{
+    int64_t *sums = NEW(int64_t, work->n_kinds);
+    for (uint64_t a = 0; a < work->first[work->n_units]; a++)
+        sums[work->kind[a]] += lme_fixed_point(work->weight[a], in_units, &work->n_bad);
+    for (size_t k = 0; k < work->n_kinds; k++)
+        work->kind_weight[k] = (double)sums[k] / in_units;
+    memory_free(sums);
 }
 
 /* Collective: the matrix becomes S. */
@@ -143,27 +147,27 @@ static void build(struct lme_work *work)
     struct lme_solver *solver = work->solver;
     struct grid_matrix *matrix = &solver->matrix;
     const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
-    const double whole = lme_modes_unit((double)solver->most_column, weight, 61);
+    const double whole = lme_modes_unit((double)solver->most_column, weight, 52);
     const double single = lme_modes_unit((double)solver->most_cell, weight, 50);
-    const double unit = whole < single ? whole : single;
-    const size_t n_students = work->shard->n_students;
-    double *scale = NEW(double, n_students);
-    const double variance = solver->spread[0] * solver->spread[0];
-    for (size_t s = 0; s < n_students; s++)
-        scale[s] = -variance / work->student[s * N_STUDENT_NUMBERS + AT_CURVE];
-    const struct lme_records students = {.n = n_students,
-                                         .first = work->cell_first,
-                                         .column = work->cell_column,
-                                         .value = work->cell_weight,
-                                         .scale = scale};
-    const struct lme_records items = lme_modes_items(work, solver->item_weight);
+    const double in_units = whole < single ? whole : single;
+    double *scale = NEW(double, work->n_units);
+    const double variance = solver->unit_spread * solver->unit_spread;
+    for (size_t s = 0; s < work->n_units; s++)
+        scale[s] = -variance / lme_unit(work, s)[AT_CURVE];
+    const struct lme_records units = {.n = work->n_units,
+                                      .first = work->cell_first,
+                                      .column = work->cell_column,
+                                      .value = work->cell_weight,
+                                      .scale = scale};
+    weigh_kinds(work, in_units);
+    const struct lme_records kinds = lme_modes_kinds(work, work->kind_weight);
     grid_matrix_clear(matrix);
     if (variance > 0)
-        lme_outer_add(solver, &students, unit, false);
-    lme_outer_add(solver, &items, unit, true);
+        lme_outer_add(solver, &units, in_units, false);
+    lme_outer_add(solver, &kinds, in_units, true);
     memory_free(scale);
     for (size_t c = 0; c < matrix->n_own_columns; c++) {
-        const double spread = solver->column_spread[matrix->column_of[c]] / unit;
+        const double spread = solver->column_spread[matrix->column_of[c]] / in_units;
         for (size_t r = 0; r < matrix->n_own_rows; r++) {
             const size_t at = c * matrix->n_own_rows + r;
             const double same = matrix->row_of[r] == matrix->column_of[c];
@@ -184,12 +188,12 @@ static double solve(struct lme_work *work)
         solver->effect[j] = solver->column_spread[j] * solver->step[j];
     }
     int64_t all[2] = {0}; /* large and small parts: promises begin large and end tiny */
-    for (size_t s = 0; s < work->shard->n_students; s++) {
-        double *student = work->student + s * N_STUDENT_NUMBERS, sum = 0;
+    for (size_t s = 0; s < work->n_units; s++) {
+        double *unit = lme_unit(work, s), sum = 0;
         for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
             sum += work->cell_weight[c] * solver->effect[work->cell_column[c]];
-        student[AT_STEP] = -(student[AT_PULL] + solver->spread[0] * sum) / student[AT_CURVE];
-        const double part = -student[AT_PULL] * student[AT_STEP];
+        unit[AT_STEP] = -(unit[AT_PULL] + solver->unit_spread * sum) / unit[AT_CURVE];
+        const double part = -unit[AT_PULL] * unit[AT_STEP];
         const int64_t large = lme_fixed_point(part, 0x1p24, &work->n_bad);
         all[0] += large;
         all[1] += lme_fixed_point(part - ldexp((double)large, -24), 0x1p58, &work->n_bad);
@@ -203,9 +207,9 @@ static void move(struct lme_work *work, double length)
     struct lme_solver *solver = work->solver;
     for (size_t j = 0; j < work->shape.n_columns; j++)
         solver->u[j] = solver->old[j] + length * solver->step[j];
-    for (size_t s = 0; s < work->shard->n_students; s++) {
-        double *student = work->student + s * N_STUDENT_NUMBERS;
-        student[AT_U] = student[AT_OLD] + length * student[AT_STEP];
+    for (size_t s = 0; s < work->n_units; s++) {
+        double *unit = lme_unit(work, s);
+        unit[AT_U] = unit[AT_OLD] + length * unit[AT_STEP];
     }
 }
 
@@ -213,9 +217,8 @@ static void remember(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     memcpy(solver->old, solver->u, work->shape.n_columns * sizeof *solver->old);
-    for (size_t s = 0; s < work->shard->n_students; s++)
-        work->student[s * N_STUDENT_NUMBERS + AT_OLD] =
-            work->student[s * N_STUDENT_NUMBERS + AT_U];
+    for (size_t s = 0; s < work->n_units; s++)
+        lme_unit(work, s)[AT_OLD] = lme_unit(work, s)[AT_U];
 }
 
 static enum status lost(struct lme_work *work, const char *what)

@@ -50,6 +50,16 @@ static double mode(const struct model *model, const struct lme_shape *shape,
     return u;
 }
 
+/* Of the level that attempt t brings; 0 where it brings none that the model knows. */
+static double level_effect(const struct model *model, const struct lme_factor *factor,
+                           const struct shard *shard, uint64_t t)
+{
+    const double level = lme_covariate(shard, t, factor->covariate);
+    return isnan(level)
+               ? 0
+               : (double)params_rows(&model->params, factor->effect_panel)[(size_t)level];
+}
+
 /* Fills p, where it is not NULL; else returns the mode after all attempts. */
 static double trace(const struct model *model, struct lme_work *work, size_t s, unsigned splits,
                     real *p)
@@ -67,6 +77,9 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
         double eta = (double)fixed[0] + (double)total[shard->item[t]];
         for (size_t k = 0; k < n_x; k++)
             eta += (double)fixed[k + 1] * work->x[t * n_x + k];
+        for (size_t f = 0; f < shape->n_factors; f++)
+            if (shape->factors[f].kind == FACTOR_COVARIATE)
+                eta += level_effect(model, &shape->factors[f], shard, t);
         if (p != NULL && splits >> mark_split(shard->mark[t]) & 1) {
             if (n_known != history.n)
                 u = mode(model, shape, &history);

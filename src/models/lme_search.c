@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { N_SCALARS = 4 };
-static const double armijo = 1e-4, near_zero = 1e-3;
+static const double armijo = 1e-4, near_zero = 1e-3, small = 0.05;
 
 size_t lme_search_size(size_t n_outer)
 {
@@ -89,6 +89,12 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
+/* Whether number i is the spread of a factor, of whose sign F knows nothing. */
+static bool is_spread(const struct lme_shape *shape, size_t i)
+{
+    return i >= shape->n_fixed && (shape->logit || i + 1 < shape->n_outer);
+}
+
 static void guess_curvature(struct lme_search *search, const struct lme_shape *shape,
                             const struct lme_laplace *found)
 {
@@ -103,8 +109,7 @@ static void guess_curvature(struct lme_search *search, const struct lme_shape *s
         for (size_t j = 0; j < n_fixed; j++)
             search->inverse[i * n + j] = fixed[i * n_fixed + j];
     for (size_t i = n_fixed; i < n; i++) {
-        const bool is_log = !shape->logit && i + 1 == n;
-        const double scale = is_log ? 1 : search->trial[i] * search->trial[i];
+        const double scale = is_spread(shape, i) ? search->trial[i] * search->trial[i] : 1;
         search->inverse[i * n + i] = scale / (4 * fmax(1, found->freedom[i - n_fixed]));
     }
 }
@@ -130,35 +135,42 @@ static void learn_curvature(struct lme_search *search, size_t n,
                 factor * step[i] * step[j] - (bent[i] * step[j] + step[i] * bent[j]) / along;
 }
 
+/* The quasi-Newton step, but for spreads near zero, where F is flat whether it rises or falls:
+ * one that tends to zero goes there, one that tends away is doubled and doubled again. */
 static void choose_step(struct lme_search *search, const struct lme_shape *shape,
                         double tolerance)
 {
-    const size_t n = shape->n_outer, n_fixed = shape->n_fixed;
+    const size_t n = shape->n_outer;
     double step[MOST_OUTER], longest = 1;
+    bool is_forced = false;
     for (size_t i = 0; i < n; i++) {
-        const bool is_spread = i >= n_fixed && !(!shape->logit && i + 1 == n);
+        const double x = search->x[i];
         step[i] = -dot(search->inverse + i * n, search->gradient, n);
-        if (is_spread && search->x[i] == 0)
-            step[i] = 0; /* there F is even */
-        const double most = is_spread ? fmax(0.5, fabs(search->x[i])) : 2;
+        if (is_spread(shape, i) && x == 0)
+            step[i] = 0;
+        const double most = is_spread(shape, i) ? fmax(0.5, fabs(x)) : 2;
         longest = fmax(longest, fabs(step[i]) / most);
     }
-    const double promise = dot(step, search->gradient, n);
-    if (-promise / 2 < tolerance)
+    if (-dot(step, search->gradient, n) / 2 < tolerance)
         search->phase = SEARCH_DONE;
-    bool to_zero = false;
     for (size_t i = 0; i < n; i++) {
-        const bool is_spread = i >= n_fixed && !(!shape->logit && i + 1 == n);
-        search->trial[i] = search->x[i] + step[i] / longest;
-        if (is_spread && search->x[i] != 0 && fabs(search->x[i]) < near_zero &&
-            search->gradient[i] * search->x[i] > 0) {
-            search->trial[i] = 0;
-            to_zero = true;
+        const double x = search->x[i], slope = search->gradient[i];
+        step[i] /= longest;
+        if (!is_spread(shape, i) || x == 0)
+            continue;
+        if (fabs(x) < near_zero && slope * x > 0) {
+            step[i] = -x;
+            is_forced = true;
+        } else if (fabs(x) < small && slope * x < 0 && fabs(step[i]) < fabs(x)) {
+            step[i] = x;
+            is_forced = true;
         }
     }
-    if (to_zero)
+    if (is_forced)
         search->phase = SEARCH_RUNNING;
-    search->promise = promise / longest;
+    search->promise = dot(step, search->gradient, n);
+    for (size_t i = 0; i < n; i++)
+        search->trial[i] = search->x[i] + step[i];
 }
 
 bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
