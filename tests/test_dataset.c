@@ -345,6 +345,67 @@ static void test_follow(void **state)
     tiny_close(&class);
 }
 
+/* Levels of a factor by a model's numbers: known ones follow, unknown ones are none; a level
+ * that is not there is damage. */
+static void test_levels(void **state)
+{
+    (void)state;
+    struct tiny class;
+    tiny_begin(&class, 3, false);
+    struct names own = {0}, others = {0};
+    static const char *const names[] = {"a", "b", "c"};
+    for (size_t l = 0; l < COUNT(names); l++)
+        names_add(&own, names[l], 1);
+    covariates_add(&class.draft.head.covariates, "load", NULL);
+    covariates_add(&class.draft.head.covariates, "teacher", &own);
+    for (int s = 0; s < 5; s++)
+        tiny_text(&class, "a1 b0 c1 b1");
+    class.covariate = NEW(double, 2 * class.n_attempts);
+    for (size_t t = 0; t < class.n_attempts; t++) {
+        class.covariate[2 * t] = (double)t / 8;
+        class.covariate[2 * t + 1] = t % 4 == 3 ? (double)NAN : (double)(t % 4);
+    }
+    tiny_finish(&class, &world);
+    names_add(&others, "c", 1);
+    names_add(&others, "z", 1);
+    names_add(&others, "a", 1);
+    struct covariates covariates = {0};
+    covariates_add(&covariates, "school", &own);
+    covariates_add(&covariates, "teacher", &others);
+    struct dataset dataset;
+    struct shard shard;
+    tiny_must(dataset_open(&dataset, class.path, &world));
+    tiny_must(
+        dataset_follow(&dataset, &class.dataset.items, &class.dataset.skills, &covariates));
+    expect_same_names(&dataset.covariates.levels[1], &others);
+    tiny_must(dataset_read(&dataset, 0, 5, &shard));
+    for (size_t t = 0; t < class.n_attempts; t++) {
+        const double level = shard.covariate[2 * t + 1];
+        assert_true(shard.covariate[2 * t] == (double)t / 8);
+        assert_true(t % 4 == 0   ? level == 2
+                    : t % 4 == 2 ? level == 0
+                                 : isnan(level)); /* b is unknown, the fourth has none */
+    }
+    shard_free(&shard);
+    dataset_close(&dataset);
+    covariates_free(&covariates);
+    names_free(&others);
+    names_free(&own);
+
+    comm_barrier(&world);
+    if (world.rank == 0) {
+        class.covariate[7] = 3;
+        tiny_must(dataset_write(&class.draft, class.path));
+    }
+    comm_barrier(&world);
+    tiny_must(dataset_open(&dataset, class.path, &world));
+    assert_int_equal(dataset_read(&dataset, 0, 5, &shard), BAD_DATA);
+    assert_non_null(strstr(fail_sentence(), "level 3 of teacher"));
+    fail_clear();
+    dataset_close(&dataset);
+    tiny_close(&class);
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -353,7 +414,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_cuts),       cmocka_unit_test(test_digest),
         cmocka_unit_test(test_damage),     cmocka_unit_test(test_what_is_no_data_set),
-        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_follow),     cmocka_unit_test(test_levels),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
