@@ -24,6 +24,9 @@ struct blend {
     size_t n_members;
     char *paths[BLEND_MOST], *kinds[BLEND_MOST], *settings[BLEND_MOST]; /* settings: JSON */
     char *data, *train; /* the data set's path; [train] lines that say what is held out */
+    size_t n_refits;
+    char *origins[BLEND_MOST]; /* the run that a member is a refit of, NULL: it is none */
+    char *digests;             /* of all origins' checkpoints, NULL: there are none */
     char data_digest[33];
     struct blend_part parts[2];
 };
@@ -35,8 +38,9 @@ struct blend_weights {
     double weights[BLEND_MOST], intercept;
 };
 
-/* Collective: opens each run and lets it predict. All must have been trained on the same data
- * set; `data` says where it is now, "" where the runs say. Destroy after a failure too. */
+/* Collective: opens each run and lets it predict; the validation attempts of a refit are
+ * predicted by the run it is a refit of. All must have been trained on the same data set;
+ * `data` says where it is now, "" where the runs say. Destroy after a failure too. */
 CHECKED enum status blend_create(struct blend *blend, const struct comm *comm,
                                  const char *const *paths, size_t n, const char *data);
 void blend_destroy(struct blend *blend);

@@ -28,6 +28,10 @@ CHECKED enum status comm_agree(const struct comm *comm, enum status status);
 void comm_barrier(const struct comm *comm);
 void comm_broadcast(const struct comm *comm, void *bytes, size_t n_bytes, int root);
 
+/* A text that rank 0 has (or has not: NULL; others need not look) on every rank; caller frees.
+ */
+char *comm_share_text(const struct comm *comm, char *text);
+
 /* In place, integers only: sums whose bits do not depend on the number of ranks. */
 void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n);
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n);

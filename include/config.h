@@ -40,8 +40,8 @@ CHECKED enum status config_read(struct config *config, const char *path);
 CHECKED enum status config_read_text(struct config *config, const char *text,
                                      const char *origin);
 
-/* Takes one `section.key=value`; `data=x` and `run=x` are short for data.file and
- * run.directory. */
+/* Takes one `section.key=value`; `data=x`, `run=x` and `refit=x` are short for data.file,
+ * run.directory and train.refit. */
 CHECKED enum status config_set(struct config *config, const char *assignment,
                                const char *origin);
 
@@ -81,8 +81,9 @@ CHECKED enum status config_resolve_only(const struct config *config,
 CHECKED enum status config_read_words(struct config *config, const char *const *words,
                                       size_t n_words);
 
-/* The complete configuration as a file that config_read reads back; caller frees. Sections
- * named in `leave_out` (NULL-terminated, may be NULL) are not written. */
+/* The complete configuration as a file that config_read reads back; caller frees. What is named
+ * in `leave_out` (NULL-terminated, may be NULL), sections or keys as in train.refit, is not
+ * written. */
 char *config_text(const struct option_group *groups, size_t n_groups,
                   const char *const *leave_out);
 

@@ -16,6 +16,7 @@ struct opened {
     struct config *config; /* the checkpoint's */
     struct model *model;
     char *training; /* the data file the model was trained on, NULL: unknown */
+    char *origin;   /* the run it is a refit of, NULL: of none, or unknown */
     struct dataset dataset;
     struct shard shard;
     void *work;    /* the model's view of the shard, NULL: opened without data */
@@ -24,8 +25,8 @@ struct opened {
 
 /* Collective. `path` is a run or a checkpoint; `data` another data set, whose items must be
  * among the model's by name, or "" for the one the run was trained on, whose digest must then
- * be the checkpoint's. The fold of a cross-validation is marked as in training. To be closed
- * after a failure too. */
+ * be the checkpoint's. The data are marked as in training: the fold of a cross-validation, and
+ * the validation attempts that a refit has learned. To be closed after a failure too. */
 CHECKED enum status opened_open(struct opened *opened, const char *path, const char *data,
                                 const struct comm *comm);
 
@@ -33,6 +34,13 @@ CHECKED enum status opened_open(struct opened *opened, const char *path, const c
 CHECKED enum status opened_open_model(struct opened *opened, const char *path,
                                       const struct comm *comm);
 void opened_close(struct opened *opened);
+
+/* Marks the validation attempts as a refit would. */
+void opened_join(struct opened *opened);
+
+/* A sentence if what is asked for are the validation attempts (a set of splits) and the model
+ * has learned them. */
+CHECKED enum status opened_check_splits(const struct opened *opened, unsigned splits);
 
 /* Collective: outcomes of the training attempts of each item (caller frees `right`). False
  * where the data the model was trained on are not at hand. */

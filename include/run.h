@@ -41,7 +41,8 @@ CHECKED enum status run_remove(const struct run *run, const char *name);
  * where there is one, else last.h5, else previous.h5. Caller frees. */
 CHECKED enum status run_find(const char *path, char **checkpoint);
 
-/* The data file a run was trained on, from its config.ini; NULL if unknown. Caller frees. */
-char *run_data(const char *path);
+/* A setting of the run `path` (or of the checkpoint in it), from config.ini; NULL if it is not
+ * known, or empty. Caller frees. */
+char *run_setting(const char *path, const char *section, const char *key);
 
 #endif

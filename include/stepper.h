@@ -18,6 +18,7 @@ struct stepper {
     struct shard shard;
     void *work;         /* the model's view of the shard */
     int64_t n_training; /* attempts, over all ranks */
+    int64_t n_joined;   /* of a refit: attempts that were for validation, over all ranks */
     struct exact_slices slices;
     struct optimizer optimizer;
     struct tally

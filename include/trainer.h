@@ -16,10 +16,17 @@ struct data_options {
 struct train_options {
     int64_t epochs, batch, block, seed, patience, valid_every, folds, fold;
     int monitor;
+    const char *refit;
 };
 struct run_options {
     const char *directory;
     double save_minutes;
+};
+
+/* What a refit (train.refit) has from the run it is a refit of; see refit.h. */
+struct refit {
+    char digest[33]; /* of the checkpoint whose model is refitted; "": this is no refit */
+    int64_t epochs;  /* to train; 0: train.epochs, or until it converges */
 };
 
 /* Everything that is set for a run, and the groups of options that set it. */
@@ -32,10 +39,15 @@ struct settings {
     struct train_options train;
     struct optimizer_options optimizer;
     struct run_options run;
+    struct refit refit;
     struct option_group groups[N_TRAINER_GROUPS];
 };
 
-/* Takes over `config`; chooses the model kind and fills all structs. */
+/* Sections and keys that say where things are, not what is computed; for config_text. */
+extern const char *const settings_places[];
+
+/* Takes over `config`; chooses the model kind and fills all structs. Not for refits: those are
+ * refit_settings's. */
 CHECKED enum status settings_create(struct settings *settings, struct config *config);
 void settings_destroy(struct settings *settings);
 

@@ -1,11 +1,17 @@
 /* A blend is made in three steps: every member predicts the validation and the test attempts
  * under the one rule of prediction; weights are fitted on the validation attempts alone
  * (src/blend_fit.c); and a checkpoint of kind `blend` (src/models/blend.c) takes up the
- * members' tensors and settings. It depends on the members' directories no longer. */
+ * members' tensors and settings. It depends on the members' directories no longer.
+ *
+ * A refit (src/refit.c) has learned the validation attempts, and what it says of them is worth
+ * nothing. The run it is a refit of speaks for it there, and the weights it earns are the
+ * refit's. A blend with refits among its members is marked as they are: before the test
+ * attempts, validation outcomes are shown, to the other members too. */
 #include "blend.h"
 #include "checkpoint.h"
 #include "fail.h"
 #include "memory.h"
+#include "refit.h"
 #include "run.h"
 #include "scoring.h"
 #include "store.h"
@@ -86,16 +92,17 @@ static enum status check_member(struct blend *blend, const struct opened *opened
 static enum status predict(struct blend *blend, const struct opened *opened, size_t m, int part)
 {
     struct predictions predictions;
-    TRY(scoring_predict(opened->model, opened->work, &opened->shard, 1u << (VALID + part),
-                        &predictions));
+    TRY(comm_agree(blend->comm, scoring_predict(opened->model, opened->work, &opened->shard,
+                                                1u << (VALID + part), &predictions)));
     scoring_keep(&predictions, &opened->shard, false);
     struct blend_part *to = &blend->parts[part];
-    if (m == 0) {
+    if (to->list == NULL) {
         to->n = predictions.n;
         to->list = NEW_SCRATCH(struct prediction, predictions.n);
         memcpy(to->list, predictions.list, predictions.n * sizeof *to->list);
     }
     ENSURE(to->n == predictions.n);
+    memory_free(to->p[m]);
     to->p[m] = NEW_SCRATCH(float, to->n);
     for (size_t i = 0; i < to->n; i++)
         to->p[m][i] = predictions.list[i].probability;
@@ -103,21 +110,84 @@ static enum status predict(struct blend *blend, const struct opened *opened, siz
     return OK;
 }
 
-static enum status add_member(struct blend *blend, const char *path, const char *data)
+/* The validation attempts of a refit, by the run it is a refit of, which must be what it was.
+ */
+static enum status predict_origin(struct blend *blend, size_t m, const char *digest)
+{
+    const char *path = blend->paths[m], *origin = blend->origins[m];
+    struct opened opened;
+    enum status status = opened_open(&opened, origin, blend->data, blend->comm);
+    if (status != OK)
+        status = fail_context(status,
+                              "%s is a refit of %s, by whose predictions its weight is fitted",
+                              path, origin);
+    else if (strcmp(opened.checkpoint.digest, digest) != 0)
+        status = fail(BAD_USER,
+                      "%s is a refit of %s as it was with digest %s, but %s has digest %s now: "
+                      "refit it again",
+                      path, origin, digest, opened.checkpoint.path, opened.checkpoint.digest);
+    else
+        status = predict(blend, &opened, m, 0);
+    opened_close(&opened);
+    return status;
+}
+
+/* Adds to the digests of the runs that members are refits of. */
+static enum status note_origin(struct blend *blend, const struct opened *opened, size_t m,
+                               const char *digest)
+{
+    if (opened->origin == NULL)
+        return fail(BAD_USER,
+                    "%s: this is a refit, and there is no config.ini beside it that says of "
+                    "which run; weights are fitted by that run's predictions",
+                    opened->checkpoint.path);
+    blend->origins[m] = memory_text("%s", opened->origin);
+    char *all = blend->digests != NULL ? memory_text("%s %s", blend->digests, digest)
+                                       : memory_text("%s", digest);
+    memory_free(blend->digests);
+    blend->digests = all;
+    blend->n_refits++;
+    return OK;
+}
+
+static enum status take_member(struct blend *blend, const struct opened *opened,
+                               const char *path)
 {
     const size_t m = blend->n_members;
+    const char *digest = refit_digest(opened->config);
+    TRY(check_member(blend, opened, m));
+    blend->paths[m] = memory_text("%s", path);
+    blend->kinds[m] = memory_text("%s", opened->model->kind->name);
+    blend->settings[m] = settings_text(opened);
+    blend->n_members++;
+    if (digest != NULL) {
+        TRY(note_origin(blend, opened, m, digest));
+        TRY(predict_origin(blend, m, digest));
+    } else {
+        TRY(predict(blend, opened, m, 0));
+    }
+    return predict(blend, opened, m, 1);
+}
+
+static enum status add_member(struct blend *blend, const char *path, const char *data)
+{
     struct opened opened;
     enum status status = opened_open(&opened, path, data, blend->comm);
     if (status == OK)
-        status = check_member(blend, &opened, m);
+        status = take_member(blend, &opened, path);
+    opened_close(&opened);
+    return status;
+}
+
+/* The test attempts again by member m, to whom validation outcomes are shown now. */
+static enum status join(struct blend *blend, size_t m)
+{
+    struct opened opened;
+    enum status status = opened_open(&opened, blend->paths[m], blend->data, blend->comm);
     if (status == OK) {
-        blend->paths[m] = memory_text("%s", path);
-        blend->kinds[m] = memory_text("%s", opened.model->kind->name);
-        blend->settings[m] = settings_text(&opened);
-        blend->n_members++;
+        opened_join(&opened);
+        status = predict(blend, &opened, m, 1);
     }
-    for (int part = 0; part < 2 && status == OK; part++)
-        status = comm_agree(blend->comm, predict(blend, &opened, m, part));
     opened_close(&opened);
     return status;
 }
@@ -128,6 +198,9 @@ enum status blend_create(struct blend *blend, const struct comm *comm, const cha
     *blend = (struct blend){.comm = comm};
     for (size_t m = 0; m < n; m++)
         TRY(add_member(blend, paths[m], data));
+    for (size_t m = 0; m < n; m++)
+        if (blend->n_refits > 0 && blend->origins[m] == NULL)
+            TRY(join(blend, m));
     int64_t n_valid = (int64_t)blend->parts[0].n;
     comm_sum_i64(comm, &n_valid, 1);
     if (n_valid == 0)
@@ -145,6 +218,7 @@ void blend_destroy(struct blend *blend)
         memory_free(blend->paths[m]);
         memory_free(blend->kinds[m]);
         memory_free(blend->settings[m]);
+        memory_free(blend->origins[m]);
         for (int part = 0; part < 2; part++)
             memory_free(blend->parts[part].p[m]);
     }
@@ -152,6 +226,7 @@ void blend_destroy(struct blend *blend)
         memory_free(blend->parts[part].list);
     memory_free(blend->data);
     memory_free(blend->train);
+    memory_free(blend->digests);
     *blend = (struct blend){0};
 }
 
@@ -165,9 +240,12 @@ static char *config_of(const struct blend *blend, const struct blend_weights *we
         memory_free(members);
         members = longer;
     }
-    char *text = memory_text("[model]\nkind = blend\nmethod = %s\nmembers = [%s]\n\n"
-                             "[train]\n%s",
-                             blend_methods[weights->method], members, blend->train);
+    char *text =
+        memory_text("[model]\nkind = blend\nmethod = %s\nmembers = [%s]\n\n"
+                    "[train]\n%s%s%s%s",
+                    blend_methods[weights->method], members, blend->train,
+                    blend->n_refits > 0 ? "\n[refit]\ndigest = " : "",
+                    blend->n_refits > 0 ? blend->digests : "", blend->n_refits > 0 ? "\n" : "");
     memory_free(members);
     return text;
 }

@@ -74,6 +74,18 @@ static void reduce(const struct comm *comm, void *values, size_t n, MPI_Datatype
                       type, operation, comm->mpi);
 }
 
+char *comm_share_text(const struct comm *comm, char *text)
+{
+    int64_t n = comm->rank == 0 && text != NULL ? (int64_t)strlen(text) + 1 : 0;
+    comm_broadcast(comm, &n, sizeof n, 0);
+    if (n == 0)
+        return NULL;
+    if (comm->rank != 0)
+        text = NEW(char, (size_t)n);
+    comm_broadcast(comm, text, (size_t)n, 0);
+    return text;
+}
+
 void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n)
 {
     reduce(comm, values, n, MPI_INT64_T, sizeof *values, MPI_SUM);

@@ -145,8 +145,8 @@ enum status config_suggest(struct config *config, const char *text, const char *
 
 enum status config_set(struct config *config, const char *assignment, const char *origin)
 {
-    static const char *const shorts[][3] = {{"data", "data", "file"},
-                                            {"run", "run", "directory"}};
+    static const char *const shorts[][3] = {
+        {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}};
     const char *equals = strchr(assignment, '=');
     if (equals == NULL)
         return fail(BAD_USAGE, "%s: '%s' has no '='; expected section.key=value", origin,
@@ -465,6 +465,18 @@ static void value_text(const struct option *option, const void *target, FILE *ou
     }
 }
 
+/* Whether a section (key NULL) or one of its keys is in a list of what is left out. */
+static bool is_listed(const char *const *list, const char *section, const char *key)
+{
+    const size_t n = strlen(section);
+    for (const char *const *name = list; name != NULL && *name != NULL; name++)
+        if (key == NULL ? strcmp(*name, section) == 0
+                        : strncmp(*name, section, n) == 0 && (*name)[n] == '.' &&
+                              strcmp(*name + n + 1, key) == 0)
+            return true;
+    return false;
+}
+
 char *config_text(const struct option_group *groups, size_t n_groups,
                   const char *const *leave_out)
 {
@@ -475,15 +487,14 @@ char *config_text(const struct option_group *groups, size_t n_groups,
         fail_abort(BAD_IO, "out of memory for the configuration's text");
     const char *section = "";
     for (size_t g = 0; g < n_groups; g++) {
-        bool left_out = false;
-        for (const char *const *name = leave_out; name != NULL && *name != NULL; name++)
-            left_out |= strcmp(*name, groups[g].section) == 0;
-        if (left_out || groups[g].n_options == 0)
+        if (is_listed(leave_out, groups[g].section, NULL) || groups[g].n_options == 0)
             continue;
         if (strcmp(section, groups[g].section) != 0)
             fprintf(out, "%s[%s]\n", section[0] ? "\n" : "", groups[g].section);
         section = groups[g].section;
         for (size_t o = 0; o < groups[g].n_options; o++) {
+            if (is_listed(leave_out, groups[g].section, groups[g].options[o].key))
+                continue;
             fprintf(out, "%s = ", groups[g].options[o].key);
             value_text(&groups[g].options[o], groups[g].target, out);
             fputc('\n', out);

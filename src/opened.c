@@ -3,10 +3,11 @@
  * all. */
 #include "opened.h"
 #include "fail.h"
-#include "folds.h"
 #include "h5.h"
 #include "log.h"
+#include "marking.h"
 #include "memory.h"
+#include "refit.h"
 #include "run.h"
 #include "store.h"
 #include <errno.h>
@@ -38,26 +39,16 @@ static enum status find_checkpoint(const char *path, char **checkpoint)
     return run_find(path, checkpoint);
 }
 
-/* A text that rank 0 has (or has not: NULL) on every rank; caller frees. */
-static char *share_text(const struct comm *comm, char *text)
-{
-    int64_t n = comm->rank == 0 && text != NULL ? (int64_t)strlen(text) + 1 : 0;
-    comm_broadcast(comm, &n, sizeof n, 0);
-    if (n == 0)
-        return NULL;
-    if (comm->rank != 0)
-        text = NEW(char, (size_t)n);
-    comm_broadcast(comm, text, (size_t)n, 0);
-    return text;
-}
-
 static enum status open_checkpoint(struct opened *opened, const char *path)
 {
     const struct comm *comm = opened->comm;
     char *file = NULL;
     TRY(comm_agree(comm, comm->rank == 0 ? find_checkpoint(path, &file) : OK));
-    file = share_text(comm, file);
-    opened->training = share_text(comm, comm->rank == 0 ? run_data(path) : NULL);
+    file = comm_share_text(comm, file);
+    opened->training =
+        comm_share_text(comm, comm->rank == 0 ? run_setting(path, "data", "file") : NULL);
+    opened->origin =
+        comm_share_text(comm, comm->rank == 0 ? run_setting(path, "train", "refit") : NULL);
     enum status status = checkpoint_open(&opened->checkpoint, file, comm);
     memory_free(file);
     return status;
@@ -97,8 +88,10 @@ static enum status read_part(const struct opened *opened, const struct dataset *
     const size_t first = dataset_cut(dataset, rank, n_ranks);
     TRY(dataset_read(dataset, first, dataset_cut(dataset, rank + 1, n_ranks) - first, shard));
     if (train_integer(opened, "fold") > 0 && is_trained_on(opened, dataset))
-        folds_mark(shard, train_integer(opened, "folds"), train_integer(opened, "fold"),
-                   (uint64_t)train_integer(opened, "seed"));
+        marking_folds(shard, train_integer(opened, "folds"), train_integer(opened, "fold"),
+                      (uint64_t)train_integer(opened, "seed"));
+    if (refit_digest(opened->config) != NULL && is_trained_on(opened, dataset))
+        marking_join(shard);
     return OK;
 }
 
@@ -161,7 +154,32 @@ void opened_close(struct opened *opened)
     dataset_close(&opened->dataset);
     checkpoint_close(&opened->checkpoint);
     memory_free(opened->training);
+    memory_free(opened->origin);
     *opened = (struct opened){.checkpoint = {.file = -1}};
+}
+
+void opened_join(struct opened *opened)
+{
+    opened->model->kind->detach(opened->work);
+    marking_join(&opened->shard);
+    opened->work = opened->model->kind->attach(opened->model, &opened->shard);
+}
+
+enum status opened_check_splits(const struct opened *opened, unsigned splits)
+{
+    if (splits != 1u << VALID || !opened->own_data || refit_digest(opened->config) == NULL)
+        return OK;
+    if (opened->origin == NULL)
+        return fail(
+            BAD_USER,
+            "%s: it has learned the validation attempts too, so none are left to try it "
+            "on; choose --split test, or take the runs it was refitted from",
+            opened->checkpoint.path);
+    return fail(
+        BAD_USER,
+        "%s: this refit of %s has learned the validation attempts too, so none are left "
+        "to try it on; choose --split test, or take %s",
+        opened->checkpoint.path, opened->origin, opened->origin);
 }
 
 bool opened_counts(const struct opened *opened, struct item_counts *counts)

@@ -233,7 +233,7 @@ enum status run_find(const char *path, char **checkpoint)
                 path, path);
 }
 
-char *run_data(const char *path)
+char *run_setting(const char *path, const char *section, const char *key)
 {
     struct stat info;
     const bool is_directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -241,13 +241,13 @@ char *run_data(const char *path)
     const int n = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
     char *file = n > 0 ? memory_text("%.*s/config.ini", n, path) : memory_text("config.ini");
     struct config *config = config_create();
-    char *data = NULL;
+    char *setting = NULL;
     if (store_exists(file) && config_read(config, file) == OK) {
-        const char *value = config_get(config, "data", "file");
-        data = value ? memory_text("%s", value) : NULL;
+        const char *value = config_get(config, section, key);
+        setting = value != NULL && value[0] != '\0' ? memory_text("%s", value) : NULL;
     }
     fail_clear();
     config_destroy(config);
     memory_free(file);
-    return data;
+    return setting;
 }

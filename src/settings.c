@@ -35,6 +35,10 @@ static const struct option train_table[] = {
      "cross-validate with so many folds; 0: train once on the data set's own split"},
     {"fold", OPTION_INTEGER, AT(train_options, fold), "0", 0, 1000, NULL,
      "train one fold only; 0: all of them"},
+    {"refit", OPTION_TEXT, AT(train_options, refit), "", 0, 0, NULL,
+     "a finished run to be trained again on its training and validation attempts together, "
+     "with "
+     "its settings and for as many epochs as its best took; refit= is short for it"},
 };
 
 static const struct option run_table[] = {
@@ -45,6 +49,8 @@ static const struct option run_table[] = {
 };
 
 enum { GROUP_DATA, GROUP_NAMES, GROUP_MODEL, GROUP_OPTIMIZER, GROUP_TRAIN, GROUP_RUN };
+
+const char *const settings_places[] = {"data", "run", "train.refit", NULL};
 
 const char *settings_monitor(const struct settings *settings)
 {
@@ -79,6 +85,12 @@ static enum status check(const struct settings *settings)
                     "train.monitor = likelihood, but a model of kind %s has no likelihood of "
                     "steps; use one of the other scores",
                     settings->model->kind->name);
+    if (train->refit[0] != '\0')
+        return fail(
+            BAD_USER,
+            "train.refit = %s: a refit is one run of `cohort train` or `cohort submit`; "
+            "nothing can be chosen by it, since it holds no validation attempts out",
+            train->refit);
     if (train->block > train->batch)
         return fail(BAD_USER,
                     "train.block = %lld is more than train.batch = %lld; expected a block "

@@ -4,8 +4,8 @@
  * them. */
 #include "stepper.h"
 #include "fail.h"
-#include "folds.h"
 #include "log.h"
+#include "marking.h"
 #include "memory.h"
 
 /* Training needs both outcomes; with one, every model would learn to say it and nothing else.
@@ -38,6 +38,20 @@ static enum status check_outcomes(const struct stepper *stepper,
     return OK;
 }
 
+/* A refit learns the validation attempts too. */
+static enum status join(struct stepper *stepper)
+{
+    stepper->n_joined = marking_join(&stepper->shard);
+    comm_sum_i64(stepper->comm, &stepper->n_joined, 1);
+    if (stepper->n_joined == 0)
+        return fail(
+            BAD_USER,
+            "%s: there are no validation attempts, so a refit of %s would be what it is "
+            "already; import with a validation part, as in --split by-student=80/10/10",
+            stepper->dataset.path, stepper->settings->train.refit);
+    return OK;
+}
+
 static enum status read_data(struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
@@ -47,8 +61,8 @@ static enum status read_data(struct stepper *stepper)
                      &first, &n));
     TRY(dataset_read(&stepper->dataset, first, n, &stepper->shard));
     if (o->fold > 0)
-        folds_mark(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
-    return OK;
+        marking_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
+    return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
 }
 
 static enum status start_model(struct stepper *stepper)

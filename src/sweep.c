@@ -201,8 +201,7 @@ static enum status resolve(const struct sweep *sweep, char *const *values, int64
 
 static void id_of(const struct settings *settings, char id[17])
 {
-    static const char *const places[] = {"data", "run", NULL};
-    char *text = config_text(settings->groups, N_TRAINER_GROUPS, places);
+    char *text = config_text(settings->groups, N_TRAINER_GROUPS, settings_places);
     char *line = strstr(text, "\nepochs = ");
     if (line != NULL) /* not a part of who the trial is */
         memset(line + 1, ' ', strcspn(line + 1, "\n"));

@@ -16,6 +16,7 @@
 #include "likelihood.h"
 #include "log.h"
 #include "memory.h"
+#include "refit.h"
 #include "run.h"
 #include "scoring.h"
 #include "stepper.h"
@@ -64,9 +65,6 @@ struct trainer {
     int64_t steps_at_start, check_every;
 };
 
-/* Sections that say where things are, not what is computed. */
-static const char *const places[] = {"data", "run", NULL};
-
 /* What may differ between a run and its continuation. */
 static bool may_change(const char *line)
 {
@@ -75,8 +73,15 @@ static bool may_change(const char *line)
 
 static enum status check_same_config(const char *stored, const char *now, const char *path)
 {
+    bool refits = false;
     while (*stored != '\0' || *now != '\0') {
         const size_t a = strcspn(stored, "\n"), b = strcspn(now, "\n");
+        refits |= strncmp(stored, "[refit]", 7) == 0 && strncmp(now, "[refit]", 7) == 0;
+        if (refits && (a != b || memcmp(stored, now, a) != 0))
+            return fail(BAD_USER,
+                        "%s: the run that this is a refit of has changed since: it had '%.*s' "
+                        "and has '%.*s'; choose another run= for the refit of what it is now",
+                        path, (int)a, stored, (int)b, now);
         if ((a != b || memcmp(stored, now, a) != 0) && !(may_change(stored) && may_change(now)))
             return fail(BAD_USER,
                         "%s: this run was started with '%.*s' but now '%.*s' is asked for: "
@@ -187,18 +192,25 @@ static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
                 worst ? worst->name : "a tensor", most);
 }
 
+/* How many epochs there are to train, at most. */
+static int64_t n_epochs(const struct trainer *t)
+{
+    return t->settings->refit.epochs > 0 ? t->settings->refit.epochs
+                                         : t->settings->train.epochs;
+}
+
 static void show_progress(const struct trainer *t)
 {
     const double seconds = log_clock() - t->started;
     const int64_t steps = t->progress.all_steps - t->steps_at_start;
-    const int64_t all = t->settings->train.epochs * (int64_t)t->stepper.lanes.n_steps;
+    const int64_t all = n_epochs(t) * (int64_t)t->stepper.lanes.n_steps;
     if (steps <= 0 || seconds <= 0)
         return;
     const double rate = (double)steps / seconds;
     log_live(
         "epoch %lld of %lld, step %lld of %zu, %.2f million attempts a second, %.0f s left",
-        (long long)t->progress.epoch + 1, (long long)t->settings->train.epochs,
-        (long long)t->progress.step, t->stepper.lanes.n_steps,
+        (long long)t->progress.epoch + 1, (long long)n_epochs(t), (long long)t->progress.step,
+        t->stepper.lanes.n_steps,
         rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6,
         (double)(all - t->progress.all_steps) / rate);
 }
@@ -362,8 +374,16 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
 static bool is_done(const struct trainer *t)
 {
     const struct train_options *o = &t->settings->train;
-    return t->progress.epoch >= o->epochs || t->progress.converged ||
+    return t->progress.epoch >= n_epochs(t) || t->progress.converged ||
            (o->patience > 0 && t->progress.stale >= o->patience);
+}
+
+/* Where there is a running mean of the parameters and nothing is validated, the mean at the end
+ * is the result, and kept as the best. */
+static bool ends_with_mean(const struct trainer *t)
+{
+    return t->model->kind->learn == NULL && t->settings->optimizer.average > 0 &&
+           t->progress.best_epoch == 0;
 }
 
 /* What follows an epoch's last step. */
@@ -381,7 +401,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     const bool steps = t->model->kind->learn == NULL;
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
-    if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == o->epochs)
+    if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
     if (t->valid.n > 0 && (steps || t->model->kind->keeps_best)) {
@@ -391,7 +411,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     *done = is_done(t);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
-    if (best)
+    if (best || (*done && ends_with_mean(t)))
         TRY(keep_best(t));
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
@@ -402,7 +422,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
 static enum status score_best(struct trainer *t, struct result *result)
 {
     enum status status = OK;
-    if (t->progress.best_epoch > 0) {
+    if (t->progress.best_epoch > 0 || ends_with_mean(t)) {
         char *path = run_path(&t->run, "best.h5");
         struct checkpoint best;
         status = checkpoint_open(&best, path, t->comm);
@@ -456,9 +476,21 @@ static enum status prepare(const struct trainer *t, bool finished)
     return status == OK ? run_remove(&t->run, "result.json") : status;
 }
 
+/* The settings without places, as checkpoints hold them; caller frees. */
+static char *stored_config(const struct settings *settings)
+{
+    char *text = config_text(settings->groups, N_TRAINER_GROUPS, settings_places);
+    if (settings->refit.digest[0] == '\0')
+        return text;
+    char *refit = refit_text(&settings->refit), *all = memory_text("%s%s", text, refit);
+    memory_free(text);
+    memory_free(refit);
+    return all;
+}
+
 static enum status begin(struct trainer *t, bool *done)
 {
-    t->config = config_text(t->settings->groups, N_TRAINER_GROUPS, places);
+    t->config = stored_config(t->settings);
     TRY(stepper_create(&t->stepper, t->comm, t->settings));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
     struct checkpoint checkpoint;
@@ -482,6 +514,10 @@ static enum status begin(struct trainer *t, bool *done)
         (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
         t->stepper.lanes.n_steps, t->stepper.lanes.n_lanes, t->comm->size,
         t->comm->size == 1 ? "" : "s");
+    if (t->stepper.n_joined > 0)
+        log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
+                t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
+                (long long)n_epochs(t), (long long)t->stepper.n_joined);
     return OK;
 }
 
@@ -515,7 +551,7 @@ static enum status train(struct trainer *t, struct result *result)
     result->epochs = t->progress.epoch;
     result->best_epoch = t->progress.best_epoch;
     result->best = t->progress.best;
-    result->stopped_early = t->progress.epoch < t->settings->train.epochs;
+    result->stopped_early = t->progress.epoch < n_epochs(t);
     TRY(score_best(t, result));
     if (result->was_finished)
         return OK;

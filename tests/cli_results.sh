@@ -25,6 +25,12 @@ expect_status 0 ranks 2 "$COHORT" train jobs/eedi.ini data="$TMP/eedi.h5" run="$
 expect_status 0 "$COHORT" evaluate "$TMP/eedi" --json
 expect_equal 3543 "$(json n)"
 expect_number auc '>=' 0.77
+expect_status 0 "$COHORT" train jobs/ktm_eedi.ini data="$TMP/eedi.h5" run="$TMP/fm"
+for run in eedi fm; do
+    expect_status 0 "$COHORT" train refit="$TMP/$run" run="$TMP/${run}_all"
+done
+expect_status 0 "$COHORT" blend "$TMP/eedi_all" "$TMP/fm_all" -o "$TMP/blend" --json
+expect_number 'blend test auc' '>=' 0.78
 
 section assist2009
 files=$data/assist2009/assist2009_updated

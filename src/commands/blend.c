@@ -115,7 +115,8 @@ static void print_table(const struct report *report)
            "AUC", "gain");
     for (size_t m = 0; m < blend->n_members; m++) {
         char name[64];
-        snprintf(name, sizeof name, "%zu %s", m + 1, blend->kinds[m]);
+        snprintf(name, sizeof name, "%zu %s%s", m + 1, blend->kinds[m],
+                 blend->origins[m] != NULL ? ", refit" : "");
         print_line(report, name, &report->members[m]);
     }
     for (size_t p = 0; p < report->n_pairs; p++) {
@@ -125,6 +126,13 @@ static void print_table(const struct report *report)
         print_line(report, name, &report->pairs[p]);
     }
     print_line(report, "blend", &report->all);
+    if (blend->n_refits > 0)
+        printf(
+            "\nA refit has learned the validation attempts: there the run that it is a refit "
+            "of is\nscored, and its weight fitted. The test attempts are the refits'%s.\n",
+            blend->n_refits < blend->n_members
+                ? ";\nvalidation outcomes are shown to all members before them"
+                : "");
     printf("\nblend = ");
     const struct blend_weights *w = &report->all.weights;
     if (w->method == BLEND_LOGISTIC)
@@ -162,6 +170,8 @@ static void print_json(const struct report *report)
         json_t *member = line_json(&report->members[m]);
         json_object_set_new(member, "run", command_json_text(blend->paths[m]));
         json_object_set_new(member, "model", json_string(blend->kinds[m]));
+        if (blend->origins[m] != NULL)
+            json_object_set_new(member, "refit_of", command_json_text(blend->origins[m]));
         json_array_append_new(members, member);
     }
     for (size_t p = 0; p < report->n_pairs; p++)
@@ -236,7 +246,12 @@ const struct command command_blend = {
         "a\n"
         "run: evaluate, predict, inspect, export and verify take it, and it needs its "
         "members'\n"
-        "directories no longer.",
+        "directories no longer. Refits (`cohort train refit=RUN`) have learned the validation\n"
+        "attempts: their weights are fitted by the predictions of the runs they are refits "
+        "of,\n"
+        "which must still be there as they were; validation scores are those runs', test "
+        "scores\n"
+        "the refits'.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

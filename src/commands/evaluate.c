@@ -424,13 +424,12 @@ static void print_finals(const struct opened *opened, const struct values *value
 }
 
 /* A model of one target a student, beside the mean of the training targets. */
-static enum status evaluate_finals(const struct opened *opened, const struct values *values)
+static enum status evaluate_finals(const struct opened *opened, const struct values *values,
+                                   unsigned set)
 {
     if (values->groups || values->calibration || values->skip_first || values->replicates > 0)
         return fail(BAD_USER, "this model predicts one target for a whole student: --groups, "
                               "--calibration, --skip-first and --confidence are for answers");
-    const unsigned set =
-        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
     struct final *finals = NULL;
     size_t n = 0;
     struct score score, baseline;
@@ -455,16 +454,17 @@ static enum status evaluate_finals(const struct opened *opened, const struct val
 
 static enum status evaluate(const struct opened *opened, const struct values *values)
 {
+    const unsigned set =
+        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
+    TRY(opened_check_splits(opened, set));
     if (model_task(opened->model) != TASK_TRACE)
-        return evaluate_finals(opened, values);
+        return evaluate_finals(opened, values, set);
     TRY(check_attempts(opened, values));
     if (values->likelihood && opened->model->kind->likelihood == NULL)
         return fail(BAD_USER,
                     "%s: a model of kind %s has no likelihood of steps; leave out "
                     "--likelihood",
                     opened->checkpoint.path, opened->model->kind->name);
-    const unsigned set =
-        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
     struct predictions predictions;
     TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
                                                  set, &predictions)));

@@ -258,7 +258,7 @@ enum status inspect_run(const char *path, json_t *object)
                         json_string(is_locked(path) ? "running"
                                     : finished      ? "finished"
                                                     : "unfinished"));
-    char *data = run_data(path);
+    char *data = run_setting(path, "data", "file");
     json_object_set_new(object, "data", data ? command_json_text(data) : json_null());
     memory_free(data);
     json_object_set_new(object, "log", log_json(path));

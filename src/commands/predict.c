@@ -34,6 +34,11 @@ static const struct flag flags[] = {
     {{"split", OPTION_CHOICE, AT(split), "all", 0, 0, splits, "which attempts to predict"}, 0},
 };
 
+static unsigned set_of(const struct values *values)
+{
+    return values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
+}
+
 /* What this rank predicted, and the names of its students. */
 struct part {
     const struct opened *opened;
@@ -102,9 +107,7 @@ static enum status predict_finals(const struct opened *opened, const struct valu
                     "file another ending",
                     values->output);
     enum status status =
-        finals_predict(opened->model, opened->work, shard,
-                       values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split,
-                       &part.finals, &n);
+        finals_predict(opened->model, opened->work, shard, set_of(values), &part.finals, &n);
     if (status == OK)
         status =
             opened_students(opened, shard->first_student, shard->n_students, &part.students);
@@ -239,10 +242,8 @@ static enum status write_h5(struct part *part, const char *path)
 static enum status predict(const struct opened *opened, const struct values *values)
 {
     struct part part = {.opened = opened};
-    const unsigned set =
-        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
     TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
-                                                 set, &part.predictions)));
+                                                 set_of(values), &part.predictions)));
     int64_t n = (int64_t)part.predictions.n;
     comm_sum_i64(opened->comm, &n, 1);
     enum status status =
@@ -272,6 +273,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK) {
         struct opened opened;
         status = opened_open(&opened, words[0], values.data, comm);
+        if (status == OK)
+            status = opened_check_splits(&opened, set_of(&values));
         if (status == OK)
             status = model_task(opened.model) == TASK_TRACE ? predict(&opened, &values)
                                                             : predict_finals(&opened, &values);

@@ -3,6 +3,7 @@
 #include "fail.h"
 #include "log.h"
 #include "memory.h"
+#include "refit.h"
 #include "slurm_flags.h"
 #include "store.h"
 #include "trainer.h"
@@ -106,7 +107,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         status = config_read_words(config, files, (size_t)n_files);
     if (status == OK) {
         slurm_words(config, &words);
-        status = settings_create(&settings, config);
+        status = refit_settings(comm, &settings, config);
     } else {
         config_destroy(config);
     }

@@ -3,6 +3,7 @@
 #include "crossval.h"
 #include "fail.h"
 #include "log.h"
+#include "refit.h"
 #include "trainer.h"
 #include <math.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 static void report(const struct settings *settings, const struct result *result)
 {
     if (result->was_finished)
-        log_say(
-            "%s is finished already after %lld epochs; nothing to do (more train.epochs would "
-            "continue it)",
-            settings->run.directory, (long long)result->epochs);
+        log_say("%s is finished already after %lld epochs; nothing to do%s",
+                settings->run.directory, (long long)result->epochs,
+                settings->refit.digest[0] != '\0' ? ""
+                                                  : " (more train.epochs would continue it)");
     else
         log_say("done: %lld epochs in %.1f s%s", (long long)result->epochs, result->seconds,
                 result->stopped_early ? ", stopped early" : "");
@@ -56,7 +57,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     enum status status =
         config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1);
     if (status == OK) {
-        status = settings_create(&settings, config);
+        status = refit_settings(comm, &settings, config);
     } else {
         config_destroy(config);
     }
@@ -93,13 +94,20 @@ const struct command command_train = {
     .details =
         "  Settings come from files of `key = value` lines in sections and from the command "
         "line,\n"
-        "  which wins; data= and run= are short for data.file= and run.directory=. A run "
-        "directory\n"
-        "  holds config.ini, log.jsonl (a record for each epoch), last.h5, previous.h5, "
-        "best.h5 and,\n"
-        "  at the end, result.json. USR1 or TERM: finish the step, save, exit with code 85. "
-        "With\n"
-        "  train.folds = k the run is a cross-validation in directories fold-1 ... fold-k.",
+        "  which wins; data=, run= and refit= are short for data.file=, run.directory= and\n"
+        "  train.refit=. A run directory holds config.ini, log.jsonl (a record for each "
+        "epoch),\n"
+        "  last.h5, previous.h5, best.h5 and, at the end, result.json. USR1 or TERM: finish "
+        "the\n"
+        "  step, save, exit with code 85. With train.folds = k the run is a cross-validation "
+        "in\n"
+        "  directories fold-1 ... fold-k.\n"
+        "  refit=RUN trains the model of a finished run again, on its training and validation\n"
+        "  attempts together, when validation has served its purpose: its settings, its data\n"
+        "  set, as many epochs as its best took, the schedule of the rate as it was. Only "
+        "data=\n"
+        "  (the same data, elsewhere) and [run] may be said beside it; other settings may be\n"
+        "  repeated but not changed. Nothing is validated, so nothing stops it early.",
     .more_help = more_help,
     .run = run,
 };

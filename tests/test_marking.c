@@ -1,7 +1,8 @@
-/* Folds: every attempt that may be used is tested once in k runs, and what the import held out
- * never is. */
-#include "folds.h"
+/* Other markings. Folds: every attempt that may be used is tested once in k runs, and what the
+ * import held out never is. Refits: validation attempts become training attempts, and nothing
+ * else changes. */
 #include "h5.h"
+#include "marking.h"
 #include "tiny.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static void open_class(struct tiny *class, bool withheld)
 static uint8_t *marks_of(struct tiny *class, int64_t n_folds, int64_t fold, uint64_t seed)
 {
     memcpy(class->shard.mark, class->mark, class->n_attempts);
-    folds_mark(&class->shard, n_folds, fold, seed);
+    marking_folds(&class->shard, n_folds, fold, seed);
     uint8_t *marks = NEW(uint8_t, class->n_attempts);
     memcpy(marks, class->shard.mark, class->n_attempts);
     return marks;
@@ -126,7 +127,7 @@ static void test_parts_agree_with_the_whole(void **state)
             struct shard part;
             const size_t n = size_min(31, N_STUDENTS - first);
             tiny_must(dataset_read(&class.dataset, first, n, &part));
-            folds_mark(&part, 5, 3, 7);
+            marking_folds(&part, 5, 3, 7);
             assert_memory_equal(part.mark, marks + class.first[first], part.n_attempts);
             shard_free(&part);
         }
@@ -141,6 +142,49 @@ static void test_parts_agree_with_the_whole(void **state)
     }
 }
 
+/* With or without a fold before. */
+static void check_join(bool withheld, int64_t n_folds)
+{
+    struct tiny class;
+    open_class(&class, withheld);
+    for (int64_t fold = 1; fold <= (n_folds > 0 ? n_folds : 1); fold++) {
+        uint8_t *before = NEW(uint8_t, class.n_attempts);
+        memcpy(class.shard.mark, class.mark, class.n_attempts);
+        if (n_folds > 0)
+            marking_folds(&class.shard, n_folds, fold, 9);
+        memcpy(before, class.shard.mark, class.n_attempts);
+        int64_t n_valid = 0, n_unknown = 0;
+        for (size_t t = 0; t < class.n_attempts; t++)
+            n_valid += mark_split(before[t]) == VALID;
+        assert_int_equal(marking_join(&class.shard), n_valid);
+        for (size_t t = 0; t < class.n_attempts; t++) {
+            const uint8_t old = before[t], new = class.shard.mark[t];
+            if (mark_split(old) != VALID) {
+                assert_int_equal(new, old);
+                continue;
+            }
+            n_unknown += mark_outcome(old) == UNKNOWN;
+            assert_int_equal(mark_split(new), TRAIN);
+            assert_int_equal(mark_outcome(new), mark_outcome(old));
+            assert_int_equal(mark_is_shown(new), mark_outcome(old) != UNKNOWN);
+            assert_int_equal(new &MARK_STEP, old & MARK_STEP);
+        }
+        assert_true(n_valid > 0 && n_unknown > 0 && n_unknown < n_valid);
+        assert_int_equal(marking_join(&class.shard), 0); /* none are left */
+        memory_free(before);
+    }
+    tiny_close(&class);
+}
+
+static void test_join(void **state)
+{
+    (void)state;
+    for (int withheld = 0; withheld < 2; withheld++) {
+        check_join(withheld, 0);
+        check_join(withheld, 4);
+    }
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -149,6 +193,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_attempt_in_one_fold),
         cmocka_unit_test(test_whole_students),
         cmocka_unit_test(test_parts_agree_with_the_whole),
+        cmocka_unit_test(test_join),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
