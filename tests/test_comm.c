@@ -66,6 +66,21 @@ static void test_before(void **state)
     assert_int_equal(comm_before(&world, INT64_C(1) << 50), rank << 50);
 }
 
+static void test_share_text(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"runs/a", "", NULL};
+    for (size_t t = 0; t < COUNT(texts); t++) {
+        const bool own = world.rank == 0 && texts[t] != NULL;
+        char *text = comm_share_text(&world, own ? memory_text("%s", texts[t]) : NULL);
+        if (texts[t] == NULL)
+            assert_null(text);
+        else
+            assert_string_equal(text, texts[t]);
+        memory_free(text);
+    }
+}
+
 static void test_broadcast(void **state)
 {
     (void)state;
@@ -225,6 +240,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sum_and_max),
         cmocka_unit_test(test_before),
         cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_share_text),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_gather_and_scatter),
         cmocka_unit_test(test_split),

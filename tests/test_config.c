@@ -345,6 +345,11 @@ static void test_leaving_out(void **state)
     assert_non_null(strstr(text, "[model]"));
     assert_non_null(strstr(text, "hidden = 15"));
     memory_free(text);
+    text = config_text(groups, N_GROUPS, (const char *const[]){"model.hidden", NULL});
+    assert_non_null(strstr(text, "secret")); /* a key alone */
+    assert_non_null(strstr(text, "[model]"));
+    assert_null(strstr(text, "hidden = 15"));
+    memory_free(text);
 }
 
 static void test_help_tells_all(void **state)
