@@ -65,6 +65,17 @@ static const struct option option_table[] = {
      "the search ends when it promises less than this of the deviance"},
 };
 
+/* The next of the words between spaces; false at the end. What is too long is cut, and will not
+ * be found. */
+static bool next_word(const char **text, char word[48])
+{
+    *text += strspn(*text, " ");
+    const size_t length = strcspn(*text, " ");
+    snprintf(word, 48, "%.*s", (int)length, *text);
+    *text += length;
+    return length > 0;
+}
+
 /* What the data can name, after the words that every model knows: ", a, b". */
 static void list_covariates(const struct covariates *covariates, bool factors, char list[256])
 {
@@ -138,10 +149,8 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
     const struct lme_options *o = model->options;
     shape->factors[shape->n_factors++] =
         (struct lme_factor){.kind = FACTOR_STUDENT, .name = "student", .n = model->n_students};
-    for (const char *word = o->factors + strspn(o->factors, " "); *word != '\0';) {
-        struct lme_factor factor = {0};
-        const int length = (int)strcspn(word, " ");
-        snprintf(factor.name, sizeof factor.name, "%.*s", length, word);
+    const char *text = o->factors;
+    for (struct lme_factor factor = {0}; next_word(&text, factor.name);) {
         TRY(find_factor(model, &factor));
         for (size_t f = 1; f < shape->n_factors; f++)
             if (strcmp(shape->factors[f].name, factor.name) == 0)
@@ -150,7 +159,6 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
         if (shape->n_factors == MOST_FACTORS)
             return fail(BAD_USER, "model.factors names more than %d factors", MOST_FACTORS - 1);
         shape->factors[shape->n_factors++] = factor;
-        word += length + (int)strspn(word + length, " ");
     }
     if (shape->n_factors == 1)
         return fail(BAD_USER, "model.factors is empty: name at least one, as in "
@@ -183,10 +191,9 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
 {
     const struct lme_options *o = model->options;
     shape->fixed[shape->n_fixed++] = (struct lme_fixed){.name = "intercept"};
-    for (const char *word = o->fixed + strspn(o->fixed, " "); *word != '\0';) {
-        struct lme_fixed fixed = {.kind = FIXED_COVARIATE};
-        const int length = (int)strcspn(word, " ");
-        snprintf(fixed.name, sizeof fixed.name, "%.*s", length, word);
+    const char *text = o->fixed;
+    for (struct lme_fixed fixed = {0}; next_word(&text, fixed.name);) {
+        fixed.kind = FIXED_COVARIATE;
         for (int k = FIXED_POSITION; k < FIXED_COVARIATE; k++)
             if (strcmp(fixed_names[k], fixed.name) == 0)
                 fixed.kind = (enum lme_fixed_kind)k;
@@ -199,7 +206,6 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
         if (shape->n_fixed == MOST_FIXED)
             return fail(BAD_USER, "model.fixed names more than %d effects", MOST_FIXED - 1);
         shape->fixed[shape->n_fixed++] = fixed;
-        word += length + (int)strspn(word + length, " ");
     }
     return OK;
 }
