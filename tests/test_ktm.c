@@ -1,7 +1,8 @@
 /* builds: float double */
 /* Knowledge tracing machines against what can be said without them: counts against a plain
- * recount, the gradient against differences of the loss, logistic regression against Newton's
- * method on a dense matrix and against log-odds, singular designs against smaller ones. */
+ * recount, features kept against features made, the gradient against differences of the loss,
+ * logistic regression against Newton's method on a dense matrix and against log-odds, singular
+ * designs against smaller ones. */
 #include "../src/models/ktm_parts.h"
 #include "h5.h"
 #include "lanes.h"
@@ -238,6 +239,44 @@ static void test_elapsed(void **state)
             assert_true(fabs(sum_of(&work->walk.attempts, a, logs) -
                              (gap > 0 ? log1p((double)gap) : 0)) < 1e-5);
         }
+    }
+    close_bench(&b);
+    tiny_close(&class);
+}
+
+/* Features asked for again are those made the first time, whether all, some or none are kept.
+ */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct tiny class;
+    struct bench b;
+    open_class(&class, false);
+    open_bench(&b, "features=student item skill wins_skill:log", &class);
+    struct ktm_work *work = b.work;
+    static const size_t most[] = {1 << 20, 1500, 0};
+    for (size_t m = 0; m < COUNT(most); m++) {
+        struct ktm_kept *kept = ktm_kept_create(N_STUDENTS, most[m]);
+        size_t n_kept = 0;
+        for (size_t again = 0; again < 2; again++)
+            for (size_t s = 0; s < N_STUDENTS; s++) {
+                const size_t row = work->design.n_common + s;
+                const struct ktm_seen seen =
+                    ktm_kept_student(kept, &work->walk, &class.shard, s, row);
+                n_kept += seen.place != work->walk.place;
+                ktm_walk_student(&work->walk, &class.shard, s, 1u << TRAIN, true, row);
+                const struct sparse *a = &work->walk.attempts, *k = &seen.attempts;
+                const size_t n = a->n, n_entries = a->first[n];
+                assert_int_equal(k->n, n);
+                assert_memory_equal(k->first, a->first, (n + 1) * sizeof *a->first);
+                assert_memory_equal(k->row, a->row, n_entries * sizeof *a->row);
+                assert_memory_equal(k->x, a->x, n_entries * sizeof *a->x);
+                assert_memory_equal(seen.place, work->walk.place, n * sizeof *seen.place);
+            }
+        assert_true(m == 0   ? n_kept == 2 * N_STUDENTS
+                    : m == 1 ? n_kept > 0 && n_kept < 2 * N_STUDENTS
+                             : n_kept == 0);
+        ktm_kept_free(kept);
     }
     close_bench(&b);
     tiny_close(&class);
@@ -535,6 +574,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_elapsed),
+        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_gradient),
         cmocka_unit_test(test_nothing_held_out_is_learned),
         cmocka_unit_test(test_logistic_regression),

@@ -5,7 +5,7 @@
  *
  * J holds the derivatives of the scores (see include/sparse.h). For logistic regression H is
  * the curvature of F itself; with factors it is Gauss and Newton's, which is never negative. A
- * product with H is one pass over the attempts; features are made anew in each pass. Conjugate
+ * product with H is one pass over the attempts, whose features are kept (ktm_kept.c). Conjugate
  * gradients run in numbers scaled by the diagonal of H, and stop when the remainder is a tenth:
  * the next epoch begins from a better place anyway. Singular designs (a constant, a feature
  * that others add up to) do no harm: no step is made in directions that change nothing.
@@ -31,6 +31,7 @@ enum { GRADIENT_BITS = 24, CURVE_BITS = 16, PRODUCT_BITS = 36 };
 struct ktm_learner {
     struct ktm_space space;
     struct ktm_block block;
+    struct ktm_kept *kept;
     real *penalty; /* l2 of each number */
     real *x, *gradient, *scale;
     real *direction, *rest, *rest_solved, *found, *product, *trial;
@@ -53,6 +54,7 @@ static struct ktm_learner *learner_create(const struct model *model,
     struct ktm_space *space = &l->space;
     ktm_space_make(space, &work->design, model, work->shard, comm);
     ktm_block_create(&l->block, &work->design);
+    l->kept = ktm_kept_create(work->shard->n_students, KTM_KEPT_MOST);
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
@@ -89,6 +91,7 @@ void ktm_learner_free(struct ktm_learner *l)
     for (size_t v = 0; v < COUNT(vectors); v++)
         memory_free(vectors[v]);
     ktm_block_free(&l->block);
+    ktm_kept_free(l->kept);
     memory_free(l->rows);
     memory_free(l->met);
     memory_free(l->sums);
@@ -158,8 +161,9 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
 {
     const struct ktm_space *space = &l->space;
     const struct shard *shard = work->shard;
-    ktm_walk_student(&work->walk, shard, s, 1u << TRAIN, true, space->n_common + s);
-    const struct sparse *attempts = &work->walk.attempts;
+    const struct ktm_seen seen =
+        ktm_kept_student(l->kept, &work->walk, shard, s, space->n_common + s);
+    const struct sparse *attempts = &seen.attempts;
     const struct sparse_point point = ktm_space_point(space, at);
     real *score = work->score, *weight = l->weight + shard->first[s];
     const size_t n = attempts->n, padded = size_padded(n);
@@ -180,7 +184,7 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
     memcpy(l->r, score, padded * sizeof *score);
     vec->softplus(l->r, padded);
     for (size_t a = 0; a < n; a++) {
-        const uint8_t mark = shard->mark[shard->first[s] + work->walk.place[a]];
+        const uint8_t mark = shard->mark[shard->first[s] + seen.place[a]];
         loss += (double)l->r[a] - (mark_outcome(mark) == CORRECT ? (double)score[a] : 0);
     }
     if (kind == PASS_GRADIENT) {
@@ -188,7 +192,7 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
                                   curve = ktm_space_point(space, l->curve);
         vec->sigmoid(score, padded);
         for (size_t a = 0; a < n; a++) {
-            const uint8_t mark = shard->mark[shard->first[s] + work->walk.place[a]];
+            const uint8_t mark = shard->mark[shard->first[s] + seen.place[a]];
             l->r[a] = score[a] - (mark_outcome(mark) == CORRECT ? 1 : 0);
             weight[a] = score[a] * (1 - score[a]);
         }

@@ -1,7 +1,7 @@
 /* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
  * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
- * ktm_learn.c (Newton's method), ktm_solve.c (its vectors). Nothing else includes this but
- * tests. */
+ * ktm_kept.c (those that are needed again), ktm_learn.c (Newton's method), ktm_solve.c (its
+ * vectors). Nothing else includes this but tests. */
 #ifndef COHORT_KTM_PARTS_H
 #define COHORT_KTM_PARTS_H
 
@@ -82,6 +82,22 @@ void ktm_walk_free(struct ktm_walk *walk);
  * does not know. */
 void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
                       unsigned splits, bool known, size_t student_row);
+
+/* The features of a student's training attempts with known outcomes, and which attempts of the
+ * student these are. They stay as they are until the walk is walked again. */
+struct ktm_seen {
+    struct sparse attempts;
+    const uint32_t *place;
+};
+
+/* Those of a shard's students, kept from the first time they were asked for as long as all of
+ * it takes no more than `most` bytes. */
+#define KTM_KEPT_MOST ((size_t)512 << 20)
+struct ktm_kept;
+struct ktm_kept *ktm_kept_create(size_t n_students, size_t most);
+void ktm_kept_free(struct ktm_kept *kept);
+struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
+                                 const struct shard *shard, size_t s, size_t student_row);
 
 struct ktm_learner;
 struct ktm_work {

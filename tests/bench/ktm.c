@@ -1,5 +1,6 @@
 /* How fast knowledge tracing machines learn: attempts in a pass over the data (a gradient, a
- * product with the curvature, a loss; features are made anew in each), on all ranks and on one.
+ * product with the curvature, a loss; their features are made in the first and kept), on all
+ * ranks and on one.
  * ranks: 2
  *
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
