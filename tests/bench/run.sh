@@ -17,6 +17,12 @@ export BENCH_A09=$BUILD/bench/assist2009.h5
 a09=../shared/data/assist2009/assist2009_updated
 [ -f "$BENCH_A09" ] || [ ! -f ${a09}_train.csv.gz ] ||
     "$COHORT" import three-line --train ${a09}_train.csv.gz --test ${a09}_test.csv.gz -o "$BENCH_A09"
+# The Eedi answer matrix, likewise.
+export BENCH_EEDI=$BUILD/bench/eedi.h5
+eedi=../shared/data/eedi
+[ -f "$BENCH_EEDI" ] || [ ! -f $eedi/train_data.csv.gz ] ||
+    "$COHORT" import csv --train $eedi/train_data.csv.gz --valid $eedi/valid_data.csv --test $eedi/test_data.csv \
+        --student user_id --item question_id --outcome is_correct --withheld -o "$BENCH_EEDI"
 ran=0
 shopt -s nullglob
 for source in tests/bench/*.c tests/bench/bench_*.sh; do
