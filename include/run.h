@@ -41,6 +41,10 @@ CHECKED enum status run_remove(const struct run *run, const char *name);
  * where there is one, else last.h5, else previous.h5. Caller frees. */
 CHECKED enum status run_find(const char *path, char **checkpoint);
 
+/* Where the file `name` of the run `path` (or of the run that the checkpoint `path` lies in)
+ * is. Caller frees. */
+char *run_beside(const char *path, const char *name);
+
 /* A setting of the run `path` (or of the checkpoint in it), from config.ini; NULL if it is not
  * known, or empty. Caller frees. */
 char *run_setting(const char *path, const char *section, const char *key);

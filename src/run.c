@@ -233,13 +233,18 @@ enum status run_find(const char *path, char **checkpoint)
                 path, path);
 }
 
-char *run_setting(const char *path, const char *section, const char *key)
+char *run_beside(const char *path, const char *name)
 {
     struct stat info;
     const bool is_directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     const char *slash = strrchr(path, '/');
     const int n = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
-    char *file = n > 0 ? memory_text("%.*s/config.ini", n, path) : memory_text("config.ini");
+    return n > 0 ? memory_text("%.*s/%s", n, path, name) : memory_text("%s", name);
+}
+
+char *run_setting(const char *path, const char *section, const char *key)
+{
+    char *file = run_beside(path, "config.ini");
     struct config *config = config_create();
     char *setting = NULL;
     if (store_exists(file) && config_read(config, file) == OK) {

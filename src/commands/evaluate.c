@@ -1,7 +1,5 @@
-/* cohort evaluate: how well a model predicts, beside the item-mean baseline: the probability
- * that an item is answered correctly is (right + 1) / (n + 2), counted over the training
- * attempts, whoever the student is. A model that is not better than that has learned nothing of
- * students. */
+/* cohort evaluate: how well a model predicts, beside the mean of each item (baseline.h). */
+#include "baseline.h"
 #include "commands.h"
 #include "fail.h"
 #include "finals.h"
@@ -107,20 +105,11 @@ static void rate_twice(const struct report *report, const struct prediction *lis
 
 static void rate_item_mean(struct report *report, const struct predictions *predictions)
 {
-    struct item_counts counts;
-    report->has_item_mean = opened_counts(report->opened, &counts);
-    if (!report->has_item_mean)
-        return;
-    struct prediction *list = NEW_SCRATCH(struct prediction, predictions->n);
-    for (size_t p = 0; p < predictions->n; p++) {
-        const uint32_t i = report->opened->shard.item[predictions->place[p]];
-        list[p] = predictions->list[p];
-        list[p].probability = (float)((double)(counts.right[i] + 1) /
-                                      (double)(counts.right[i] + counts.wrong[i] + 2));
-    }
-    rate_twice(report, list, predictions->n, &report->item_mean);
+    struct prediction *list = baseline_items(report->opened, predictions);
+    report->has_item_mean = list != NULL;
+    if (list != NULL)
+        rate_twice(report, list, predictions->n, &report->item_mean);
     memory_free(list);
-    memory_free(counts.right);
 }
 
 static void rate_groups(struct report *report, const struct predictions *predictions)
@@ -367,31 +356,6 @@ static void print_table(const struct report *report)
     }
 }
 
-/* Mean and variance of the training students' targets, added up in the order of the data set.
- */
-static void training_targets(const struct opened *opened, double moments[2])
-{
-    const struct shard *shard = &opened->shard;
-    double *own = NEW_SCRATCH(double, shard->n_students);
-    size_t n_own = 0, n_bytes = 0;
-    for (size_t s = 0; s < shard->n_students; s++) {
-        const double target = opened->dataset.target[shard->first_student + s];
-        if (shard->first[s + 1] > shard->first[s] && !isnan(target) &&
-            mark_split(shard->mark[shard->first[s + 1] - 1]) == TRAIN)
-            own[n_own++] = target;
-    }
-    double *all = comm_gather(opened->comm, own, n_own * sizeof *own, &n_bytes);
-    const size_t n = n_bytes / sizeof *all;
-    moments[0] = moments[1] = 0;
-    for (size_t i = 0; all != NULL && i < n; i++)
-        moments[0] += all[i] / (double)n;
-    for (size_t i = 0; all != NULL && i < n; i++)
-        moments[1] += (all[i] - moments[0]) * (all[i] - moments[0]) / (double)n;
-    comm_broadcast(opened->comm, moments, 2 * sizeof *moments, 0);
-    memory_free(own);
-    memory_free(all);
-}
-
 static void print_finals(const struct opened *opened, const struct values *values,
                          const struct score *score, const struct score *baseline)
 {
@@ -436,11 +400,10 @@ static enum status evaluate_finals(const struct opened *opened, const struct val
     TRY(comm_agree(opened->comm, finals_predict(opened->model, opened->work, &opened->shard,
                                                 set, &finals, &n)));
     finals_score(opened->comm, opened->model, finals, n, &score);
-    double moments[2];
-    training_targets(opened, moments);
+    const struct baseline_target target = baseline_target(opened);
     for (size_t i = 0; i < n; i++) {
-        finals[i].mean = moments[0];
-        finals[i].variance = moments[1];
+        finals[i].mean = target.mean;
+        finals[i].variance = target.variance;
     }
     finals_score(opened->comm, opened->model, finals, n, &baseline);
     memory_free(finals);
