@@ -28,7 +28,7 @@ const char plot_style_sheet[] =
     "svg .dot{fill:currentColor;stroke:var(--paper);stroke-width:.7}"
     "svg .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}"
     "svg .reach{stroke:currentColor;stroke-width:1.2;stroke-opacity:.65}"
-    "svg .guide{fill:none;stroke:var(--soft);stroke-width:1.3;stroke-dasharray:5 4}"
+    "svg .guide{fill:none;stroke:var(--soft);stroke-width:1.3}"
     "svg .node{fill:var(--tint);stroke:currentColor;stroke-width:1.5}"
     "svg .arrow{fill:currentColor}\n";
 
@@ -95,10 +95,14 @@ void plot_round(double *low, double *high)
         *low -= away;
         *high += away;
     }
-    struct plot_ticks ticks;
-    plot_ticks_between(&ticks, *low, *high, 7);
-    *low = floor(*low / ticks.step + 1e-9) * ticks.step;
-    *high = ceil(*high / ticks.step - 1e-9) * ticks.step;
+    /* Rounding may make room for one tick too many, and the step coarser. */
+    struct plot_ticks ticks = {0};
+    for (double step = -1; step != ticks.step;) {
+        step = ticks.step;
+        plot_ticks_between(&ticks, *low, *high, 7);
+        *low = floor(*low / ticks.step + 1e-9) * ticks.step;
+        *high = ceil(*high / ticks.step - 1e-9) * ticks.step;
+    }
 }
 
 double plot_place(double value, double low, double high, bool logarithmic)
@@ -198,30 +202,6 @@ static size_t legend_lines(const struct plot *plot)
     return lines;
 }
 
-static void settle(struct frame *f, const struct plot *plot)
-{
-    *f = (struct frame){.plot = plot, .x = plot->x, .y = plot->y};
-    settle_axis(plot, &f->x, false);
-    settle_axis(plot, &f->y, true);
-    size_t columns = 5;
-    for (size_t i = 0; i < plot->y.n_names && plot->y.names != NULL; i++)
-        columns = size_max(columns, size_min(page_columns(plot->y.names[i]), MOST_NAME));
-    f->left = (double)(columns * CHARACTER + 8 + (plot->y.names == NULL ? 18 : 0));
-    f->width = WIDE - f->left - 14;
-    f->top = 12 + (double)(legend_lines(plot) * LEGEND_LINE) +
-             (plot->mark_name != NULL ? LEGEND_LINE : 0);
-    f->height = plot->y.names != NULL ? (double)(plot->y.n_names * ROW) : HIGH - 64;
-    f->whole = f->top + f->height + 44;
-}
-
-static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text,
-                      size_t most)
-{
-    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    page_cut(out, text, most);
-    fputs("</text>", out);
-}
-
 static struct page_word tick_word(const struct plot_axis *axis, double value, int digits)
 {
     struct page_word word;
@@ -238,6 +218,42 @@ static struct page_word tick_word(const struct plot_axis *axis, double value, in
         snprintf(word.text, sizeof word.text, "%s%.*f", value < 0 ? "−" : "", digits,
                  fabs(value));
     return word;
+}
+
+/* That the numbers along axis y take up. */
+static size_t y_columns(const struct frame *f)
+{
+    struct plot_ticks ticks;
+    size_t columns = 0;
+    plot_ticks_between(&ticks, f->y.low, f->y.high, 7);
+    for (size_t t = 0; t < ticks.n; t++)
+        columns = size_max(columns,
+                           page_columns(tick_word(&f->y, ticks.value[t], ticks.digits).text));
+    return columns;
+}
+
+static void settle(struct frame *f, const struct plot *plot)
+{
+    *f = (struct frame){.plot = plot, .x = plot->x, .y = plot->y};
+    settle_axis(plot, &f->x, false);
+    settle_axis(plot, &f->y, true);
+    size_t columns = plot->y.names != NULL ? 0 : y_columns(f);
+    for (size_t i = 0; i < plot->y.n_names && plot->y.names != NULL; i++)
+        columns = size_max(columns, size_min(page_columns(plot->y.names[i]), MOST_NAME));
+    f->left = (double)(columns * CHARACTER + 8 + (plot->y.names == NULL ? 18 : 0));
+    f->width = WIDE - f->left - 22;
+    f->top = 12 + (double)(legend_lines(plot) * LEGEND_LINE) +
+             (plot->mark_name != NULL ? LEGEND_LINE : 0);
+    f->height = plot->y.names != NULL ? (double)(plot->y.n_names * ROW) : HIGH - 64;
+    f->whole = f->top + f->height + 44;
+}
+
+static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text,
+                      size_t most)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    page_cut(out, text, most);
+    fputs("</text>", out);
 }
 
 static void draw_x_axis(FILE *out, const struct frame *f)
@@ -305,16 +321,37 @@ static void draw_note(FILE *out, const struct frame *f, const struct plot_series
     fputs("</title>", out);
 }
 
+/* Points of different colours also have different shapes: paper may have no colours. */
+static void draw_shape(FILE *out, size_t colour, double x, double y, double r)
+{
+    switch (colour % 4) {
+    case 0:
+        fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, r);
+        break;
+    case 1:
+        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fh%.1fv%.1fh%.1fZ\"/>", x - 0.9 * r,
+                y - 0.9 * r, 1.8 * r, 1.8 * r, -1.8 * r);
+        break;
+    case 2:
+        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fl%.1f %.1fh%.1fZ\"/>", x, y - 1.2 * r,
+                1.2 * r, 2.1 * r, -2.4 * r);
+        break;
+    default:
+        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fZ\"/>", x,
+                y - 1.3 * r, 1.3 * r, 1.3 * r, -1.3 * r, 1.3 * r, -1.3 * r, -1.3 * r);
+    }
+}
+
 static void draw_dot(FILE *out, const struct frame *f, const struct plot_series *s, size_t i,
                      double most)
 {
     const double radius = s->weight != NULL  ? 2 + 7 * sqrt(s->weight[i] / most)
                           : s->n > FEW_NOTES ? 2
                                              : 3.6;
-    fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\">", x_of(f, s->x[i]),
-            y_of(f, s->y[i]), radius);
+    fputs("<g>", out);
     draw_note(out, f, s, i);
-    fputs("</circle>", out);
+    draw_shape(out, s->colour, x_of(f, s->x[i]), y_of(f, s->y[i]), radius);
+    fputs("</g>", out);
 }
 
 static void draw_reach(FILE *out, const struct frame *f, const struct plot_series *s, size_t i)
@@ -329,19 +366,23 @@ static void draw_reach(FILE *out, const struct frame *f, const struct plot_serie
                 y_of(f, s->low[i]), y_of(f, s->high[i]));
 }
 
-static const char *dashes(size_t colour)
+/* Of lines that are not alone. */
+static const char *dashes(const struct plot *plot, const struct plot_series *s)
 {
-    static const char *const patterns[] = {"",    "7 3", "2 3",  "9 3 2 3",
-                                           "4 2", "1 2", "12 4", "3 5"};
-    return patterns[colour % N_COLOURS];
+    static const char *const patterns[N_COLOURS] = {"none", "7 3", "2 3",  "9 3 2 3",
+                                                    "4 2",  "1 2", "12 4", "3 5"};
+    size_t n_lines = 0;
+    for (size_t k = 0; k < plot->n_series; k++)
+        n_lines += plot->series[k].style == PLOT_LINE;
+    return s->style == PLOT_GUIDE ? "5 4"
+           : n_lines > 1          ? patterns[s->colour % N_COLOURS]
+                                  : "none";
 }
 
 static void draw_line(FILE *out, const struct frame *f, const struct plot_series *s)
 {
-    fprintf(out, "<path class=\"%s\"%s%s%s d=\"", s->style == PLOT_GUIDE ? "guide" : "line",
-            s->style == PLOT_LINE && s->colour > 0 ? " stroke-dasharray=\"" : "",
-            s->style == PLOT_LINE ? dashes(s->colour) : "",
-            s->style == PLOT_LINE && s->colour > 0 ? "\"" : "");
+    fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"",
+            s->style == PLOT_GUIDE ? "guide" : "line", dashes(f->plot, s));
     char next = 'M';
     for (size_t i = 0; i < s->n; i++) {
         if (!is_there(s, i))
@@ -453,15 +494,11 @@ static void draw_legend(FILE *out, const struct frame *f)
                     "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"11\"/>",
                     x + 8, y - 9);
         else if (s->style == PLOT_POINTS)
-            fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x + 14,
-                    y - 4);
+            draw_shape(out, s->colour, x + 14, y - 4, 4);
         else
             fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"M%.1f %.1fh22\"/>",
-                    s->style == PLOT_GUIDE ? "guide" : "line",
-                    s->style == PLOT_GUIDE ? "5 4"
-                    : s->colour > 0        ? dashes(s->colour)
-                                           : "none",
-                    x + 2, y - 4);
+                    s->style == PLOT_GUIDE ? "guide" : "line", dashes(f->plot, s), x + 2,
+                    y - 4);
         fputs("</g>", out);
         draw_text(out, x + 28, y, "start", s->name, 40);
         x += width;

@@ -169,9 +169,9 @@ static void show_fallback(FILE *out, const struct report *report)
                      "%s has no %s answers that could be scored; the %s answers are "
                      "taken instead.",
                      run->data.name, words[report->plan->split], words[run->split]);
-        if (!run->progress.finished)
+        if (run->is_unfinished)
             page_say(out, "p",
-                     "Training of %s is not finished: this is what it was after %lld of "
+                     "Training of %s is not finished: this is the model after %lld of "
                      "at most %lld epochs.",
                      run->label, (long long)run->progress.epoch, (long long)run->epochs);
     }

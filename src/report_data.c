@@ -60,8 +60,6 @@ static void show_lengths(FILE *out, const struct report_data *data)
             first = size_min(first, b);
             last = b;
         }
-    if (data->n_students == 0)
-        return;
     const size_t n = last - first + 1;
     for (size_t k = 0; k < n; k++) {
         x[k] = (double)k;
@@ -116,35 +114,59 @@ void report_show_data(FILE *out, const struct report *report)
                      run->training != NULL ? ", which are " : "",
                      run->training != NULL ? run->training : "");
         show_splits(out, &run->data);
+        if (run->data.least == run->data.most)
+            page_say(out, "p", "Every student made %s attempts.",
+                     page_whole(run->data.most).text);
         page_figures(out);
-        show_lengths(out, &run->data);
+        if (run->data.least < run->data.most)
+            show_lengths(out, &run->data);
         show_shares(out, &run->data);
         page_figures_end(out);
     }
 }
 
-/* Items by their share of right answers among those scored, those with few answers left out. */
+/* Items in order of a number, those with few scored answers left out. */
 struct ranked {
     size_t item;
-    double observed;
+    double observed, order;
 };
 
 static int compare(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
-    return x->observed != y->observed ? (x->observed > y->observed ? 1 : -1)
-                                      : (x->item > y->item) - (x->item < y->item);
+    return x->order != y->order ? (x->order > y->order ? 1 : -1)
+                                : (x->item > y->item) - (x->item < y->item);
 }
 
 enum { FEWEST = 5 };
 
-static size_t rank_items(const struct report_run *run, struct ranked *ranked)
+/* By their share of right answers, or by how far that is from what was expected, in standard
+ * deviations of what chance would do, the furthest first. */
+enum order { HARDEST_FIRST, EASIEST_FIRST, FURTHEST_FIRST };
+
+static double order_of(const struct report_run *runs, size_t n_runs, size_t i, double observed,
+                       enum order order)
+{
+    if (order != FURTHEST_FIRST)
+        return order == HARDEST_FIRST ? observed : -observed;
+    double sum = 0;
+    for (size_t r = 0; r < n_runs; r++) {
+        const double p = runs[r].item_predicted[i];
+        sum += fabs(observed - p) / sqrt(p * (1 - p) / (double)runs->item_n[i] + 1e-12);
+    }
+    return -sum;
+}
+
+static size_t rank_items(const struct report_run *runs, size_t n_runs, enum order order,
+                         struct ranked *ranked)
 {
     size_t n = 0;
-    for (size_t i = 0; i < run->items.n; i++)
-        if (run->item_n[i] >= FEWEST)
+    for (size_t i = 0; i < runs->items.n; i++)
+        if (runs->item_n[i] >= FEWEST) {
+            const double observed = (double)runs->item_right[i] / (double)runs->item_n[i];
             ranked[n++] =
-                (struct ranked){i, (double)run->item_right[i] / (double)run->item_n[i]};
+                (struct ranked){i, observed, order_of(runs, n_runs, i, observed, order)};
+        }
     qsort(ranked, n, sizeof *ranked, compare);
     return n;
 }
@@ -195,7 +217,6 @@ static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                                              .n = n_shown,
                                              .x = expected + r * n_shown,
                                              .y = observed};
-    page_figures(out);
     page_figure(out, "Every item");
     plot_draw(out,
               &(struct plot){
@@ -209,31 +230,34 @@ static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                  "A dot is an item%s. On the line, as many answers were right as the model "
                  "expected; chance alone moves items with few answers away from it.",
                  n > MOST ? " (some of them, evenly chosen)" : "");
-    page_figures_end(out);
     memory_free(observed);
     memory_free(expected);
 }
 
 static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, int64_t n_rows)
 {
+    static const char *const titles[] = {"The hardest", "The easiest",
+                                         "Furthest from what was expected"};
     struct ranked *ranked = NEW_SCRATCH(struct ranked, runs->items.n);
-    const size_t n = rank_items(runs, ranked), n_listed = size_min(n, (size_t)n_rows);
+    const size_t n = rank_items(runs, n_runs, HARDEST_FIRST, ranked),
+                 n_listed = size_min((n + 1) / 2,
+                                     (size_t)n_rows / (n_runs > 1 ? 2 : 1) + (n_rows == 1));
     if (n == 0) {
         page_say(out, "p", "No item has %d answers here, too few to speak of.", FEWEST);
     } else {
         page_say(out, "p",
-                 "%s items with at least %d of the %s. “Right” is the share of right answers "
+                 "%s item%s with at least %d of the %s. “Right” is the share of right answers "
                  "that came, “expected” the mean of the predicted chances.",
-                 page_whole((int64_t)n).text, FEWEST, report_split_words(runs));
-        draw_items(out, runs, n_runs, ranked, n);
+                 page_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
+                 report_split_words(runs));
         page_figures(out);
-        list_items(out, runs, n_runs, ranked, n_listed, "The hardest");
-        for (size_t k = 0; k < n / 2; k++) {
-            const struct ranked other = ranked[k];
-            ranked[k] = ranked[n - 1 - k];
-            ranked[n - 1 - k] = other;
+        draw_items(out, runs, n_runs, ranked, n);
+        rank_items(runs, n_runs, FURTHEST_FIRST, ranked);
+        list_items(out, runs, n_runs, ranked, size_min(n_listed, 10), titles[FURTHEST_FIRST]);
+        for (enum order order = HARDEST_FIRST; order <= EASIEST_FIRST; order++) {
+            rank_items(runs, n_runs, order, ranked);
+            list_items(out, runs, n_runs, ranked, n_listed, titles[order]);
         }
-        list_items(out, runs, n_runs, ranked, n_listed, "The easiest");
         page_figures_end(out);
     }
     memory_free(ranked);

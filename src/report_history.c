@@ -96,9 +96,9 @@ static void curve_take(struct curve *curve, const struct report_history *history
 
 static const char *score_words(int metric)
 {
-    static const char *const words[N_METRICS] = {"CBD",  "log-loss, nats",   "AUC", "accuracy",
-                                                 "RMSE", "calibration error"};
-    return metric < 0 ? "log-likelihood of a step, nats" : words[metric];
+    static const char *const words[N_METRICS] = {"CBD",      "log-loss", "AUC",
+                                                 "accuracy", "RMSE",     "calibration error"};
+    return metric < 0 ? "log-likelihood of a step" : words[metric];
 }
 
 /* What decided which epoch is best or, where it did not, what is usually looked at. */

@@ -58,10 +58,8 @@ static void take_graph(struct report_run *run, const struct opened *opened)
 
 enum status report_learned(struct report_run *run, const struct opened *opened)
 {
-    if (opened->own_data && run->kind->examine != NULL) {
+    if (opened->own_data && run->kind->examine != NULL)
         TRY(run->kind->examine(opened->model, opened->work, opened->comm));
-        run->examined = true;
-    }
     run->tables = NEW(struct table, run->kind->n_tables);
     for (size_t k = 0; k < run->kind->n_tables; k++)
         take_table(run, opened, k);
@@ -214,15 +212,18 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
                                          .x = values + k * n_rows,
                                          .y = place};
     struct plot plot = {.title = table->name,
-                        .x = {.label = n > 1 ? "chance" : column_name(table, columns[0]),
+                        .x = {.label = n > 1 ? "chances" : column_name(table, columns[0]),
                               .high = n > 1 ? 1 : 0,
                               .percent = n > 1},
                         .y = {.names = names, .n_names = n_rows},
                         .series = series,
                         .n_series = n};
-    page_figure(out, table->name);
+    char *title = memory_text("%s: %s", table->name, plot.x.label);
+    page_figure(out, title);
     plot_draw(out, &plot);
-    page_caption(out, "%s", n_rows < table->n_rows ? "The first rows of the table." : "");
+    page_caption(out, n_rows < table->n_rows ? "The first rows of the table."
+                                             : "All rows of the table.");
+    memory_free(title);
     memory_free(names);
     memory_free(place);
     memory_free(values);
@@ -272,7 +273,7 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
     page_table_end(out);
     if (n < table->n_rows)
         page_say(out, "p class=\"note\"",
-                 "%s more rows are in the table that `cohort export` writes.",
+                 "%s more rows are in the table that “cohort export” writes.",
                  page_whole((int64_t)(table->n_rows - n)).text);
     memory_free(heads);
 }
@@ -367,7 +368,7 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
         page_row_end(out);
     }
     page_table_end(out);
-    page_say(out, "p class=\"note\"", "`cohort export --graph` writes all edges.");
+    page_say(out, "p class=\"note\"", "“cohort export --graph” writes all edges.");
     fputs("</figure>\n", out);
     page_figures_end(out);
     memory_free(edges);
@@ -382,7 +383,7 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
         page_say(out, "p",
                  "What such a model has learned is spread over its parameters and has no "
                  "table that people could read; the pictures above show what it does. "
-                 "`cohort export` writes all its numbers.");
+                 "“cohort export” writes all its numbers.");
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
         page_say(out, "h3", "%s", table->name);

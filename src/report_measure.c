@@ -1,13 +1,13 @@
 /* A run is opened, measured and closed again, so that a page about several runs needs the
  * memory of one. */
 #include "fail.h"
-#include "finals.h"
 #include "log.h"
 #include "memory.h"
 #include "refit.h"
 #include "report_parts.h"
 #include "run.h"
 #include "split.h"
+#include "store.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -198,8 +198,12 @@ enum status report_measure(struct report_run *run, const struct comm *comm, cons
     }
     if (status == OK)
         status = report_learned(run, &opened);
-    if (status == OK && comm->rank == 0)
+    if (status == OK && comm->rank == 0) {
+        char *result = run_beside(path, "result.json");
         report_history_read(&run->history, path);
+        run->is_unfinished = run->history.n > 0 && !store_exists(result);
+        memory_free(result);
+    }
     opened_close(&opened);
     return status;
 }

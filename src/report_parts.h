@@ -71,7 +71,8 @@ struct report_run {
     int64_t n_parameters, n_trained_items;
     int64_t epochs; /* train.epochs */
     int monitor;    /* a metric, -1: the likelihood */
-    bool is_refit, own_data, examined;
+    bool is_refit, own_data;
+    bool is_unfinished; /* a run whose training has not ended; rank 0 knows */
     int split; /* that was scored */
     struct report_data data;
 

@@ -47,9 +47,12 @@ static void score_row(FILE *out, const char *name, const struct score *score,
     page_count(out, score->n_students);
     for (size_t k = 0; k < N_METRICS; k++) {
         const int m = shown_metrics[k];
+        /* Resampling adds to a calibration error what noise it adds, so that an interval would
+         * mislead. */
+        const bool has_interval = low != NULL && m != N_METRICS - 1;
         score_cell(out, digits_of[m], *metrics_value(&all, m),
-                   low != NULL ? *metrics_value(&from, m) : NAN,
-                   low != NULL ? *metrics_value(&to, m) : NAN);
+                   has_interval ? *metrics_value(&from, m) : NAN,
+                   has_interval ? *metrics_value(&to, m) : NAN);
     }
     page_row_end(out);
 }
@@ -158,10 +161,6 @@ static void explain(FILE *out, bool answers, bool chances, bool numbers)
         page_say(out, "dt", "without first answers");
         page_say(out, "dd", "Of a student's first answer a model can only know the item.");
     }
-    if (chances)
-        page_say(out, "dd class=\"note\"",
-                 "Small numbers: 95 %% intervals, from %d resamplings of the students.",
-                 REPORT_RESAMPLINGS);
     fputs("</dl></details>\n", out);
 }
 
@@ -215,6 +214,10 @@ void report_show_scores(FILE *out, const struct report *report)
     page_say(out, "h2", report->n > 1 ? "How good they are" : "How good it is");
     show_table(out, report, false);
     show_table(out, report, true);
+    if (chances)
+        page_say(out, "p class=\"note\"",
+                 "Small numbers: 95 %% intervals, from %d resamplings of the students.",
+                 REPORT_RESAMPLINGS);
     if (report->n > 1 && report->comparable && chances)
         draw_comparison(out, report);
     explain(out, answers, chances, numbers);
@@ -321,13 +324,17 @@ static void draw_numbers(FILE *out, const struct report_run *run, const char *ti
                                   .y = {.label = "target", .low = low, .high = high},
                                   .series = series,
                                   .n_series = COUNT(series)});
-    page_caption(out, "%s of the %s students.", page_whole((int64_t)run->n_finals).text,
-                 page_whole(run->model.all.n).text);
+    if ((int64_t)run->n_finals < run->model.all.n)
+        page_caption(out, "A dot is a student: %s of the %s, evenly chosen.",
+                     page_whole((int64_t)run->n_finals).text,
+                     page_whole(run->model.all.n).text);
+    else
+        page_caption(out, "A dot is a student.");
 }
 
 void report_show_chances(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", "Can its word be taken?");
+    page_say(out, "h2", report->n > 1 ? "Can their word be taken?" : "Can its word be taken?");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         char *titles[2];

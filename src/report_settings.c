@@ -10,7 +10,7 @@ static void show_digests(FILE *out, const struct report_run *run)
     page_say(out, "dt", "checkpoint");
     page_say(out, "dd", "%s, after epoch %lld, step %lld%s; digest %s", run->path,
              (long long)run->progress.epoch, (long long)run->progress.all_steps,
-             run->progress.finished ? "" : "; training was not finished", run->digest);
+             run->is_unfinished ? "; training was not finished" : "", run->digest);
     page_say(out, "dt", "trained on");
     page_say(out, "dd", "%s; digest %s", run->training != NULL ? run->training : "a data set",
              run->data_digest);
@@ -38,7 +38,7 @@ static void show_repeat(FILE *out, const struct report_run *run)
     } else {
         page_say(
             out, "p",
-            "With these settings in a file settings.ini, the same model again, to the bit, "
+            "With the settings below in a file settings.ini, the same model again, to the bit, "
             "on any number of ranks:");
         page_say(out, "pre", "cohort train settings.ini data=%s run=runs/again", data);
     }
@@ -53,7 +53,7 @@ void report_show_settings(FILE *out, const struct report *report)
             page_say(out, "h3", "%s", run->label);
         show_digests(out, run);
         show_repeat(out, run);
-        fputs("<details><summary>All settings</summary>\n<pre>", out);
+        fputs("<pre>", out);
         for (const char *line = run->config; *line != '\0';) {
             const size_t n = strcspn(line, "\n");
             char *copy = memory_text("%.*s", (int)n, line);
@@ -62,7 +62,7 @@ void report_show_settings(FILE *out, const struct report *report)
             memory_free(copy);
             line += n + (line[n] == '\n');
         }
-        fputs("</pre></details>\n", out);
+        fputs("</pre>\n", out);
     }
     page_say(out, "p class=\"note\"",
              "Written by cohort " COHORT_VERSION
