@@ -69,7 +69,7 @@ endif
 all: $(BUILD)/cohort
 
 ##                 For a fresh Debian, as root or with sudo, these do all the set-up themselves:
-## demo            simulate a class, train and evaluate a model, draw its learning curve: a minute
+## demo            simulate a class, train and evaluate a model, write a page about it: a minute
 demo:
 	@$(SETUP) install build demo
 	+@$(AGAIN) all

@@ -138,6 +138,9 @@ static void print_character(FILE *out, const char *text, size_t length, int32_t 
     case '\'':
         fputs("&#39;", out);
         break;
+    case ' ': /* tabs and ends of lines too */
+        fputc(' ', out);
+        break;
     case -1:
         fputs("\xef\xbf\xbd", out);
         break;

@@ -122,7 +122,7 @@ struct frame {
 
 static double inside(double share)
 {
-    return share < 0 ? 0 : share > 1 ? 1 : share;
+    return !(share >= 0) ? 0 : share > 1 ? 1 : share; /* what is no number has no place */
 }
 
 static double x_of(const struct frame *f, double x)

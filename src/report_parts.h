@@ -73,7 +73,7 @@ struct report_run {
     int monitor;    /* a metric, -1: the likelihood */
     bool is_refit, own_data;
     bool is_unfinished; /* a run whose training has not ended; rank 0 knows */
-    int split; /* that was scored */
+    int split;          /* that was scored */
     struct report_data data;
 
     bool has_item_mean; /* of targets: their mean, which there always is */

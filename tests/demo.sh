@@ -1,5 +1,5 @@
 #!/bin/bash
-# A tour in a minute: a simulated class, a model trained on two ranks, its score, its learning curve.
+# A tour in a minute: a simulated class, a model trained on two ranks, its score, its learning curve, a page about it.
 # `make demo` builds and then calls this. COHORT is the program, DEMO the directory for what it makes.
 set -eu
 cd "$(dirname "$0")/.."
@@ -66,4 +66,7 @@ else
             print "" } }' "$DEMO/curve.txt"
 fi
 
-say "Everything is in $DEMO. Next: cohort help, cohort inspect $DEMO/rbm, make test."
+say 'All of this and more as one page with pictures, for people without a terminal:'
+show mpirun -n 2 "$COHORT" report "$DEMO/rbm" -o "$DEMO/report.html"
+
+say "Open $DEMO/report.html in a browser. Everything is in $DEMO. Next: cohort help, cohort inspect $DEMO/rbm, make test."
