@@ -29,6 +29,7 @@ struct plot_axis {
     double low, high;         /* equal: found from the series */
     bool percent;             /* shares are shown in percent */
     bool logarithmic;         /* axis x only; numbers must be positive */
+    bool whole;               /* axis x only: ticks at whole numbers */
     const char *const *names; /* of 0, 1, ..., instead of ticks; y: from the top down */
     size_t n_names;
 };

@@ -26,13 +26,22 @@ const char plot_style_sheet[] =
     "stroke-width:1}\n"
     "svg .bar{fill:currentColor;fill-opacity:.8}"
     "svg .dot{fill:currentColor;stroke:var(--paper);stroke-width:.7}"
+    "svg .many .dot{stroke:none}svg .many .reach{stroke-width:.6;stroke-opacity:.45}"
     "svg .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}"
     "svg .reach{stroke:currentColor;stroke-width:1.2;stroke-opacity:.65}"
     "svg .guide{fill:none;stroke:var(--soft);stroke-width:1.3}"
     "svg .node{fill:var(--tint);stroke:currentColor;stroke-width:1.5}"
     "svg .arrow{fill:currentColor}\n";
 
-enum { N_COLOURS = 8, WIDE = 540, HIGH = 300, CHARACTER = 7, LEGEND_LINE = 18, ROW = 20 };
+enum {
+    N_COLOURS = 8,
+    WIDE = 540,
+    HIGH = 300,
+    CHARACTER = 7,
+    LEGEND_LINE = 18,
+    ROW = 20,
+    STAGGER = 13
+};
 enum { MOST_NAME = 24, FEW_DOTS = 60, FEW_NOTES = 120 };
 
 /* 1, 2 or 5 times a power of ten, as a fraction, so that multiples are rounded once only. */
@@ -118,6 +127,7 @@ struct frame {
     struct plot_axis x, y;
     double left, top, width, height; /* of the field inside the axes */
     double whole;                    /* height of the picture */
+    bool is_staggered;               /* names along axis x take turns in two lines */
 };
 
 static double inside(double share)
@@ -245,7 +255,11 @@ static void settle(struct frame *f, const struct plot *plot)
     f->top = 12 + (double)(legend_lines(plot) * LEGEND_LINE) +
              (plot->mark_name != NULL ? LEGEND_LINE : 0);
     f->height = plot->y.names != NULL ? (double)(plot->y.n_names * ROW) : HIGH - 64;
-    f->whole = f->top + f->height + 44;
+    size_t widest = 0;
+    for (size_t i = 0; i < plot->x.n_names && plot->x.names != NULL; i++)
+        widest = size_max(widest, size_min(page_columns(plot->x.names[i]), MOST_NAME) + 1);
+    f->is_staggered = (double)(widest * CHARACTER * plot->x.n_names) > f->width;
+    f->whole = f->top + f->height + 44 + (f->is_staggered ? STAGGER : 0);
 }
 
 static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text,
@@ -256,6 +270,14 @@ static void draw_text(FILE *out, double x, double y, const char *anchor, const c
     fputs("</text>", out);
 }
 
+static void x_ticks(const struct frame *f, struct plot_ticks *ticks)
+{
+    size_t most = 8;
+    do
+        plot_ticks_between(ticks, f->x.low, f->x.high, most);
+    while (f->x.whole && ticks->digits > 0 && --most >= 2);
+}
+
 static void draw_x_axis(FILE *out, const struct frame *f)
 {
     const double bottom = f->top + f->height;
@@ -263,7 +285,7 @@ static void draw_x_axis(FILE *out, const struct frame *f)
     if (f->x.names == NULL && f->x.logarithmic)
         plot_ticks_log(&ticks, f->x.low, f->x.high);
     else if (f->x.names == NULL)
-        plot_ticks_between(&ticks, f->x.low, f->x.high, 8);
+        x_ticks(f, &ticks);
     for (size_t t = 0; t < ticks.n; t++) {
         const double x = x_of(f, ticks.value[t]);
         if (f->y.names != NULL)
@@ -274,10 +296,13 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         draw_text(out, x, bottom + 16, "middle", word.text, 16);
     }
     for (size_t i = 0; f->x.names != NULL && i < f->x.n_names; i++)
-        draw_text(out, x_of(f, (double)i), bottom + 16, "middle", f->x.names[i], MOST_NAME);
+        draw_text(out, x_of(f, (double)i),
+                  bottom + 16 + (f->is_staggered && i % 2 == 1 ? STAGGER : 0), "middle",
+                  f->x.names[i], MOST_NAME);
     fprintf(out, "<path class=\"edge\" d=\"M%.1f %.1fH%.1f\"/>", f->left, bottom,
             f->left + f->width);
-    draw_text(out, f->left + f->width / 2, bottom + 36, "middle", f->x.label, 80);
+    draw_text(out, f->left + f->width / 2, bottom + 36 + (f->is_staggered ? STAGGER : 0),
+              "middle", f->x.label, 80);
 }
 
 static void draw_y_axis(FILE *out, const struct frame *f)
@@ -464,7 +489,8 @@ static void draw_points(FILE *out, const struct frame *f, const struct plot_seri
 
 static void draw_series(FILE *out, const struct frame *f, const struct plot_series *s)
 {
-    fprintf(out, "<g class=\"c%zu\">", s->colour % N_COLOURS);
+    fprintf(out, "<g class=\"c%zu%s\">", s->colour % N_COLOURS,
+            s->n > FEW_NOTES ? " many" : "");
     if (s->style == PLOT_BARS)
         draw_bars(out, f, s);
     else if (s->style == PLOT_ROWS)

@@ -140,19 +140,22 @@ static int compare(const void *a, const void *b)
 
 enum { FEWEST = 5 };
 
-/* By their share of right answers, or by how far that is from what was expected, in standard
- * deviations of what chance would do, the furthest first. */
+/* By their share of right answers, those with few answers counting as nearer to the mean, since
+ * chance would make them the hardest and the easiest; or by how far that share is from what was
+ * expected, in standard deviations of what chance would do, the furthest first. */
 enum order { HARDEST_FIRST, EASIEST_FIRST, FURTHEST_FIRST };
 
 static double order_of(const struct report_run *runs, size_t n_runs, size_t i, double observed,
                        enum order order)
 {
+    const double n = (double)runs->item_n[i], some = 10;
+    const double share = (n * observed + some * runs->model.all.correct) / (n + some);
     if (order != FURTHEST_FIRST)
-        return order == HARDEST_FIRST ? observed : -observed;
+        return order == HARDEST_FIRST ? share : -share;
     double sum = 0;
     for (size_t r = 0; r < n_runs; r++) {
         const double p = runs[r].item_predicted[i];
-        sum += fabs(observed - p) / sqrt(p * (1 - p) / (double)runs->item_n[i] + 1e-12);
+        sum += fabs(observed - p) / sqrt(p * (1 - p) / n + 1e-12);
     }
     return -sum;
 }
@@ -247,7 +250,9 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
     } else {
         page_say(out, "p",
                  "%s item%s with at least %d of the %s. “Right” is the share of right answers "
-                 "that came, “expected” the mean of the predicted chances.",
+                 "that came, “expected” the mean of the predicted chances; items with few "
+                 "answers are "
+                 "listed as if nearer to the mean.",
                  page_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
                  report_split_words(runs));
         page_figures(out);

@@ -119,7 +119,7 @@ static void draw(FILE *out, const struct report_run *run, const char *title, con
                                        .x = curve->x,
                                        .y = curve->y};
     plot_draw(out, &(struct plot){.title = title,
-                                  .x = {.label = "epoch"},
+                                  .x = {.label = "epoch", .whole = true},
                                   .y = {.label = what},
                                   .series = &series,
                                   .n_series = 1,
@@ -179,11 +179,13 @@ static void show_several(FILE *out, const struct report *report)
     if (n > 0) {
         page_figures(out);
         page_figure(out, "Validation score by epoch");
-        plot_draw(out, &(struct plot){.title = "Validation scores of all runs by epoch",
-                                      .x = {.label = "epoch", .logarithmic = most > 5 * least},
-                                      .y = {.label = score_words(metric)},
-                                      .series = series,
-                                      .n_series = n});
+        plot_draw(out,
+                  &(struct plot){
+                      .title = "Validation scores of all runs by epoch",
+                      .x = {.label = "epoch", .whole = true, .logarithmic = most > 5 * least},
+                      .y = {.label = score_words(metric)},
+                      .series = series,
+                      .n_series = n});
         page_caption(out,
                      "Lower is better. An epoch is one pass over the training students, "
                      "whatever a model does in it, so the lengths of the curves say little "

@@ -363,10 +363,8 @@ static void draw_seen(FILE *out, const struct report *report)
     double place[REPORT_BUCKETS], auc[REPORT_MOST_RUNS + 1][REPORT_BUCKETS],
         low[REPORT_MOST_RUNS][REPORT_BUCKETS], high[REPORT_MOST_RUNS][REPORT_BUCKETS];
     struct plot_series series[REPORT_MOST_RUNS + 1];
-    size_t n = 0, last = 0;
+    size_t n = 0, begin = REPORT_BUCKETS, last = 0;
     const struct report_run *first = NULL;
-    for (size_t b = 0; b < REPORT_BUCKETS; b++)
-        place[b] = (double)b;
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         if (run->task != TASK_TRACE)
@@ -377,7 +375,8 @@ static void draw_seen(FILE *out, const struct report *report)
             auc[r][b] = enough ? run->seen[b].model.auc : NAN;
             low[r][b] = run->seen[b].low.auc;
             high[r][b] = run->seen[b].high.auc;
-            last = enough && b > last ? b : last;
+            begin = enough ? size_min(begin, b) : begin;
+            last = enough ? size_max(last, b) : last;
         }
         series[n++] = (struct plot_series){.name = report->n > 1 ? run->label : "the model",
                                            .style = PLOT_LINE,
@@ -393,13 +392,24 @@ static void draw_seen(FILE *out, const struct report *report)
     if (first->has_item_mean)
         series[n++] = (struct plot_series){
             .name = baseline_words(first), .style = PLOT_GUIDE, .x = place, .y = mean};
-    for (size_t s = 0; s < n; s++)
-        series[s].n = last + 1;
+    if (begin > last)
+        return;
+    for (size_t b = 0; b < REPORT_BUCKETS; b++)
+        place[b] = (double)b - (double)begin;
+    for (size_t s = 0; s < n; s++) {
+        series[s].n = last + 1 - begin;
+        series[s].x += begin;
+        series[s].y += begin;
+        if (series[s].low != NULL) {
+            series[s].low += begin;
+            series[s].high += begin;
+        }
+    }
     page_figure(out, "The more it has seen");
     plot_draw(out, &(struct plot){.title = "AUC by the number of answers seen before",
                                   .x = {.label = "answers of the student seen before",
-                                        .names = report_bucket_names,
-                                        .n_names = last + 1},
+                                        .names = report_bucket_names + begin,
+                                        .n_names = last + 1 - begin},
                                   .y = {.label = "AUC"},
                                   .series = series,
                                   .n_series = n});
