@@ -26,7 +26,7 @@ static void score_cell(FILE *out, int digits, double value, double low, double h
     }
     fprintf(out, "<td>%.*f", digits, value);
     if (isfinite(low) && isfinite(high))
-        fprintf(out, "<small>%.*f – %.*f</small>", digits, low, digits, high);
+        fprintf(out, "<small>%.3f – %.3f</small>", low, high);
     fputs("</td>", out);
 }
 
@@ -255,7 +255,7 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
                   .n_series = COUNT(series)});
     page_caption(out,
                  "%s with like chances together; the area of a dot goes with their number. "
-                 "Above the line the model was too cautious, below it too sure.",
+                 "Above the line more were right than the model said, below it fewer.",
                  run->task == TASK_TRACE ? "Answers" : "Students");
 }
 

@@ -398,6 +398,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     t->progress.n_scored = t->progress.loss = 0;
     bool best = false;
     t->valid = (struct score){0};
+    t->likelihood = NAN;
     const bool steps = t->model->kind->learn == NULL;
     if (steps)
         optimizer_swap(&t->stepper.optimizer);

@@ -68,6 +68,7 @@ check "another seed, other starts" test "$(sum seed)" != "$(sum all-1)"
 section "stopped and killed"
 words=(model.forget=yes model.items=yes model.restarts=80 model.explore=150 train.epochs=200 run.save_minutes=0)
 train 1 whole tails "${words[@]}"
+expect_match 'epoch 1: loss [0-9.]+, valid cbd 0'
 start 2 "$COHORT" train "data=$TMP/tails.h5" model.kind=bkt train.batch=60 train.block=7 "${words[@]}" "run=$TMP/cut"
 until_epoch 3 "$TMP/cut"
 kill -USR1 "$JOB"
