@@ -1,4 +1,5 @@
-/* The features of a student's attempts, made while walking along them and never stored.
+/* The features of a student's attempts, made while walking along them. No data set and no
+ * checkpoint has them; learning keeps some in memory from pass to pass (ktm_kept.c).
  *
  * An attempt tells later ones that it was made (attempts, elapsed, previous) and, if its
  * outcome is shown, how it went (wins, fails, previous). Each feature keeps its own numbers, by
