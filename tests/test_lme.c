@@ -125,6 +125,7 @@ static const char *const kinds[] = {
     "link=identity, factors=item group",
     "link=identity, factors=item skill, fixed=position",
     "factors=item teacher",
+    "factors=teacher",
     "factors=teacher skill, fixed=load",
     "factors=item, eliminate=item",
     "factors=skill item teacher, fixed=load practice, eliminate=item",

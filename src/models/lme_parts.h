@@ -196,10 +196,11 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace);
 /* Quasi-Newton search for the least deviance; its memory is a list of numbers. */
 struct lme_search {
     double phase, deviance, promise, n_rejected;
+    double n_probed; /* spreads, from the first, whose zero has been doubted */
     double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
     double inverse[MOST_OUTER * MOST_OUTER];
 };
-enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_DONE };
+enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_PROBING, SEARCH_DONE };
 size_t lme_search_size(size_t n_outer);
 void lme_search_load(struct lme_search *search, size_t n, const real *pairs);
 void lme_search_store(const struct lme_search *search, size_t n, real *pairs);

@@ -3,6 +3,10 @@
  * curvature is known well: twice the information on the fixed effects, and 4 freedom / sigma^2
  * for a spread that has `freedom` effects. The last spread of link = identity is its logarithm.
  *
+ * F is even in a spread, so its slope at zero is zero whether F has its least there or not. A
+ * search that ends with a spread of zero doubts it once: if a small spread is better, it goes
+ * on from there.
+ *
  * All of the search's memory goes into a tensor, as pairs of numbers of which the second is
  * what the first has lost in rounding, so that a run that was stopped goes on with the same
  * bits. */
@@ -10,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_SCALARS = 4 };
+enum { N_SCALARS = 5 };
 static const double armijo = 1e-4, near_zero = 1e-3, small = 0.05;
 
 size_t lme_search_size(size_t n_outer)
@@ -22,8 +26,8 @@ size_t lme_search_size(size_t n_outer)
 static void walk(struct lme_search *search, size_t n, real *pairs, bool store)
 {
     double *const parts[] = {&search->phase,      &search->deviance, &search->promise,
-                             &search->n_rejected, search->x,         search->gradient,
-                             search->trial,       search->inverse};
+                             &search->n_rejected, &search->n_probed, search->x,
+                             search->gradient,    search->trial,     search->inverse};
     for (size_t k = 0; k < COUNT(parts); k++) {
         const size_t length = k < N_SCALARS ? 1 : k + 1 < COUNT(parts) ? n : n * n;
         for (size_t i = 0; i < length; i++, pairs += 2)
@@ -173,12 +177,46 @@ static void choose_step(struct lme_search *search, const struct lme_shape *shape
         search->trial[i] = search->x[i] + step[i];
 }
 
+/* At the end: the next point is one of the spreads that are zero, made small. */
+static void probe_zeros(struct lme_search *search, const struct lme_shape *shape)
+{
+    for (size_t i = shape->n_fixed + (size_t)search->n_probed; i < shape->n_outer; i++)
+        if (is_spread(shape, i) && search->x[i] == 0) {
+            memcpy(search->trial, search->x, sizeof search->trial);
+            search->trial[i] = small;
+            search->n_probed = (double)(i - shape->n_fixed);
+            search->phase = SEARCH_PROBING;
+            return;
+        }
+}
+
+/* What was found there; true if the search goes on from it. */
+static bool judge_probe(struct lme_search *search, const struct lme_shape *shape,
+                        const struct lme_laplace *found, double tolerance)
+{
+    const size_t n = shape->n_outer, i = shape->n_fixed + (size_t)search->n_probed;
+    if (!(found->deviance < search->deviance - tolerance)) {
+        search->n_probed++;
+        search->phase = SEARCH_DONE;
+        probe_zeros(search, shape);
+        return false;
+    }
+    for (size_t k = 0; k < n; k++)
+        search->inverse[i * n + k] = search->inverse[k * n + i] = 0;
+    search->inverse[i * n + i] = small / fmax(fabs(found->gradient[i]), small); /* doubles it */
+    search->n_probed = 0;
+    return true;
+}
+
 bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
                         const struct lme_laplace *found, double tolerance)
 {
     const size_t n = shape->n_outer;
     if (search->phase == SEARCH_FRESH) {
         guess_curvature(search, shape, found);
+    } else if (search->phase == SEARCH_PROBING) {
+        if (!judge_probe(search, shape, found, tolerance))
+            return false;
     } else {
         const double rise = found->deviance - search->deviance;
         const double noise = 1e-12 * fabs(search->deviance) + tolerance / 100;
@@ -200,5 +238,7 @@ bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape
     memcpy(search->x, search->trial, sizeof search->x);
     memcpy(search->gradient, found->gradient, sizeof search->gradient);
     choose_step(search, shape, tolerance);
+    if (search->phase == SEARCH_DONE)
+        probe_zeros(search, shape);
     return true;
 }

@@ -264,7 +264,8 @@ static void list_attempts(struct lme_work *work, struct rows *rows)
         longest = size_max(longest, work->shape.n_factors + dataset->item_first[i + 1] -
                                         dataset->item_first[i]);
     uint32_t *list = NEW(uint32_t, longest);
-    struct finder finder = {0};
+    struct finder finder = {.columns_room = 16};
+    work->kind_column = NEW(uint32_t, finder.columns_room);
     work->first = NEW(uint64_t, work->n_units + 1);
     work->kind = NEW(uint32_t, rows->n);
     work->place_first = NEW(uint64_t, rows->n + 1);
