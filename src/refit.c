@@ -153,13 +153,10 @@ static enum status combine(const struct origin *origin, const struct config *sai
                            struct settings *settings)
 {
     struct config *config = config_create();
-    enum status status = OK;
-    for (size_t e = 0; status == OK && e < config_count(origin->config); e++) {
-        const struct config_entry entry = config_entry(origin->config, e);
-        char *line = memory_text("%s.%s=%s", entry.section, entry.key, entry.value);
-        status = config_set(config, line, entry.origin);
-        memory_free(line);
-    }
+    /* From the text: origin->config also has what the preset suggested, which would be taken
+     * for something that was said, and win. */
+    enum status status =
+        config_read_text(config, origin->checkpoint.config, origin->checkpoint.path);
     if (status == OK && origin->data != NULL) {
         char *line = memory_text("data.file=%s", origin->data);
         status = config_set(config, line, origin->directory);

@@ -86,6 +86,13 @@ train ktm class "${ktm[@]}"
 refit ktm
 train ktm_both both "${ktm[@]}" train.epochs="$(json_of "$TMP/ktm/result.json" best_epoch)"
 expect_same_tensors ktm_all ktm_both
+# what was said against a preset stays said
+train preset class model.kind=ktm model.preset=fm model.factors=3 train.epochs=5
+refit preset
+expect_match '^factors = 3$' "$TMP/preset_all/config.ini"
+train preset_both both model.kind=ktm model.preset=fm model.factors=3 \
+    train.epochs="$(json_of "$TMP/preset/result.json" best_epoch)"
+expect_same_tensors preset_all preset_both
 train lme class "${lme[@]}"
 refit lme
 train lme_both both "${lme[@]}"
