@@ -68,8 +68,8 @@ void plot_ticks_between(struct plot_ticks *ticks, double low, double high, size_
                      last = floor((high + slack) * divisor / step);
         if (last - first + 1 > (double)most)
             continue;
-        for (double i = first; i <= last; i++)
-            ticks->value[ticks->n++] = i * step / divisor + 0.0;
+        for (; (double)ticks->n <= last - first; ticks->n++)
+            ticks->value[ticks->n] = (first + (double)ticks->n) * step / divisor + 0.0;
         for (double d = divisor; d > 1; d /= 10)
             ticks->digits++;
         ticks->step = step / divisor;
@@ -99,7 +99,8 @@ void plot_ticks_log(struct plot_ticks *ticks, double low, double high)
 
 void plot_round(double *low, double *high)
 {
-    if (!(*high > *low)) {
+    /* What differs in its last digits only is drawn as equal: no ticks could tell it apart. */
+    if (!(*high - *low > 1e-9 * fmax(fabs(*low), fabs(*high)))) {
         const double away = *low != 0 ? fabs(*low) / 2 : 1;
         *low -= away;
         *high += away;

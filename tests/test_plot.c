@@ -84,6 +84,14 @@ static void test_scales(void **state)
     low = high = 0;
     plot_round(&low, &high);
     assert_true(low < 0 && high > 0);
+    /* equal but for the last digit: whole numbers of steps are too large to be counted by one
+     */
+    low = 1;
+    high = 1 + 0x1p-52;
+    plot_ticks_between(&ticks, low, high, 7);
+    assert_true(ticks.n <= 7);
+    plot_round(&low, &high);
+    assert_true(low < 0.9 && high > 1.1);
 }
 
 /* What `print` puts into a text; caller frees. */
