@@ -33,6 +33,18 @@ static void label_runs(struct report *report)
     }
 }
 
+/* As far as their counts tell: two folds of a cross-validation have the same data and may have
+ * the same number of test answers, but not the same to each item. */
+static bool same_answers(const struct report_run *a, const struct report_run *b)
+{
+    bool same =
+        a->split == b->split && a->task == b->task && a->model.all.n == b->model.all.n &&
+        a->model.all.correct == b->model.all.correct && names_equal(&a->items, &b->items);
+    for (size_t i = 0; same && i < a->items.n; i++)
+        same = a->item_n[i] == b->item_n[i] && a->item_right[i] == b->item_right[i];
+    return same;
+}
+
 static void compare_runs(struct report *report)
 {
     const struct report_run *first = &report->runs[0];
@@ -40,9 +52,7 @@ static void compare_runs(struct report *report)
     for (size_t r = 1; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         report->same_data &= strcmp(run->data.digest, first->data.digest) == 0;
-        report->comparable &= run->split == first->split && run->task == first->task &&
-                              run->model.all.n == first->model.all.n &&
-                              names_equal(&run->items, &first->items);
+        report->comparable &= same_answers(run, first);
     }
     report->comparable &= report->same_data;
 }

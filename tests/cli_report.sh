@@ -142,6 +142,14 @@ check_sound "$TMP/mixed.html"
 expect_match 'were scored on different answers' "$TMP/mixed.html"
 expect_match '3 rbm' "$TMP/mixed.html"
 
+# Folds with as many test answers to each item, but of other students.
+awk 'BEGIN { srand(3); print "student,item,outcome"; for (s = 1; s <= 8; s++) for (i = 1; i <= 3; i++)
+    print "s" s ",i" i "," (rand() < 0.5) }' >"$TMP/few.csv"
+run "$COHORT" import csv "$TMP/few.csv" --student student --item item --outcome outcome -o "$TMP/few.h5" || fail "import"
+train few data="$TMP/few.h5" model.kind=lme train.folds=4 train.epochs=2
+expect_status 0 "$COHORT" report "$TMP/few/fold-1" "$TMP/few/fold-3" -o "$TMP/folds.html"
+expect_match 'were scored on different answers' "$TMP/folds.html"
+
 section "checkpoints, other data, other splits"
 expect_status 0 "$COHORT" report "$TMP/rbm/last.h5" -o "$TMP/last.html"
 expect_match 'Training went on for 4 epochs' "$TMP/last.html"
