@@ -51,9 +51,23 @@ static enum status sync_parent(const char *path)
     return status;
 }
 
+/* A rename would put a file in the place of a device or a pipe. */
+static enum status check_place(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return OK;
+    return fail(BAD_USER,
+                "%s: this is a device or a pipe, and only plain files are replaced; choose "
+                "another name",
+                path);
+}
+
 enum status store_commit(char *temporary, const char *path)
 {
-    enum status status = sync_path(temporary, O_RDONLY);
+    enum status status = check_place(path);
+    if (status == OK)
+        status = sync_path(temporary, O_RDONLY);
     if (status == OK && rename(temporary, path) != 0)
         status =
             fail(BAD_IO, "%s: cannot be renamed to %s: %s", temporary, path, strerror(errno));

@@ -106,6 +106,19 @@ static void test_write_and_replace(void **state)
     memory_free(path);
 }
 
+static void test_only_files_are_replaced(void **state)
+{
+    (void)state;
+    char *pipe = in_home("pipe");
+    struct stat info;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    expect_failure(store_write(pipe, "x", 1), BAD_USER, pipe);
+    assert_int_equal(stat(pipe, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    assert_int_equal(n_files(home), 1);
+    memory_free(pipe);
+}
+
 static void test_large_files(void **state)
 {
     (void)state;
@@ -341,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(test_write_and_replace),
+        IN_A_DIRECTORY(test_only_files_are_replaced),
         IN_A_DIRECTORY(test_large_files),
         IN_A_DIRECTORY(test_old_file_is_never_touched),
         IN_A_DIRECTORY(test_leftovers_do_not_stand_in_the_way),
