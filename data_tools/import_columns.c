@@ -111,10 +111,10 @@ static enum status find_covariate(struct columns *c, const char *flag, const cha
     memory_free(own->name);
     own->name = memory_text("%.*s", (int)named, word);
     own->is_factor = strcmp(flag, "factors") == 0;
-    if (named == 0 || named > 30 || strcspn(own->name, " /\t") < named)
+    if (named == 0 || named > 30 || strcspn(own->name, " /\t\r\n") < named)
         return fail(BAD_USER,
-                    "--%s: '%s' is no good name for models; give a short one without spaces "
-                    "and slashes, as in name=%.*s",
+                    "--%s: '%s' is no good name for models; give a short one without spaces, "
+                    "line breaks and slashes, as in name=%.*s",
                     flag, own->name, (int)(word + length - column), column);
     static const char *const taken[] = {"student",   "item",     "group",   "skill",
                                         "intercept", "position", "practice"};

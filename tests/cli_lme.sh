@@ -131,6 +131,14 @@ import_refuses 1 "no column 'techer' for --factors" --factors techer
 import_refuses 1 "the name 'item' has a meaning of its own" --factors item=teacher
 import_refuses 1 "'teacher' is named twice" --factors teacher,teacher=room
 import_refuses 1 "'my class' is no good name" --factors 'my class=teacher'
+import_refuses 1 'is no good name for models' --factors $'my\nclass=teacher'
+expect_status 0 "$COHORT" import csv "$TMP/taught.csv" --student who --item what --outcome right \
+    --factors a=teacher,a_error=teacher,item_error=teacher -o "$TMP/errors.h5"
+for factors in 'a a_error' 'item a_error a'; do
+    expect_status 1 "$COHORT" train "data=$TMP/errors.h5" model.kind=lme "model.factors=$factors" "run=$TMP/bad"
+    expect_match "effects of 'a_error' cannot be told from the errors of 'a'; import it under another name"
+done
+expect_status 0 "$COHORT" train "data=$TMP/errors.h5" model.kind=lme "model.factors=item item_error" train.epochs=2 "run=$TMP/errors"
 awk -F, '{ print $1 "," $2 "," $3 "," (NR == 1 ? $4 : "") }' "$TMP/taught.csv" >"$TMP/empty.csv"
 expect_status 3 "$COHORT" import csv "$TMP/empty.csv" --student who --item what --outcome right --factors teacher -o "$TMP/x.h5"
 expect_match 'all cells of the factor teacher are empty'

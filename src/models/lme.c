@@ -52,15 +52,14 @@ static const struct option option_table[] = {
      "that `import --factors` has named, or several of them between spaces"},
     {"fixed", OPTION_TEXT, AT(fixed), "", 0, 0, NULL,
      "fixed effects besides the intercept: position (log of 1 + earlier attempts), practice "
-     "(the "
-     "same of this item), or both"},
+     "(the same of this item), covariates that `import --covariates` has named, or several of "
+     "them between spaces"},
     {"eliminate", OPTION_CHOICE, AT(eliminate), "auto", 0, 0, eliminates,
      "which effects are taken out before the dense matrix is built; auto: of students and "
      "items those that are more"},
     {"grid", OPTION_TEXT, AT(grid), "auto", 0, 0, NULL,
      "ranks that hold the dense matrix, as RxC: with the same grid the bits are the same at "
-     "any "
-     "number of ranks; auto: one rank below order 2000, else all"},
+     "any number of ranks; auto: one rank below order 2000, else all"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-12, 1, NULL,
      "the search ends when it promises less than this of the deviance"},
 };
@@ -143,6 +142,21 @@ static enum status find_factor(const struct model *model, struct lme_factor *fac
     return OK;
 }
 
+/* Errors of effects are kept as factor_NAME_error, which must not be the effects of another
+ * factor. */
+static enum status check_tensors(const struct lme_factor *factor, const char *other)
+{
+    const char *name = factor->name;
+    const size_t n = strlen(name);
+    if (factor->kind != FACTOR_COVARIATE || strncmp(other, name, n) != 0 ||
+        strcmp(other + n, "_error") != 0)
+        return OK;
+    return fail(BAD_USER,
+                "model.factors: effects of '%s' cannot be told from the errors of '%s'; import "
+                "it under another name, as in --factors other=COLUMN",
+                other, name);
+}
+
 /* The student and the words of model.factors. */
 static enum status find_factors(const struct model *model, struct lme_shape *shape)
 {
@@ -152,10 +166,13 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
     const char *text = o->factors;
     for (struct lme_factor factor = {0}; next_word(&text, factor.name);) {
         TRY(find_factor(model, &factor));
-        for (size_t f = 1; f < shape->n_factors; f++)
+        for (size_t f = 1; f < shape->n_factors; f++) {
             if (strcmp(shape->factors[f].name, factor.name) == 0)
                 return fail(BAD_USER, "model.factors names '%s' twice: once is enough",
                             factor.name);
+            TRY(check_tensors(&shape->factors[f], factor.name));
+            TRY(check_tensors(&factor, shape->factors[f].name));
+        }
         if (shape->n_factors == MOST_FACTORS)
             return fail(BAD_USER, "model.factors names more than %d factors", MOST_FACTORS - 1);
         shape->factors[shape->n_factors++] = factor;
@@ -419,8 +436,7 @@ static size_t n_hidden(const struct model *model)
 const struct model_kind lme_kind = {
     .name = "lme",
     .title = "mixed-effects regression: crossed random effects of students, items, groups, "
-             "skills and "
-             "whatever groups attempts",
+             "skills and whatever groups attempts",
     .source = "Bates and others 2015",
     .loss = "minus the Laplace log-likelihood of training answers, nats",
     .options = option_table,
