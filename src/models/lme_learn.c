@@ -226,8 +226,8 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
                     search.deviance, search.x[0], fabs(search.x[shape->n_fixed]),
                     (double)memory_peak() / 1e6);
         if (pass->comm->rank == 0) {
-            const double half = search.deviance / 2;
-            pass->loss = (int64_t)ldexp(fmin(half, 4e6), LOSS_BITS);
+            const double most = ldexp(1, 62 - LOSS_BITS);
+            pass->loss = (int64_t)ldexp(fmin(search.deviance / 2, most), LOSS_BITS);
             pass->n_scored = solver->n_training;
         }
     }
