@@ -508,13 +508,13 @@ static enum status begin(struct trainer *t, bool *done)
     if (*done)
         return found ? OK : save(t);
     log_say(
-        "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu steps an "
+        "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu step%s an "
         "epoch, %zu lanes, %d rank%s",
         t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
         (long long)t->stepper.n_training,
         (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
-        t->stepper.lanes.n_steps, t->stepper.lanes.n_lanes, t->comm->size,
-        t->comm->size == 1 ? "" : "s");
+        t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
+        t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
     if (t->stepper.n_joined > 0)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
