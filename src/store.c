@@ -51,11 +51,17 @@ static enum status sync_parent(const char *path)
     return status;
 }
 
-/* A rename would put a file in the place of a device or a pipe. */
+/* A rename would put a file in the place of a device or a pipe, or of the link that /dev/stdout
+ * is, wherever that leads. */
 static enum status check_place(const char *path)
 {
+    static const char process[] = "/proc/";
+    char target[sizeof process] = "";
     struct stat info;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+    const bool is_stream =
+        readlink(path, target, sizeof target - 1) > 0 && strcmp(target, process) == 0;
+    if (!is_stream &&
+        (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
         return OK;
     return fail(BAD_USER,
                 "%s: this is a device or a pipe, and only plain files are replaced; choose "

@@ -115,7 +115,13 @@ static void test_only_files_are_replaced(void **state)
     expect_failure(store_write(pipe, "x", 1), BAD_USER, pipe);
     assert_int_equal(stat(pipe, &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
-    assert_int_equal(n_files(home), 1);
+    char *stream = in_home("stdout");
+    assert_int_equal(symlink("/proc/self/fd/1", stream), 0);
+    expect_failure(store_write(stream, "x", 1), BAD_USER, stream);
+    assert_int_equal(lstat(stream, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(n_files(home), 2);
+    memory_free(stream);
     memory_free(pipe);
 }
 
