@@ -99,6 +99,9 @@ static void describe(struct report_run *run, const struct opened *opened, const 
 {
     const struct checkpoint *checkpoint = &opened->checkpoint;
     const char *epochs = config_get(opened->config, "train", "epochs");
+    const char *refit = config_get(opened->config, "refit", "epochs");
+    if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
+        epochs = refit;
     const bool is_file = strcmp(path, checkpoint->path) == 0;
     run->path = shown(path, is_file ? 2 : 1);
     run->label = memory_text("%s", is_file ? run->path : base_name(run->path));
