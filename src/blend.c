@@ -141,6 +141,13 @@ static enum status note_origin(struct blend *blend, const struct opened *opened,
                     "%s: this is a refit, and there is no config.ini beside it that says of "
                     "which run; weights are fitted by that run's predictions",
                     opened->checkpoint.path);
+    const char *epochs = config_get(opened->config, "refit", "epochs");
+    const int64_t epoch = opened->checkpoint.progress.epoch;
+    if (epochs != NULL && epoch < strtoll(epochs, NULL, 10))
+        return fail(BAD_USER,
+                    "%s: this refit is not finished (%lld of %s epochs), but would get the "
+                    "weight of the finished %s; the command that started it continues it",
+                    opened->checkpoint.path, (long long)epoch, epochs, opened->origin);
     blend->origins[m] = memory_text("%s", opened->origin);
     char *all = blend->digests != NULL ? memory_text("%s %s", blend->digests, digest)
                                        : memory_text("%s", digest);
