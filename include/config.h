@@ -59,7 +59,8 @@ struct config_entry config_entry(const struct config *config, size_t e);
  * was said last; false for later ones. */
 bool config_setting(const struct config *config, size_t e, struct config_entry *entry);
 
-/* As config_set, but below everything the user said: for presets. */
+/* As config_set, but below everything that the user said or that was suggested before: for
+ * presets, and for a run that is continued. */
 CHECKED enum status config_suggest(struct config *config, const char *text, const char *origin);
 
 /* Fills the targets of all groups: standard values, then suggestions, then what the user said.

@@ -5,6 +5,7 @@
 #include "base.h"
 #include "checkpoint.h"
 #include "comm.h"
+#include "config.h"
 
 /* config.ini (complete, as resolved), log.jsonl (a record for each epoch), last.h5,
  * previous.h5, best.h5, result.json (written at the end), lock. */
@@ -44,6 +45,11 @@ CHECKED enum status run_find(const char *path, char **checkpoint);
 /* Where the file `name` of the run `path` (or of the run that the checkpoint `path` lies in)
  * is. Caller frees. */
 char *run_beside(const char *path, const char *name);
+
+/* Collective: if there is a checkpoint in run.directory, what that run was started with is
+ * suggested for all that the user has not said; unless another kind of model or another preset
+ * was said, which will be refused. */
+CHECKED enum status run_recall(const struct comm *comm, struct config *config);
 
 /* A setting of the run `path` (or of the checkpoint in it), from config.ini; NULL if it is not
  * known, or empty. Caller frees. */

@@ -63,7 +63,7 @@ void settings_help_groups(struct option_group groups[4]);
 struct result {
     int64_t epochs, best_epoch;
     double best, seconds;
-    bool stopped_early, was_finished;
+    bool stopped_early, converged, was_finished;
     struct score scores[N_SPLITS]; /* of the best epoch's parameters; n = 0: none */
 };
 

@@ -17,7 +17,7 @@
 
 struct entry {
     char *section, *key, *value, *origin;
-    bool suggested; /* by a preset: anything the user said comes first */
+    bool suggested; /* anything the user said comes first, and what was suggested before */
 };
 
 struct config {
@@ -191,7 +191,7 @@ static const struct entry *find(const struct config *config, const char *section
     for (size_t e = 0; e < config->n; e++) {
         const struct entry *entry = &config->entries[e];
         if (strcmp(entry->section, section) == 0 && strcmp(entry->key, key) == 0 &&
-            (found == NULL || !entry->suggested || found->suggested))
+            (found == NULL || !entry->suggested))
             found = entry;
     }
     return found;

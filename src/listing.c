@@ -39,8 +39,29 @@ static enum status add(FILE *file, const char *bytes, size_t n, const char *path
     return OK;
 }
 
+/* A text does not take the place of a checkpoint or a data set: somebody has mistaken a name.
+ */
+static enum status check_old(const char *path)
+{
+    static const char *const begins[] = {"cohort checkpoint", "\x89HDF"};
+    char bytes[32] = "";
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return OK;
+    const size_t n = fread(bytes, 1, sizeof bytes - 1, file);
+    fclose(file);
+    for (size_t b = 0; b < COUNT(begins); b++)
+        if (n > strlen(begins[b]) && memcmp(bytes, begins[b], strlen(begins[b])) == 0)
+            return fail(BAD_USER,
+                        "%s: this is a checkpoint or another HDF5 file, which a text would "
+                        "replace; choose another name, or remove it first",
+                        path);
+    return OK;
+}
+
 static enum status begin(const char *path, const char *head, char **temporary, FILE **file)
 {
+    TRY(check_old(path));
     *temporary = store_temporary(path);
     *file = fopen(*temporary, "wb");
     if (*file == NULL)
@@ -54,7 +75,8 @@ static enum status finish(enum status status, const char *path, char *temporary,
         status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
     if (status == OK)
         return store_commit(temporary, path);
-    store_abandon(temporary);
+    if (temporary != NULL)
+        store_abandon(temporary);
     return status;
 }
 

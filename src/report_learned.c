@@ -285,13 +285,13 @@ static const char *table_words(const struct report_run *run, const struct table 
         const char *kind, *table, *words;
     } known[] = {
         {"lme", "spreads",
-         "How much students, items and so on differ: standard deviations on the logit scale, "
-         "where 1 moves a chance of 50 % to 73 %."},
+         "How much students, items and so on differ: standard deviations of their effects on "
+         "the log-odds, where 1 moves a chance of 50 % to 73 % (with link = identity, on the "
+         "outcome itself)."},
         {"lme", "fixed", "Effects that are common to all, with their standard errors."},
-        {"lme", "items",
-         "Effects of items on the logit scale: above zero are easier than the mean item."},
-        {"lme", "skills", "Effects of skills on the logit scale."},
-        {"lme", "levels", "Effects of what attempts have in common, on the logit scale."},
+        {"lme", "items", "Effects of items: those above zero are easier than the mean item."},
+        {"lme", "skills", "Effects of skills: those above zero are easier."},
+        {"lme", "levels", "Effects of what attempts have in common."},
         {"vae", "items",
          "Items by item response theory: an answer is right with the chance squash(sum of a × "
          "ability − b), so a says how well an item tells students apart, and b how hard it "

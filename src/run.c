@@ -256,3 +256,41 @@ char *run_setting(const char *path, const char *section, const char *key)
     memory_free(file);
     return setting;
 }
+
+/* Rank 0: config.ini of a run that has a checkpoint; NULL: there is no such. */
+static char *known_settings(const char *directory)
+{
+    char *last = memory_text("%s/last.h5", directory);
+    char *path = memory_text("%s/config.ini", directory), *text = NULL;
+    size_t n = 0;
+    if (store_exists(last) && store_exists(path) && store_read(path, &text, &n) != OK)
+        fail_clear();
+    memory_free(last);
+    memory_free(path);
+    return text;
+}
+
+static bool differs(const struct config *said, const struct config *known, const char *key)
+{
+    const char *a = config_get(said, "model", key), *b = config_get(known, "model", key);
+    return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+enum status run_recall(const struct comm *comm, struct config *config)
+{
+    const char *directory = config_get(config, "run", "directory");
+    if (directory == NULL || directory[0] == '\0')
+        return OK;
+    char *text = comm_share_text(comm, comm->rank == 0 ? known_settings(directory) : NULL);
+    if (text == NULL)
+        return OK;
+    char *path = memory_text("%s/config.ini", directory);
+    struct config *known = config_create();
+    enum status status = config_read_text(known, text, path);
+    if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset"))
+        status = config_suggest(config, text, path);
+    config_destroy(known);
+    memory_free(path);
+    memory_free(text);
+    return status;
+}

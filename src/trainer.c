@@ -553,6 +553,7 @@ static enum status train(struct trainer *t, struct result *result)
     result->best_epoch = t->progress.best_epoch;
     result->best = t->progress.best;
     result->stopped_early = t->progress.epoch < n_epochs(t);
+    result->converged = t->progress.converged;
     TRY(score_best(t, result));
     if (result->was_finished)
         return OK;

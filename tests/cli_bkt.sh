@@ -89,7 +89,7 @@ expect_equal "$(sum second)" "$(sum first)" "settled skills, in one piece and in
 
 section "tables"
 train 1 tables class train.epochs=300 model.forget=yes model.items=yes
-expect_match '^done: [0-9]+ epochs in [0-9.]+ s, stopped early'
+expect_match '^done: [0-9]+ epochs in [0-9.]+ s, converged'
 expect_status 0 "$COHORT" inspect "$TMP/tables"
 expect_match '^skill +p0 +learn +guess +slip +forget +attempts +log_likelihood$'
 expect_match '^skill-5 +0\.[0-9]+ '

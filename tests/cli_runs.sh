@@ -28,6 +28,18 @@ expect_reference() {
     expect_equal '' "$(find "$1" -name '*.tmp')" 'no temporary files'
 }
 
+section 'what is not said again'
+expect_status 0 on 2 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said" model.hidden=15 train.epochs=2 train.seed=7
+expect_status 0 on 3 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said"
+expect_match '^continuing .*last.h5 after epoch 2, step 0'
+expect_match '^seed = 7$' "$TMP/said/config.ini"
+expect_status 0 on 2 "$COHORT" train run="$TMP/said"
+expect_match 'is finished already'
+expect_status 1 on 2 "$COHORT" train run="$TMP/said" train.seed=8
+expect_match "was started with 'seed = 7' but now 'seed = 8'"
+expect_status 1 "$COHORT" train run="$TMP/said" data="$class" model.kind=bkt
+expect_match "was started with 'kind = rbm' but now 'kind = bkt'"
+
 section 'start, again, more'
 expect_status 0 on 1 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/a"
 expect_match '^done: 3 epochs'

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "memory.h"
 #include "refit.h"
+#include "run.h"
 #include "slurm_flags.h"
 #include "store.h"
 #include "trainer.h"
@@ -107,6 +108,9 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         status = config_read_words(config, files, (size_t)n_files);
     if (status == OK) {
         slurm_words(config, &words);
+        status = run_recall(comm, config);
+    }
+    if (status == OK) {
         status = refit_settings(comm, &settings, config);
     } else {
         config_destroy(config);

@@ -4,9 +4,22 @@
 #include "fail.h"
 #include "log.h"
 #include "refit.h"
+#include "run.h"
 #include "trainer.h"
 #include <math.h>
 #include <string.h>
+
+/* How it ended, if not by the last epoch that was asked for. Solvers are to converge. */
+static const char *ending(const struct settings *settings, const struct result *result)
+{
+    if (result->converged)
+        return ", converged";
+    if (result->stopped_early)
+        return ", stopped early";
+    return settings->model->kind->learn != NULL && settings->refit.epochs == 0
+               ? ", not converged: more train.epochs would go on"
+               : "";
+}
 
 static void report(const struct settings *settings, const struct result *result)
 {
@@ -17,7 +30,7 @@ static void report(const struct settings *settings, const struct result *result)
                                                   : " (more train.epochs would continue it)");
     else
         log_say("done: %lld epochs in %.1f s%s", (long long)result->epochs, result->seconds,
-                result->stopped_early ? ", stopped early" : "");
+                ending(settings, result));
     if (log_muted())
         return;
     if (result->best_epoch > 0)
@@ -56,6 +69,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     struct settings settings = {0};
     enum status status =
         config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1);
+    if (status == OK)
+        status = run_recall(comm, config);
     if (status == OK) {
         status = refit_settings(comm, &settings, config);
     } else {
@@ -102,6 +117,10 @@ const struct command command_train = {
         "  step, save, exit with code 85. With train.folds = k the run is a cross-validation "
         "in\n"
         "  directories fold-1 ... fold-k.\n"
+        "  A run that is continued keeps the settings that are not said again, so run=RUN is\n"
+        "  enough to continue it; of those that are said only train.epochs, train.patience "
+        "and\n"
+        "  places may differ.\n"
         "  refit=RUN trains the model of a finished run again, on its training and validation\n"
         "  attempts together, when validation has served its purpose: its settings, its data\n"
         "  set, as many epochs as its best took, the schedule of the rate as it was. Only "
