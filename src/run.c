@@ -276,6 +276,22 @@ static bool differs(const struct config *said, const struct config *known, const
     return a != NULL && b != NULL && strcmp(a, b) != 0;
 }
 
+static bool is_said(const char *value)
+{
+    return value != NULL && value[0] != '\0';
+}
+
+/* A refit has its settings from the run it is a refit of, which may have changed. */
+static char *refit_settings_of(const struct config *said, const struct config *known)
+{
+    const char *origin = config_get(known, "train", "refit");
+    const char *data = config_get(known, "data", "file");
+    if (!is_said(origin) && !is_said(config_get(said, "train", "refit")))
+        return NULL;
+    return memory_text("[data]\nfile = %s\n[train]\nrefit = %s\n", data ? data : "",
+                       origin ? origin : "");
+}
+
 enum status run_recall(const struct comm *comm, struct config *config)
 {
     const char *directory = config_get(config, "run", "directory");
@@ -287,8 +303,10 @@ enum status run_recall(const struct comm *comm, struct config *config)
     char *path = memory_text("%s/config.ini", directory);
     struct config *known = config_create();
     enum status status = config_read_text(known, text, path);
+    char *refit = status == OK ? refit_settings_of(config, known) : NULL;
     if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset"))
-        status = config_suggest(config, text, path);
+        status = config_suggest(config, refit != NULL ? refit : text, path);
+    memory_free(refit);
     config_destroy(known);
     memory_free(path);
     memory_free(text);

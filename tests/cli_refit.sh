@@ -213,6 +213,8 @@ expect_status 0 "$COHORT" evaluate "$TMP/partly" --json
 expect_equal "${log_loss:0:9}" "$(json log_loss | cut -c 1-9)" 'predicts as it was scored'
 
 section 'runs that have gone or changed'
+expect_status 0 on 2 "$COHORT" train run="$TMP/rbm_all"
+expect_match 'is finished already'
 mv "$TMP/rbm" "$TMP/gone"
 expect_status 1 on 2 "$COHORT" blend "$TMP/rbm_all" "$TMP/dkt_all" -o "$TMP/bad"
 expect_match "rbm_all is a refit of $TMP/rbm, by whose predictions"
