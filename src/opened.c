@@ -36,6 +36,11 @@ static enum status find_checkpoint(const char *path, char **checkpoint)
                     "%s: this is a cross-validation, which has a model for each fold; name one "
                     "of them, as in %s/fold-1",
                     path, path);
+    if (is_directory(path) && has(path, "sweep.ini"))
+        return fail(BAD_USER,
+                    "%s: this is a sweep, which has a run for each trial; name one of those in "
+                    "%s/trials, or train the best with `cohort train %s/best.ini`",
+                    path, path, path);
     return run_find(path, checkpoint);
 }
 

@@ -30,6 +30,8 @@ expect_match "12 trials: 12 done, 0 running, 0 failed, 0 waiting"
 expect_match "^ +1  [0-9a-f]{16} +3 "
 expect_match "optimizer.rate: [0-9]+ % of the variance"
 expect_equal 13 "$(wc -l <"$TMP/one/leaderboard.csv")" "a line for each trial"
+expect_status 1 "$COHORT" evaluate "$TMP/one"
+expect_match 'this is a sweep, which has a run for each trial; name one of those in .*/trials, or train the best'
 expect_equal 12 "$(cut -d, -f2 "$TMP/one/leaderboard.csv" | tail -n +2 | sort -u | wc -l)" "different trials"
 expect_match "^optimizer.rate,0.00316228,4," "$TMP/one/effects.csv"
 first=$(sed -n 2p "$TMP/one/leaderboard.csv" | cut -d, -f2)
