@@ -27,7 +27,15 @@ struct score {
 };
 
 /* The numbers of a score as a table, for printing and for confidence intervals. */
-enum { N_METRICS = 6 };
+enum metric {
+    METRIC_CBD,
+    METRIC_LOG_LOSS,
+    METRIC_AUC,
+    METRIC_ACCURACY,
+    METRIC_RMSE,
+    METRIC_CALIBRATION_ERROR,
+    N_METRICS
+};
 extern const char *const metrics_names[N_METRICS];
 double *metrics_value(struct score *score, int metric);
 bool metrics_up(int metric); /* larger is better */

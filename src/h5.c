@@ -225,8 +225,11 @@ enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *
     for (int d = 0; d < rank; d++)
         n_stored *= shape[d];
     if (n_stored != n)
-        return fail(BAD_DATA, "the array %s has %llu numbers where %llu were expected", name,
-                    (unsigned long long)n_stored, (unsigned long long)n);
+        return fail(
+            BAD_DATA,
+            "the array %s has %llu numbers where %llu were expected: another version of "
+            "the program wrote it, or it was changed; make the file again",
+            name, (unsigned long long)n_stored, (unsigned long long)n);
     if (n == 0)
         return OK;
     hid_t array = H5Dopen2(file, name, H5P_DEFAULT);

@@ -61,8 +61,7 @@ double *metrics_value(struct score *score, int metric)
 
 bool metrics_up(int metric)
 {
-    return strcmp(metrics_names[metric], "auc") == 0 ||
-           strcmp(metrics_names[metric], "accuracy") == 0;
+    return metric == METRIC_AUC || metric == METRIC_ACCURACY;
 }
 
 json_t *score_json(const struct score *score)

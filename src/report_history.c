@@ -11,13 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ARRAYS = 4 + N_METRICS };
+enum { N_NUMBERS = 3, N_ARRAYS = N_NUMBERS + N_METRICS };
 
 static double **array_of(struct report_history *history, int k)
 {
-    double **const arrays[] = {&history->epoch, &history->loss, &history->likelihood,
-                               &history->r2};
-    return k < 4 ? arrays[k] : &history->valid[k - 4];
+    double **const arrays[N_NUMBERS] = {&history->epoch, &history->loss, &history->likelihood};
+    return k < N_NUMBERS ? arrays[k] : &history->valid[k - N_NUMBERS];
 }
 
 static double number(const json_t *object, const char *key)
@@ -39,7 +38,6 @@ static void add(struct report_history *history, size_t *capacity, const json_t *
     history->epoch[r] = number(record, "epoch");
     history->loss[r] = number(record, "loss");
     history->likelihood[r] = number(record, "likelihood");
-    history->r2[r] = number(valid, "r2");
     for (int m = 0; m < N_METRICS; m++)
         history->valid[m][r] = number(valid, metrics_names[m]);
 }
@@ -102,9 +100,8 @@ static const char *score_words(int metric)
 }
 
 /* What decided which epoch is best or, where it did not, what is usually looked at. */
-static const double *watched(const struct report_run *run, int *metric)
+static const double *watched(const struct report_run *run)
 {
-    *metric = run->monitor;
     return run->monitor < 0 ? run->history.likelihood : run->history.valid[run->monitor];
 }
 
@@ -130,7 +127,6 @@ static void draw(FILE *out, const struct report_run *run, const char *title, con
 static void show_one(FILE *out, const struct report_run *run)
 {
     struct curve *curve = NEW(struct curve, 1);
-    int metric = 0;
     page_figures(out);
     curve_take(curve, &run->history, run->history.loss);
     if (curve->n > 0) {
@@ -138,11 +134,11 @@ static void show_one(FILE *out, const struct report_run *run)
         draw(out, run, "Training loss by epoch", "loss", curve, 0);
         page_caption(out, "What training lowers: %s.", run->kind->loss);
     }
-    curve_take(curve, &run->history, watched(run, &metric));
+    curve_take(curve, &run->history, watched(run));
     if (curve->n > 0) {
-        const bool up = metric < 0 || metrics_up(metric);
+        const bool up = run->monitor < 0 || metrics_up(run->monitor);
         page_figure(out, "Validation score");
-        draw(out, run, "Validation score by epoch", score_words(metric), curve, 1);
+        draw(out, run, "Validation score by epoch", score_words(run->monitor), curve, 1);
         page_caption(out,
                      "On answers held out for validation; %s is better. Where it turns while "
                      "the loss still falls, the model begins to learn its training students by "
@@ -160,8 +156,9 @@ static void show_several(FILE *out, const struct report *report)
     struct plot_series series[REPORT_MOST_RUNS];
     size_t n = 0;
     double most = 0, least = INFINITY;
-    const int metric =
-        report->runs[0].task == TASK_SCORE || report->runs[0].task == TASK_DENSITY ? 4 : 1;
+    const enum model_task task = report->runs[0].task;
+    const enum metric metric =
+        task == TASK_SCORE || task == TASK_DENSITY ? METRIC_RMSE : METRIC_LOG_LOSS;
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         curve_take(&curves[r], &run->history, run->history.valid[metric]);
@@ -183,7 +180,7 @@ static void show_several(FILE *out, const struct report *report)
                   &(struct plot){
                       .title = "Validation scores of all runs by epoch",
                       .x = {.label = "epoch", .whole = true, .logarithmic = most > 5 * least},
-                      .y = {.label = score_words(metric)},
+                      .y = {.label = score_words((int)metric)},
                       .series = series,
                       .n_series = n});
         page_caption(out,

@@ -92,7 +92,7 @@ static int monitor_of(const struct opened *opened)
     for (int m = 0; m < N_METRICS && name != NULL; m++)
         if (strcmp(metrics_names[m], name) == 0)
             return m;
-    return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : 1;
+    return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : METRIC_LOG_LOSS;
 }
 
 static void describe(struct report_run *run, const struct opened *opened, const char *path)
@@ -147,7 +147,8 @@ static void count_lengths(struct report_data *data, const struct dataset *datase
     memory_free(length);
 }
 
-void report_count(struct report_run *run, const struct opened *opened)
+/* Collective: the data set in numbers. */
+static void count_data(struct report_run *run, const struct opened *opened)
 {
     const struct dataset *dataset = &opened->dataset;
     const struct shard *shard = &opened->shard;
@@ -196,7 +197,7 @@ enum status report_measure(struct report_run *run, const struct comm *comm, cons
         status = choose_split(run, &opened, plan->split);
     }
     if (status == OK) {
-        report_count(run, &opened);
+        count_data(run, &opened);
         status = report_score(run, &opened);
     }
     if (status == OK)

@@ -51,7 +51,7 @@ struct report_tenth {
 /* What log.jsonl tells; NaN: not in a record. */
 struct report_history {
     size_t n;
-    double *epoch, *loss, *likelihood, *r2, *valid[N_METRICS];
+    double *epoch, *loss, *likelihood, *valid[N_METRICS];
 };
 
 struct report_graph {
@@ -113,8 +113,7 @@ void report_run_free(struct report_run *run);
 /* Collective: answers, or targets, of the split that run->split says. */
 CHECKED enum status report_score(struct report_run *run, const struct opened *opened);
 
-/* Collective: the data set; what the model shows of itself. */
-void report_count(struct report_run *run, const struct opened *opened);
+/* Collective: what the model shows of itself. */
 CHECKED enum status report_learned(struct report_run *run, const struct opened *opened);
 
 /* Rank 0: the log of a run, nothing where there is none. */

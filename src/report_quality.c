@@ -31,7 +31,9 @@ static void score_cell(FILE *out, int digits, double value, double low, double h
 }
 
 /* Columns in the order in which they are explained. */
-static const int shown_metrics[N_METRICS] = {2, 1, 0, 3, 4, 5};
+static const enum metric shown_metrics[N_METRICS] = {METRIC_AUC,  METRIC_LOG_LOSS,
+                                                     METRIC_CBD,  METRIC_ACCURACY,
+                                                     METRIC_RMSE, METRIC_CALIBRATION_ERROR};
 static const int digits_of[N_METRICS] = {5, 5, 4, 4, 4, 4};
 
 static void score_row(FILE *out, const char *name, const struct score *score,
@@ -46,10 +48,10 @@ static void score_row(FILE *out, const char *name, const struct score *score,
     page_count(out, score->n);
     page_count(out, score->n_students);
     for (size_t k = 0; k < N_METRICS; k++) {
-        const int m = shown_metrics[k];
+        const enum metric m = shown_metrics[k];
         /* Resampling adds to a calibration error what noise it adds, so that an interval would
          * mislead. */
-        const bool has_interval = low != NULL && m != N_METRICS - 1;
+        const bool has_interval = low != NULL && m != METRIC_CALIBRATION_ERROR;
         score_cell(out, digits_of[m], *metrics_value(&all, m),
                    has_interval ? *metrics_value(&from, m) : NAN,
                    has_interval ? *metrics_value(&to, m) : NAN);
