@@ -8,6 +8,11 @@
  * file or the new one. */
 CHECKED enum status store_write(const char *path, const void *bytes, size_t n_bytes);
 
+/* The same, and the file that was at `path` is `kept` after that; it takes that name only when
+ * the new one is whole on the disk, so that there are two good files until there are three. */
+CHECKED enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
+                                        size_t n_bytes);
+
 /* For writers that need a path of their own (HDF5): the temporary name beside `path` (caller
  * frees); then store_commit makes it durable and renames it, or store_abandon removes it. Both
  * free it. */

@@ -140,16 +140,7 @@ enum status run_save_best(const struct run *run, const char *bytes, size_t n_byt
 enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes)
 {
     char *last = run_path(run, "last.h5"), *previous = run_path(run, "previous.h5");
-    enum status status = OK;
-    if (store_exists(last)) {
-        unlink(previous);
-        if (link(last, previous) != 0 &&
-            rename(last, previous) != 0) /* no links on some disks */
-            status =
-                fail(BAD_IO, "%s: cannot be kept as %s: %s", last, previous, strerror(errno));
-    }
-    if (status == OK)
-        status = store_write(last, bytes, n_bytes);
+    enum status status = store_write_keeping(last, previous, bytes, n_bytes);
     memory_free(last);
     memory_free(previous);
     return status;

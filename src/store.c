@@ -69,11 +69,28 @@ static enum status check_place(const char *path)
                 path);
 }
 
-enum status store_commit(char *temporary, const char *path)
+/* Gives the file at `path` the name `kept` besides, so that at no moment either name leads
+ * nowhere; where a disk has no such links, `path` does until the new file takes its place. */
+static enum status keep_old(const char *path, const char *kept)
+{
+    char *name = store_temporary(kept);
+    unlink(name);
+    const bool linked = link(path, name) == 0;
+    const bool done = rename(linked ? name : path, kept) == 0;
+    const int reason = errno;
+    unlink(name); /* two names of one file: rename leaves both */
+    memory_free(name);
+    return done ? OK
+                : fail(BAD_IO, "%s: cannot be kept as %s: %s", path, kept, strerror(reason));
+}
+
+static enum status commit(char *temporary, const char *path, const char *kept)
 {
     enum status status = check_place(path);
     if (status == OK)
         status = sync_path(temporary, O_RDONLY);
+    if (status == OK && kept != NULL && store_exists(path))
+        status = keep_old(path, kept);
     if (status == OK && rename(temporary, path) != 0)
         status =
             fail(BAD_IO, "%s: cannot be renamed to %s: %s", temporary, path, strerror(errno));
@@ -83,6 +100,11 @@ enum status store_commit(char *temporary, const char *path)
     }
     memory_free(temporary);
     return sync_parent(path);
+}
+
+enum status store_commit(char *temporary, const char *path)
+{
+    return commit(temporary, path, NULL);
 }
 
 static enum status write_all(int file, const char *bytes, size_t n_bytes, const char *path)
@@ -101,7 +123,8 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
     return OK;
 }
 
-enum status store_write(const char *path, const void *bytes, size_t n_bytes)
+enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
+                                size_t n_bytes)
 {
     char *temporary = store_temporary(path);
     unlink(temporary); /* a leftover may be somebody else's, or a link */
@@ -115,7 +138,12 @@ enum status store_write(const char *path, const void *bytes, size_t n_bytes)
         store_abandon(temporary);
         return status;
     }
-    return store_commit(temporary, path);
+    return commit(temporary, path, kept);
+}
+
+enum status store_write(const char *path, const void *bytes, size_t n_bytes)
+{
+    return store_write_keeping(path, NULL, bytes, n_bytes);
 }
 
 enum status store_read(const char *path, char **bytes, size_t *n_bytes)

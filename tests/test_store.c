@@ -157,6 +157,41 @@ static void test_old_file_is_never_touched(void **state)
     memory_free(path);
 }
 
+/* Two good files at every moment: a reader that looks all the time never finds one missing, and
+ * neither does the next job, wherever this one was killed. */
+static void test_the_file_before_is_kept(void **state)
+{
+    (void)state;
+    char *path = in_home("last"), *kept = in_home("previous"),
+         *leftover = store_temporary(kept);
+    assert_int_equal(store_write_keeping(path, kept, "1", 1), OK);
+    assert_false(store_exists(kept));
+    assert_int_equal(symlink("nowhere", leftover), 0);
+    assert_int_equal(store_write_keeping(path, kept, "2", 1), OK);
+    expect_content(kept, "1", 1);
+    const pid_t writer = fork();
+    assert_true(writer >= 0);
+    for (int n = 0; writer == 0; n++)
+        if (n == 300 || store_write_keeping(path, kept, "3", 1) != OK)
+            _exit(n == 300 ? 0 : 1);
+    int64_t n_missing = 0;
+    int code = -1;
+    while (waitpid(writer, &code, WNOHANG) == 0)
+        n_missing += !store_exists(path) + !store_exists(kept);
+    assert_int_equal(code, 0);
+    assert_int_equal(n_missing, 0);
+    /* Killed when the old file had both names and the new one none. */
+    unlink(kept);
+    assert_int_equal(link(path, kept), 0);
+    assert_int_equal(store_write_keeping(path, kept, "4", 1), OK);
+    expect_content(path, "4", 1);
+    expect_content(kept, "3", 1);
+    assert_int_equal(n_files(home), 2);
+    memory_free(leftover);
+    memory_free(kept);
+    memory_free(path);
+}
+
 static void test_leftovers_do_not_stand_in_the_way(void **state)
 {
     (void)state;
@@ -363,6 +398,7 @@ int main(void)
         IN_A_DIRECTORY(test_only_files_are_replaced),
         IN_A_DIRECTORY(test_large_files),
         IN_A_DIRECTORY(test_old_file_is_never_touched),
+        IN_A_DIRECTORY(test_the_file_before_is_kept),
         IN_A_DIRECTORY(test_leftovers_do_not_stand_in_the_way),
         IN_A_DIRECTORY(test_temporary),
         IN_A_DIRECTORY(test_no_such_directory),
