@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PROGRESS = 1 << 12 };
 
@@ -189,12 +188,6 @@ static enum status read_folder(struct ednet *ednet, const char *path, enum split
     return status;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat found;
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
-
 /* questions.csv: as named, or in one of the usual places. Caller frees. */
 static char *find_questions(const struct import *import)
 {
@@ -205,7 +198,7 @@ static char *find_questions(const struct import *import)
         return memory_text("%s", import->flags->questions);
     const char *path = import->files[0].path;
     const char *slash = strrchr(path, '/');
-    char *folder = is_folder(path) ? memory_text("%s", path)
+    char *folder = store_is_directory(path) ? memory_text("%s", path)
                    : slash != NULL ? memory_text("%.*s", (int)(slash - path), path)
                                    : memory_text(".");
     char *found = NULL;
@@ -233,7 +226,7 @@ static enum status read_all(struct ednet *ednet)
     memory_free(questions);
     for (size_t f = 0; f < import->n_files && status == OK; f++) {
         const struct import_file *file = &import->files[f];
-        status = is_folder(file->path) ? read_folder(ednet, file->path, file->split)
+        status = store_is_directory(file->path) ? read_folder(ednet, file->path, file->split)
                                        : read_student(ednet, file->path, file->split);
     }
     return status;

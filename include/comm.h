@@ -37,9 +37,6 @@ void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n);
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n);
 void comm_max_double(const struct comm *comm, double *values, size_t n);
 
-/* The sum of `value` over the ranks before this one. */
-int64_t comm_before(const struct comm *comm, int64_t value);
-
 /* Rank 0 gets all ranks' bytes end to end in rank order (`all` from memory_*, to be freed by
  * the caller; NULL elsewhere) and their total. Any size. */
 void *comm_gather(const struct comm *comm, const void *bytes, size_t n_bytes, size_t *n_all);

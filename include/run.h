@@ -39,7 +39,8 @@ CHECKED enum status run_write(const struct run *run, const char *name, const cha
 CHECKED enum status run_remove(const struct run *run, const char *name);
 
 /* Where a command finds the checkpoint that `path` (a run or a file) means: best.h5 of a run
- * where there is one, else last.h5, else previous.h5. Caller frees. */
+ * where there is one, else last.h5, else previous.h5. Caller frees. A cross-validation or a
+ * sweep is an error with a sentence of its own: it has many. */
 CHECKED enum status run_find(const char *path, char **checkpoint);
 
 /* Where the file `name` of the run `path` (or of the run that the checkpoint `path` lies in)

@@ -26,5 +26,7 @@ CHECKED enum status store_read(const char *path, char **bytes, size_t *n_bytes);
 /* Makes a directory and those above it; it may exist. */
 CHECKED enum status store_directory(const char *path);
 bool store_exists(const char *path);
+bool store_is_directory(const char *path);
+bool store_has(const char *directory, const char *name);
 
 #endif

@@ -161,7 +161,12 @@ static enum status damaged(const char *path, const char *what)
 
 static enum status check_digest(struct checkpoint *checkpoint, size_t n_bytes)
 {
+    static const char hdf5[] = "\x89HDF\r\n";
     char block[BLOCK];
+    if (n_bytes > BLOCK && memcmp(checkpoint->bytes, hdf5, strlen(hdf5)) == 0)
+        return damaged(checkpoint->path,
+                       "this is no checkpoint but some other HDF5 file, such as a data set; "
+                       "expected a run directory or a checkpoint");
     if (n_bytes <= BLOCK || memcmp(checkpoint->bytes, format_name, strlen(format_name)) != 0)
         return damaged(checkpoint->path,
                        "this is not a cohort checkpoint, or it was cut short");

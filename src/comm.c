@@ -101,13 +101,6 @@ void comm_max_double(const struct comm *comm, double *values, size_t n)
     reduce(comm, values, n, MPI_DOUBLE, sizeof *values, MPI_MAX);
 }
 
-int64_t comm_before(const struct comm *comm, int64_t value)
-{
-    int64_t before = 0;
-    MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, comm->mpi);
-    return comm->rank == 0 ? 0 : before;
-}
-
 static void send(const struct comm *comm, const void *bytes, size_t n_bytes, int to, int tag)
 {
     for (size_t done = 0; done < n_bytes; done += PIECE)

@@ -13,42 +13,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static bool has(const char *directory, const char *name)
-{
-    char *path = memory_text("%s/%s", directory, name);
-    const bool there = store_exists(path);
-    memory_free(path);
-    return there;
-}
-
-static enum status find_checkpoint(const char *path, char **checkpoint)
-{
-    if (is_directory(path) && has(path, "fold-1"))
-        return fail(BAD_USER,
-                    "%s: this is a cross-validation, which has a model for each fold; name one "
-                    "of them, as in %s/fold-1",
-                    path, path);
-    if (is_directory(path) && has(path, "sweep.ini"))
-        return fail(BAD_USER,
-                    "%s: this is a sweep, which has a run for each trial; name one of those in "
-                    "%s/trials, or train the best with `cohort train %s/best.ini`",
-                    path, path, path);
-    return run_find(path, checkpoint);
-}
 
 static enum status open_checkpoint(struct opened *opened, const char *path)
 {
     const struct comm *comm = opened->comm;
     char *file = NULL;
-    TRY(comm_agree(comm, comm->rank == 0 ? find_checkpoint(path, &file) : OK));
+    TRY(comm_agree(comm, comm->rank == 0 ? run_find(path, &file) : OK));
     file = comm_share_text(comm, file);
     opened->training =
         comm_share_text(comm, comm->rank == 0 ? run_setting(path, "data", "file") : NULL);
@@ -254,10 +224,10 @@ enum status opened_recognize(const char *path, enum opened_kind *kind)
     if (!store_exists(path))
         return fail(BAD_USER, "%s: %s; expected a data set, a checkpoint or a run directory",
                     path, strerror(errno));
-    if (is_directory(path)) {
+    if (store_is_directory(path)) {
         *kind = OPENED_RUN;
-        if (has(path, "config.ini") || has(path, "last.h5") || has(path, "best.h5") ||
-            has(path, "fold-1"))
+        if (store_has(path, "config.ini") || store_has(path, "last.h5") ||
+            store_has(path, "best.h5") || store_has(path, "fold-1"))
             return OK;
         return fail(BAD_DATA,
                     "%s: this directory is not a run: it has no config.ini and no checkpoint",

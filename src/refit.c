@@ -58,17 +58,10 @@ static enum status check_directory(const char *directory)
             BAD_USER,
             "train.refit = %s: this is a file; expected the directory of a finished run",
             directory);
-    char *fold = memory_text("%s/fold-1", directory);
-    const bool has_folds = store_exists(fold);
-    memory_free(fold);
-    if (has_folds)
-        return fail(
-            BAD_USER,
-            "train.refit = %s: this is a cross-validation, which has a run for each "
-            "fold; refit one of them, as in refit=%s/fold-1, or train on the data set's "
-            "own split and refit that",
-            directory, directory);
-    return OK;
+    char *file = NULL;
+    const enum status status = run_find(directory, &file);
+    memory_free(file);
+    return status == OK ? OK : fail_context(status, "train.refit");
 }
 
 /* Collective: whether the run has come to its end. */
@@ -81,9 +74,9 @@ static enum status check_finished(const struct comm *comm, const char *directory
     comm_max_i64(comm, &there, 1);
     if (!there)
         status = fail(BAD_USER,
-                      "train.refit = %s: there is no checkpoint in this directory; train it "
-                      "first, with `cohort train ... run=%s`",
-                      directory, directory);
+                      "train.refit = %s: this run has no last.h5, so it is not finished; the "
+                      "command that started it continues it",
+                      directory);
     else if ((status = checkpoint_open(&checkpoint, last, comm)) == OK) {
         if (!checkpoint.progress.finished)
             status =

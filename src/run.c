@@ -199,6 +199,22 @@ enum status run_remove(const struct run *run, const char *name)
     return status;
 }
 
+/* Directories of several runs. */
+static enum status check_single(const char *directory)
+{
+    if (store_has(directory, "fold-1"))
+        return fail(BAD_USER,
+                    "%s: this is a cross-validation, which has a run for each fold; name one "
+                    "of them, as in %s/fold-1",
+                    directory, directory);
+    if (store_has(directory, "sweep.ini"))
+        return fail(BAD_USER,
+                    "%s: this is a sweep, which has a run for each trial; name one of those in "
+                    "%s/trials, or train the best with `cohort train %s/best.ini`",
+                    directory, directory, directory);
+    return OK;
+}
+
 enum status run_find(const char *path, char **checkpoint)
 {
     static const char *const names[] = {"best.h5", "last.h5", "previous.h5"};
@@ -211,13 +227,12 @@ enum status run_find(const char *path, char **checkpoint)
         *checkpoint = memory_text("%s", path);
         return OK;
     }
-    for (size_t n = 0; n < COUNT(names); n++) {
-        *checkpoint = memory_text("%s/%s", path, names[n]);
-        if (store_exists(*checkpoint))
-            return OK;
-        memory_free(*checkpoint);
-    }
-    *checkpoint = NULL;
+    TRY(check_single(path));
+    for (size_t n = 0; n < COUNT(names) && *checkpoint == NULL; n++)
+        if (store_has(path, names[n]))
+            *checkpoint = memory_text("%s/%s", path, names[n]);
+    if (*checkpoint != NULL)
+        return OK;
     return fail(BAD_USER,
                 "%s: there is no checkpoint in this directory; train one with `cohort train "
                 "... run=%s`",
@@ -226,10 +241,10 @@ enum status run_find(const char *path, char **checkpoint)
 
 char *run_beside(const char *path, const char *name)
 {
-    struct stat info;
-    const bool is_directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     const char *slash = strrchr(path, '/');
-    const int n = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
+    const int n = store_is_directory(path) ? (int)strlen(path)
+                  : slash                  ? (int)(slash - path)
+                                           : 0;
     return n > 0 ? memory_text("%.*s/%s", n, path, name) : memory_text("%s", name);
 }
 

@@ -200,3 +200,17 @@ bool store_exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }
+
+bool store_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool store_has(const char *directory, const char *name)
+{
+    char *path = memory_text("%s/%s", directory, name);
+    const bool there = store_exists(path);
+    memory_free(path);
+    return there;
+}

@@ -114,6 +114,8 @@ expect_match 'nowhere: No such file'
 mkdir empty
 expect_status 1 "$COHORT" evaluate empty
 expect_match 'no checkpoint in this directory'
+expect_status 3 ranks 2 "$COHORT" evaluate class.h5
+expect_match 'class.h5: this is no checkpoint but some other HDF5 file, such as a data set'
 
 section "predict: the same bytes at 1 and 3 ranks"
 for n in 1 3; do

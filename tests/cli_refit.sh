@@ -173,7 +173,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/fold_all" --json
 expect_equal "$n" "$(json n)"
 train cv class "${once[@]}" train.folds=3
 expect_status 1 "$COHORT" train refit="$TMP/cv" run="$TMP/bad"
-expect_match 'a cross-validation.*refit one of them, as in refit=.*/cv/fold-1'
+expect_match 'train.refit: .*/cv: this is a cross-validation.*name one of them, as in .*/cv/fold-1'
 expect_status 0 "$COHORT" train refit="$TMP/cv/fold-1" run="$TMP/cv_all"
 
 section blends

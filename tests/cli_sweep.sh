@@ -32,6 +32,8 @@ expect_match "optimizer.rate: [0-9]+ % of the variance"
 expect_equal 13 "$(wc -l <"$TMP/one/leaderboard.csv")" "a line for each trial"
 expect_status 1 "$COHORT" evaluate "$TMP/one"
 expect_match 'this is a sweep, which has a run for each trial; name one of those in .*/trials, or train the best'
+expect_status 1 "$COHORT" train "refit=$TMP/one" "run=$TMP/bad"
+expect_match '^cohort: train.refit: .*/one: this is a sweep'
 expect_equal 12 "$(cut -d, -f2 "$TMP/one/leaderboard.csv" | tail -n +2 | sort -u | wc -l)" "different trials"
 expect_match "^optimizer.rate,0.00316228,4," "$TMP/one/effects.csv"
 first=$(sed -n 2p "$TMP/one/leaderboard.csv" | cut -d, -f2)

@@ -58,14 +58,6 @@ static void test_sum_and_max(void **state)
     memory_free(high);
 }
 
-static void test_before(void **state)
-{
-    (void)state;
-    const int64_t rank = world.rank;
-    assert_int_equal(comm_before(&world, rank + 1), rank * (rank + 1) / 2);
-    assert_int_equal(comm_before(&world, INT64_C(1) << 50), rank << 50);
-}
-
 static void test_share_text(void **state)
 {
     (void)state;
@@ -238,7 +230,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_sum_and_max),
-        cmocka_unit_test(test_before),
         cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_share_text),
         cmocka_unit_test(test_exchange),

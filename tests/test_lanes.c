@@ -170,8 +170,8 @@ static void test_ranges(void **state)
     struct lanes lanes;
     struct shard shard;
     assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 60, 5, NULL), OK);
-    assert_int_equal(comm_before(&world, (int64_t)lanes.n_own), lanes.first_lane);
-    assert_int_equal(comm_before(&world, (int64_t)shard.n_students), shard.first_student);
+    assert_int_equal(tiny_before(&world, (int64_t)lanes.n_own), lanes.first_lane);
+    assert_int_equal(tiny_before(&world, (int64_t)shard.n_students), shard.first_student);
     int64_t sums[2] = {(int64_t)lanes.n_own, (int64_t)shard.n_students};
     comm_sum_i64(&world, sums, 2);
     assert_int_equal(sums[0], lanes.n_lanes);

@@ -37,6 +37,14 @@ static inline void tiny_must(enum status status)
     }
 }
 
+/* Collective: the sum of `value` over the ranks before this one. */
+static inline int64_t tiny_before(const struct comm *comm, int64_t value)
+{
+    int64_t before = 0;
+    MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, comm->mpi);
+    return comm->rank == 0 ? 0 : before;
+}
+
 static inline void tiny_begin(struct tiny *tiny, size_t n_items, bool withheld)
 {
     *tiny = (struct tiny){0};

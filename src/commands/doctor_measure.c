@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -139,9 +138,8 @@ static bool can_lock(const char *path)
 static enum status measure_files(const char *directory, const char *path,
                                  struct doctor_disk *disk)
 {
-    struct stat info;
     struct statvfs space;
-    if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (!store_is_directory(directory))
         return fail(BAD_USER, "doctor: --disk %s: expected a directory", directory);
     if (statvfs(directory, &space) == 0) {
         disk->free_bytes = (double)space.f_bavail * (double)space.f_frsize;
