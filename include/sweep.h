@@ -63,6 +63,9 @@ size_t sweep_width(const struct sweep *sweep, int64_t rung);
 /* Rank 0: makes the sweep's directory, or finds that it is this sweep's. */
 CHECKED enum status sweep_open(const struct sweep *sweep);
 
+/* Rank 0: waits until no other job writes what all of them share; close `file` to let them. */
+CHECKED enum status sweep_lock(const struct sweep *sweep, int *file);
+
 /* What a trial came to at a rung: one file, written by rename. */
 enum sweep_state { SWEEP_WAITING, SWEEP_RUNNING, SWEEP_DONE, SWEEP_FAILED };
 extern const char *const sweep_states[4];

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct text {
     char *bytes;
@@ -131,9 +132,14 @@ static enum status write_best(const struct sweep *sweep, size_t trial)
 
 enum status sweep_collect(const struct sweep *sweep, struct sweep_board *board)
 {
+    int file = -1;
+    TRY(sweep_lock(sweep, &file));
     sweep_read_board(sweep, board);
-    TRY(write_board(sweep, board));
-    TRY(write_effects(sweep));
-    const struct sweep_result *best = &board->results[board->order[0]];
-    return best->state == SWEEP_DONE ? write_best(sweep, board->order[0]) : OK;
+    enum status status = write_board(sweep, board);
+    if (status == OK)
+        status = write_effects(sweep);
+    if (status == OK && board->results[board->order[0]].state == SWEEP_DONE)
+        status = write_best(sweep, board->order[0]);
+    close(file);
+    return status;
 }

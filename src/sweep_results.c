@@ -2,9 +2,10 @@
  *
  *     DIRECTORY/trials/ID/rung-1.json
  *
- * written by rename by whoever trained it, on whatever machine; nothing else is shared between
- * them. The leaderboard is made from these files alone and holds nothing that depends on time
- * or machine, so its bytes are the same however the trials were run. */
+ * written by rename by whoever trained it, on whatever machine. The leaderboard is made from
+ * these files alone and holds nothing that depends on time or machine, so its bytes are the
+ * same however the trials were run. Jobs that begin or end at the same moment take turns at the
+ * few files that are not of one trial, by the kernel's lock on the file `lock`. */
 #define _GNU_SOURCE /* locks that belong to the open file */
 #include "fail.h"
 #include "memory.h"
@@ -49,27 +50,66 @@ static enum status other_sweep(const char *path, const char *stored, const char 
                 path, (int)strcspn(stored, "\n"), stored, (int)strcspn(now, "\n"), now);
 }
 
+enum status sweep_lock(const struct sweep *sweep, int *file)
+{
+    char *path = memory_text("%s/lock", sweep->directory);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    enum status status = OK;
+    *file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*file < 0) {
+        status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    } else {
+        int failed = 0;
+        while ((failed = fcntl(*file, F_OFD_SETLKW, &whole)) != 0 && errno == EINTR)
+            ;
+        if (failed) {
+            status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk",
+                          path, strerror(errno));
+            close(*file);
+            *file = -1;
+        }
+    }
+    memory_free(path);
+    return status;
+}
+
+static enum status check_same(const struct sweep *sweep, const char *path)
+{
+    char *stored = NULL;
+    size_t n = 0;
+    enum status status = store_read(path, &stored, &n);
+    if (status == OK && strcmp(stored, sweep->text) != 0)
+        status = other_sweep(sweep->directory, stored, sweep->text);
+    memory_free(stored);
+    return status;
+}
+
+static enum status make(const struct sweep *sweep, const char *path)
+{
+    int file = -1;
+    TRY(store_directory(sweep->directory));
+    TRY(sweep_lock(sweep, &file));
+    const enum status status = store_exists(path)
+                                   ? check_same(sweep, path)
+                                   : store_write(path, sweep->text, strlen(sweep->text));
+    close(file);
+    return status;
+}
+
 enum status sweep_open(const struct sweep *sweep)
 {
-    char *path = memory_text("%s/sweep.ini", sweep->directory), *stored = NULL;
+    char *path = memory_text("%s/sweep.ini", sweep->directory);
     char *config = memory_text("%s/config.ini", sweep->directory);
-    size_t n = 0;
     enum status status = OK;
-    if (store_exists(path)) {
-        status = store_read(path, &stored, &n);
-        if (status == OK && strcmp(stored, sweep->text) != 0)
-            status = other_sweep(sweep->directory, stored, sweep->text);
-    } else if (store_exists(config)) {
+    if (store_exists(path))
+        status = check_same(sweep, path);
+    else if (store_exists(config))
         status = fail(BAD_USER,
                       "%s: this is the directory of a run; choose another run= for "
                       "the sweep",
                       sweep->directory);
-    } else {
-        status = store_directory(sweep->directory);
-        if (status == OK)
-            status = store_write(path, sweep->text, strlen(sweep->text));
-    }
-    memory_free(stored);
+    else
+        status = make(sweep, path);
     memory_free(config);
     memory_free(path);
     return status;

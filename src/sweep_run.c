@@ -4,8 +4,8 @@
  * clear up, and several jobs (an array on Slurm) may work on one sweep at once. Since a run has
  * the same bits on any number of ranks, it does not matter which team a trial falls to.
  *
- * With successive halving all teams meet after each rung: the order in it decides who goes on.
- */
+ * With successive halving all teams meet after each rung, and wait for other jobs that are at
+ * one of its trials: the order in it decides who goes on. */
 #define _GNU_SOURCE /* locks that belong to the open file */
 #include "crossval.h"
 #include "fail.h"
@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct runner {
@@ -170,6 +171,30 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
     return OK;
 }
 
+/* Collective: whether another job was at a trial of the rung; it has ended, or left it. */
+static bool waited_for_others(const struct runner *r, int64_t rung)
+{
+    const struct timespec moment = {.tv_nsec = 100000000};
+    int64_t n_waits = 0;
+    if (r->comm->rank == 0) {
+        size_t n = 0;
+        size_t *trials = sweep_rung(r->sweep, rung, &n);
+        for (size_t i = 0; i < n;) {
+            struct sweep_result result;
+            sweep_read_result(r->sweep, trials[i], rung, &result);
+            memory_free(result.reason);
+            const bool waits = result.state == SWEEP_RUNNING && !trainer_is_stopped();
+            if (waits)
+                nanosleep(&moment, NULL);
+            n_waits += waits;
+            i += !waits;
+        }
+        memory_free(trials);
+    }
+    comm_max_i64(r->comm, &n_waits, 1);
+    return n_waits > 0;
+}
+
 /* Collective: rank 0's list on all ranks; caller frees. */
 static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
 {
@@ -224,7 +249,9 @@ enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
     const int64_t first = order->rung > 0 ? order->rung : 1;
     const int64_t last = order->rung > 0 ? order->rung : sweep->options.rungs;
     for (int64_t rung = first; rung <= last && status == OK; rung++)
-        status = run_rung(&r, rung);
+        do
+            status = run_rung(&r, rung);
+        while (status == OK && rung < last && waited_for_others(&r, rung));
     int64_t n_run = r.team.rank == 0 ? r.n_run : 0;
     comm_leave(&r.team);
     if (status != OK)

@@ -203,6 +203,7 @@ enum status sweep_submit(const struct sweep *sweep, const struct sweep_submissio
     struct sender sender = {.sweep = sweep, .submission = submission};
     sender.directory = memory_text("%s/slurm", sweep->directory);
     char *file = memory_text("%s/sweep.ini", sweep->directory), *kept = NULL;
+    char *lock = memory_text("%s/lock", sweep->directory);
     const bool was_there = store_exists(file), acts = !submission->dry_run;
     enum status status = acts ? slurm_make(sender.directory, &kept) : OK;
     if (status == OK && (acts || was_there))
@@ -214,12 +215,15 @@ enum status sweep_submit(const struct sweep *sweep, const struct sweep_submissio
     } else if (acts) {
         for (size_t j = 0; j < sender.n_jobs; j++)
             slurm_cancel(sender.jobs[j]);
-        if (!was_there)
+        if (!was_there) {
             unlink(file);
+            unlink(lock);
+        }
         slurm_unmake(sender.directory, kept);
     }
     memory_free(kept);
     memory_free(file);
+    memory_free(lock);
     memory_free(sender.directory);
     memory_free(sender.jobs);
     return status;

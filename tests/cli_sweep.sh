@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # Sweeps: designs, teams, packs, halving, folds, failures, signals; the leaderboard has the same bytes
 # however the trials were run.
 . "$(dirname "$0")/lib.sh"
@@ -125,6 +124,25 @@ winner=$(sed -n 2p "$TMP/halving/leaderboard.csv" | cut -d, -f2)
 expect_status 0 "$COHORT" train "$TMP/halving/best.ini"
 expect_same "$TMP/halving/best/last.h5" "$TMP/halving/trials/$winner/last.h5"
 
+section "several jobs at once"
+# They begin together, in a directory that is not there yet, and end together.
+for k in 1 2 3 4 5 6; do
+    "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" --pack $k/6 >"$TMP/job-$k" 2>&1 &
+done
+for k in 1 2; do
+    "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/both" "${halving[@]}" >"$TMP/both-$k" 2>&1 &
+done
+for job in $(jobs -p); do
+    wait "$job"
+    expect_equal 0 $? "exit code of a job beside others"
+done
+expect_equal 6 "$(cat "$TMP"/job-* | grep -c '^2 trials trained')" "jobs beside others"
+expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" --collect
+expect_same "$TMP/one/leaderboard.csv" "$TMP/at-once/leaderboard.csv"
+expect_same "$TMP/halving/leaderboard.csv" "$TMP/both/leaderboard.csv"
+expect_status 2 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" "${halving[@]}" --pack 1/2
+expect_match 'the sweep has 3 rungs, and who goes on is known when all packs of a rung have ended; add --rung'
+
 section "cross-validation"
 expect_status 0 ranks 2 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/folds" train.folds=3 train.epochs=2 \
     "optimizer.rate=0.003"
@@ -132,18 +150,17 @@ expect_match "^ +1  [0-9a-f]{16} .* \+- 0\."
 expect_match "valid_spread_log_loss" "$TMP/folds/leaderboard.csv"
 
 section "signals"
-"$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" train.epochs=100000 >"$LIB_OUT" 2>"$LIB_ERR" &
+endless=(train.epochs=100000000)
+"$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" "${endless[@]}" >"$TMP/stopped.log" 2>&1 &
 pid=$!
-for _ in $(seq 100); do
-    sleep 0.1
-    if compgen -G "$TMP/stopped/trials/*/config.ini" >"$TMP/found"; then break; fi
-done
-expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" train.epochs=100000 --status
+deadline=$((SECONDS + 120))
+until compgen -G "$TMP/stopped/trials/*/config.ini" >"$TMP/found" || [ $SECONDS -ge $deadline ]; do sleep 0.1; done
+expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" "${endless[@]}" --status
 expect_match "0 done, 1 running, 0 failed, 11 waiting"
 kill -USR1 $pid
 wait $pid
 expect_equal 85 $? "exit code of a stopped sweep"
-expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" train.epochs=100000 --status
+expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/stopped" "${endless[@]}" --status
 expect_match "0 done, 0 running, 0 failed, 12 waiting"
 
 section "mistakes"

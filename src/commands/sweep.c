@@ -218,6 +218,13 @@ static enum status parse_order(const struct values *values, const struct sweep *
     if (values->rung > sweep->options.rungs)
         return fail(BAD_USAGE, "sweep: --rung %" PRId64 ": the sweep has %" PRId64 " rung%s",
                     values->rung, sweep->options.rungs, sweep->options.rungs == 1 ? "" : "s");
+    if (values->pack[0] != '\0' && values->rung == 0 && sweep->options.rungs > 1)
+        return fail(BAD_USAGE,
+                    "sweep: --pack %s: the sweep has %" PRId64
+                    " rungs, and who goes on is known "
+                    "when all packs of a rung have ended; add --rung, or let `cohort sweep "
+                    "--submit` make an array for each rung",
+                    values->pack, sweep->options.rungs);
     order->pack = pack;
     order->n_packs = n_packs;
     return OK;
