@@ -3,7 +3,6 @@
 # lose a rank or a node go on to the bytes of a run that nothing happened to.
 # not under: debug double sanitize
 # alone: yes
-# limit: 300
 . "$(dirname "$0")/slurm.sh"
 slurm_namespace "$0" "$@"
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +13,8 @@ slurm_start 4 2 2>"$TMP/why" || { slurm_stop; skip "$(cat "$TMP/why")"; }
 
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
-small=(model.kind=rbm model.hidden=40 model.cd_steps=400 optimizer.rate=0.0002 train.batch=20 train.block=4
+# Some seconds long, even on a fast machine: it is stopped three times before it ends.
+small=(model.kind=rbm model.hidden=40 model.cd_steps=1600 optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 
 # state JOB: RUNNING, COMPLETED, ...
@@ -95,13 +95,17 @@ section 'no PMIx, no requeue'
 # Without PMIx mpirun starts the ranks; a job that may not go back into the queue is followed by another.
 mkdir "$TMP/bin"
 printf '#!/bin/bash\n[ "$*" != --mpi=list ] || exec echo none\nexec %s "$@"\n' "$(type -P srun)" >"$TMP/bin/srun"
-chmod +x "$TMP/bin/srun"
+# And a Slurm that is too busy to say at once how the job is.
+printf '#!/bin/bash\n[ -e "%s" ] || { touch "%s" && exit 1; }\nexec %s "$@"\n' "$TMP/asked" "$TMP/asked" "$(type -P squeue)" \
+    >"$TMP/bin/squeue"
+chmod +x "$TMP/bin/"*
 PATH=$TMP/bin:$PATH submit "$poor" --ranks 2 --restarts 1 --sbatch='--no-requeue --nodelist=n3'
 until_start "$poor/slurm.log" 1
 scancel --signal=USR1 --batch "$job"
 until_start "$poor/slurm.log" 2
 next=$(sed -n 's/.*continued by job //p' "$poor/slurm.log")
 expect_match "job $next: start 2: 2 ranks on n[0-9] by mpirun" "$poor/slurm.log"
+check 'it was asked again' test -e "$TMP/asked"
 scancel --signal=USR1 --batch "$next"
 until_state "$next" FAILED
 expect_match "job $next: stopped after 1 restarts" "$poor/slurm.log"

@@ -3,11 +3,10 @@
 # is stopped and goes on, rungs of successive halving, and the job that collects.
 # not under: debug double sanitize
 # alone: yes
-# limit: 200
 . "$(dirname "$0")/slurm.sh"
 slurm_namespace "$0" "$@"
 . "$(dirname "$0")/lib.sh"
-PATIENCE=${PATIENCE:-60}
+PATIENCE=${PATIENCE:-120}
 why=$(slurm_possible 2>&1) || skip "$why"
 (trap 'slurm_stop' EXIT
 export SLURM_ARRAY_SIZE=8 # a small site
@@ -37,8 +36,8 @@ long=(sweep "$TMP/sweep.ini" 'optimizer.rate={0.001, 0.002}' model.cd_steps=1000
 
 # until_empty: waits until no job is left in the queue.
 until_empty() {
-    local deadline=$((SECONDS + PATIENCE))
-    while [ -n "$(squeue -h -o %A)" ]; do
+    local left deadline=$((SECONDS + PATIENCE))
+    until left=$(squeue -h -o %A) && [ -z "$left" ]; do
         if [ $SECONDS -ge $deadline ]; then
             fail "jobs that do not end: $(squeue -h -o '%A %K %T %r' | paste -sd ';')"
             return

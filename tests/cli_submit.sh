@@ -93,3 +93,34 @@ expect_match '^settings=\($' "$TMP/given"
 expect_equal '--parsable' "$(cat "$TMP/options")" 'options'
 expect_match '^SLURM_CONF=here$' "$TMP/environment"
 expect_no_match '^(SLURM_NTASKS|PMIX_|OMPI_COMM|OMPI_UNIVERSE)' "$TMP/environment"
+
+section 'a signal before there are ranks'
+# Stand-ins: an srun that looks at the nodes until the signal has come, ranks that heed none while they start, and a
+# squeue that is too busy at first.
+mkdir "$TMP/slurm"
+cat >"$TMP/slurm/srun" <<'END'
+#!/bin/bash
+case $* in
+--mpi=list) echo pmix ;;
+--mpi=none*) touch "$TMP/looking" && until [ -e "$TMP/told" ]; do sleep 0.05; done ;;
+*)
+    trap '' USR1
+    sleep 1
+    trap 'exit 85' USR1
+    for _ in $(seq 300); do sleep 0.1; done
+    ;;
+esac
+END
+printf '#!/bin/bash\n[ -e "$TMP/asked" ] || { touch "$TMP/asked" && exit 1; }\necho RUNNING\n' >"$TMP/slurm/squeue"
+printf '#!/bin/bash\necho "scontrol $*"\n' >"$TMP/slurm/scontrol"
+chmod +x "$TMP/slurm/"*
+PATH=$TMP/slurm:$PATH SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 SLURM_NTASKS=2 SLURM_JOB_NODELIST=a,b \
+    bash jobs/train.sbatch run=there >"$LIB_OUT" 2>"$LIB_ERR" &
+job=$!
+until [ -e "$TMP/looking" ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+kill -USR1 $job
+touch "$TMP/told"
+wait $job
+expect_equal 85 $? 'exit code'
+expect_match 'job 7: back into the queue'
+expect_match '^scontrol requeue 7$'

@@ -67,7 +67,7 @@ JobCompType=jobcomp/none
 MailProg=/bin/true
 MpiDefault=pmix
 MaxArraySize=${SLURM_ARRAY_SIZE:-1001}
-KillWait=5
+KillWait=30
 MinJobAge=600
 ReturnToService=2
 NodeName=n[1-$n_nodes] NodeAddr=127.0.0.1 Port=[$((6818))-$((6817 + n_nodes))] CPUs=$n_cores CoresPerSocket=$n_cores RealMemory=1000000
@@ -96,7 +96,7 @@ slurm_start() {
             slurm_inside slurmctld
     } </dev/null >"$SLURM_DIR/start.log" 2>&1 || { slurm_why; return 1; }
     for node in $(seq -f n%g "$n_nodes"); do slurm_node "$node" || { slurm_why; return 1; }; done
-    local deadline=$((SECONDS + 30))
+    local deadline=$((SECONDS + 60))
     until [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" = "$n_nodes" ]; do
         if [ $SECONDS -ge $deadline ]; then slurm_why; return 1; fi
         sleep 0.1
