@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 600
 # The same bits: sha256sum of the checkpoints of a run is the same at any number of ranks, with shared
 # memory and without, with every instruction set of this CPU, and for runs that were cut in two.
 . "$(dirname "$0")/lib.sh"

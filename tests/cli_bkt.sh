@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # Bayesian knowledge tracing by the command line: the same bits at any number of ranks and after stops and
 # kills, a loss that never rises, tables, nothing learned where there is nothing, sentences for what cannot be,
 # and what it reaches on ASSISTments 2009.

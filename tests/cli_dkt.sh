@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # Deep knowledge tracing by the command line: its probabilities once more in numpy, the same bits at any number
 # of ranks and after stops and kills, nothing learned where there is nothing, very long and very short students.
 . "$(dirname "$0")/lib.sh"
@@ -51,11 +50,7 @@ for cell in lstm gru rnn; do
     words=("data=$TMP/tails.h5" $small $hard model.cell=$cell train.epochs=8 train.batch=10 train.block=2
         run.save_minutes=0)
     train 1 "whole-$cell" "${words[@]}"
-    start 2 "$COHORT" train "${words[@]}" "run=$TMP/cut-$cell"
-    until_says ' ranks?$'
-    pause 100
-    kill -USR1 "$JOB"
-    finish
+    stop 2 USR1 "$TMP/cut-$cell" "${words[@]}"
     expect_equal 85 "$ENDED" "exit code after USR1, $cell"
     start 1 "$COHORT" train "${words[@]}" "run=$TMP/cut-$cell"
     until_says ' ranks?$'

@@ -30,12 +30,9 @@ fill() {
 
 section 'the reference'
 expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/reference"
-# Its first half, where the best epoch is still to come.
-start 1 "$COHORT" train "${small[@]}" run="$TMP/half"
-until_epoch 3 "$TMP/half"
-kill_job all
-finish
-rm -f "$TMP"/half/*.tmp # they would leave room when they are replaced
+# Its beginning, where the best epoch is still to come, as a kill would have left it.
+expect_status 0 on 1 "$COHORT" train "${small[@]}" train.epochs=4 run="$TMP/half"
+rm "$TMP/half/result.json"
 check 'two checkpoints' test -s "$TMP/half/last.h5" -a -s "$TMP/half/previous.h5"
 
 # expect_full N DIRECTORY: tests: on N ranks it says that the disk is full, once.

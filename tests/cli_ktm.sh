@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 200
 # Knowledge tracing machines by the command line: the same bits at any number of ranks, with every instruction
 # set, and after stops and kills; presets, tables, mistakes in model.features; nothing learned where there is nothing.
 . "$(dirname "$0")/lib.sh"
@@ -50,11 +49,7 @@ section "stopped and killed"
 long=("data=$TMP/tails.h5" model.kind=ktm 'model.features=student item skill' model.factors=8 model.tolerance=0
     model.products=6 train.epochs=25 train.patience=0 run.save_minutes=0)
 train 1 whole "${long[@]}"
-start 2 "$COHORT" train "${long[@]}" "run=$TMP/cut"
-until_says ' ranks?$'
-pause 200
-kill -USR1 "$JOB"
-finish
+stop 2 USR1 "$TMP/cut" "${long[@]}"
 expect_equal 85 "$ENDED" "exit code after USR1"
 start 1 "$COHORT" train "${long[@]}" "run=$TMP/cut"
 until_says ' ranks?$'

@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # Random labels: where the outcomes were dealt out at random there is nothing to predict, and whatever is
 # trained must score AUC 0.5 within 4 standard errors. Any leak of outcomes into predictions shows here.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # Something true is learned: every kind of RBM predicts the test attempts of a simulated class better than the
 # items' shares of correct answers do, which are what a model without hidden units begins with.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # The mixed model by the command line: against lme4, the same bits with a pinned grid and after stops, what it
 # says of factors and designs it cannot fit.
 . "$(dirname "$0")/lib.sh"

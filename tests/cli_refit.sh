@@ -1,7 +1,6 @@
 #!/bin/bash
 # Refits: a finished run trained again on training and validation attempts together, with its settings and for
 # as long as its best epoch took; the same bits on any number of ranks and after kills; and blends of refits.
-# limit: 300
 . "$(dirname "$0")/lib.sh"
 . tests/kills.sh
 RANDOM=${SEED:-$$}

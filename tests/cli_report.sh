@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 120
 # cohort report: a page about every kind of model with the same bytes at any number of ranks, sound HTML that fetches
 # nothing, the numbers of `cohort evaluate`, names that hold anything, and what happens when something is amiss.
 . "$(dirname "$0")/lib.sh"

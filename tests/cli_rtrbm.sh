@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # The recurrent temporal RBM by the command line: the same bits at any number of ranks, after stops and kills
 # and with states computed again; nothing learned where there is nothing; likelihoods, samples, graphs; very long
 # and very short students, steps with all keys off.
@@ -85,11 +84,7 @@ for kind in exact chords; do
     # shellcheck disable=SC2206
     all=("data=$TMP/tails.h5" $small ${words[$kind]} train.epochs=8 train.batch=10 train.block=2 run.save_minutes=0)
     train 1 "whole-$kind" "${all[@]}"
-    start 2 "$COHORT" train "${all[@]}" "run=$TMP/cut-$kind"
-    until_says ' ranks?$'
-    pause 100
-    kill -USR1 "$JOB"
-    finish
+    stop 2 USR1 "$TMP/cut-$kind" "${all[@]}"
     expect_equal 85 "$ENDED" "exit code after USR1, $kind"
     start 1 "$COHORT" train "${all[@]}" "run=$TMP/cut-$kind"
     until_says ' ranks?$'

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Runs: one command starts, continues and finds finished; kills, signals, damage and a second job at any
 # moment change no bit of the result.
-# limit: 600
 . "$(dirname "$0")/lib.sh"
 . tests/kills.sh
 RANDOM=${SEED:-$$}
@@ -77,36 +76,37 @@ section 'the reference'
 expect_status 0 on 1 "$COHORT" train "${small[@]}" run="$TMP/reference"
 expect_log "$TMP/reference/log.jsonl" 6
 
+# storms REFERENCE SETTINGS...: tests: bits do not change by a storm that kills more than once and within an epoch.
+# Where the machine is too fast for that, or chance is against it, another one comes, with kills sooner after a start.
+storms() {
+    local reference=$1 MOMENT n_killed=0 n_within=0
+    shift
+    for MOMENT in 300 300 100 30 10; do
+        rm -rf "$TMP/storm"
+        storm "$n_kills" "$TMP/storm" "$@"
+        expect_reference "$TMP/storm" "$reference"
+        n_killed=$((n_killed + N_KILLED)) n_within=$((n_within + N_WITHIN))
+        if [ $n_killed -ge 2 ] && [ $n_within -ge 1 ]; then break; fi
+    done
+    check "was killed ($n_killed times)" test $n_killed -ge 2
+    check "some were continued within an epoch ($n_within)" test $n_within -ge 1
+}
+
 section 'kill -9 at random moments'
-n_within=0
-storm "$n_kills" "$TMP/storm" "${small[@]}"
-check "was killed ($N_KILLED times)" test "$N_KILLED" -ge 2
-n_within=$((n_within + N_WITHIN))
-expect_reference "$TMP/storm"
+storms "$TMP/reference" "${small[@]}"
 
 section 'kill -9 with a chain for each student'
 persistent=("${small[@]}" model.persistent=yes)
 expect_status 0 on 3 "$COHORT" train "${persistent[@]}" run="$TMP/chains"
-storm "$n_kills" "$TMP/storm_chains" "${persistent[@]}"
-check "was killed ($N_KILLED times)" test "$N_KILLED" -ge 2
-n_within=$((n_within + N_WITHIN))
-expect_reference "$TMP/storm_chains" "$TMP/chains"
-check "some were continued within an epoch ($n_within)" test "$n_within" -ge 1
+storms "$TMP/chains" "${persistent[@]}"
 check 'chains are part of it' test "$(wc -c <"$TMP/chains/last.h5")" -gt "$(wc -c <"$TMP/reference/last.h5")"
 
 section signals
-# stop N SIGNAL DIRECTORY: a run that saves only when it is told to.
-stop() {
-    start "$1" "$COHORT" train "${small[@]}" run.save_minutes=1000 run="$3"
-    until_says ' ranks?$'
-    pause 300
-    kill -"$2" "$JOB"
-    finish
-}
+seldom=("${small[@]}" run.save_minutes=1000) # it saves only when it is told to
 for case in 'USR1 1' 'TERM 1' 'USR1 3'; do
     read -r signal n <<<"$case"
     directory=$TMP/$signal$n
-    stop "$n" "$signal" "$directory"
+    stop "$n" "$signal" "$directory" "${seldom[@]}"
     expect_equal 85 "$ENDED" "exit code after $signal on $n ranks"
     expect_equal 1 "$(errors | grep -c 'stopped by a signal after epoch')" 'one rank says so'
     place=$(errors | sed -nE 's/.*stopped by a signal (after epoch [0-9]+, step [0-9]+);.*/\1/p')
@@ -115,7 +115,7 @@ for case in 'USR1 1' 'TERM 1' 'USR1 3'; do
     expect_reference "$directory"
 done
 # mpirun gives its ranks a moment after TERM; whether or not that was enough:
-stop 3 TERM "$TMP/TERM3"
+stop 3 TERM "$TMP/TERM3" "${seldom[@]}"
 check "ends with a code for TERM to mpirun ($ENDED)" test "$ENDED" != 0 -a "$ENDED" != 124
 expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/TERM3"
 expect_reference "$TMP/TERM3"
@@ -190,9 +190,7 @@ for n in 1 3; do
 done
 holder=$(sed 's/process \([0-9]*\) .*/\1/' "$TMP/held/lock")
 check 'the holder is one of its ranks' grep -qx "$holder" <(job_ranks)
-before=$(wc -l <"$TMP/held/log.jsonl")
-sleep 0.3
-check 'the first goes on' test "$(wc -l <"$TMP/held/log.jsonl")" -gt "$before"
+check 'the first goes on' until_epoch $(($(wc -l <"$TMP/held/log.jsonl") + 1)) "$TMP/held"
 kill -9 "$holder"
 finish
 check "and ends when its holder is killed ($ENDED)" test "$ENDED" != 0 -a "$ENDED" != 124

@@ -124,7 +124,7 @@ tree=$TMP/tree
 mkdir -p "$tree/tests" "$tree/build/tests"
 cp tests/run.sh tests/lib.sh tests/mpi.sh "$tree/tests"
 begin='. "$(dirname "$0")/lib.sh"'
-runner() { env -u TMP -u LIB_RECORD -u BUILD LIMIT=2 "$tree/tests/run.sh" "$@"; }
+runner() { env -u TMP -u LIB_RECORD -u BUILD -u LIMIT "$tree/tests/run.sh" "$@"; }
 expect_status 1 runner
 expect_equal "0 passed, 0 failed" "$(output | tail -1)" "nothing to run is a failure"
 printf '%s\nexpect_equal 1 1\n(skip "no data")\nexpect_status 1 false\n' "$begin" >"$tree/tests/cli_good.sh"
@@ -133,7 +133,7 @@ expect_equal "2 passed, 0 failed" "$(output | tail -1)" "counts"
 expect_match 'skipped cli_good: no data'
 printf '%s\nexpect_equal 1 2 "one and two"\nexpect_equal 1 1\n' "$begin" >"$tree/tests/cli_bad.sh"
 printf '%s\nexpect_equal 1 1\nexit 3\n' "$begin" >"$tree/tests/cli_exit.sh"
-printf '%s\nexpect_equal 1 1\nsleep 60\n' "$begin" >"$tree/tests/cli_hang.sh"
+printf '# limit: 2\n%s\nexpect_equal 1 1\nsleep 60\n' "$begin" >"$tree/tests/cli_hang.sh"
 printf '%s\n' "$begin" >"$tree/tests/cli_void.sh"
 expect_status 1 runner
 expect_equal "5 passed, 4 failed" "$(output | tail -1)" "counts of failures"
@@ -142,6 +142,9 @@ expect_match 'exit code 3'
 expect_match 'no end after 2 s'
 expect_match 'it tested nothing'
 expect_status 0 runner good
+sed -i 1d "$tree/tests/cli_hang.sh"
+expect_status 1 env -u BUILD LIMIT=1 "$tree/tests/run.sh" hang
+expect_match 'no end after 1 s'
 echo '/* ranks: 1 3 */' >"$tree/tests/test_tap.c"
 # shellcheck disable=SC2016
 printf '#!/bin/bash\necho 1..3\necho "ok 1 - a"\necho "not ok 2 # SKIP b"
@@ -190,7 +193,8 @@ expect_match '^src/orphan.c: has no layer'
 section "install and uninstall"
 build=${COHORT%/cohort}
 build=${build#"$PWD"/}
-expect_status 0 make BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
+# -o: the program is not built anew, whatever the settings of this make: other tests are running it.
+expect_status 0 make -o "$build/cohort" BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
 expect_status 0 "$TMP/root/usr/bin/cohort" --version
 expect_match '^cohort [0-9]'
 expect_match '^\.TH COHORT 1' "$TMP/root/usr/share/man/man1/cohort.1"

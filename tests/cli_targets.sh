@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 120
 # One target a student: import, training, scores and predictions; DKT's penalties; students and skills that are out
 # of the ordinary.
 . "$(dirname "$0")/lib.sh"

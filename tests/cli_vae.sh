@@ -1,5 +1,4 @@
 #!/bin/bash
-# limit: 300
 # ML2P-VAE by the command line: the same bits at any number of ranks and after stops and kills, abilities and
 # items that come back from a simulated class, published numbers, tables with errors, bad input.
 . "$(dirname "$0")/lib.sh"
@@ -64,11 +63,7 @@ section "stopped and killed"
 # shellcheck disable=SC2206
 words=("data=$TMP/class.h5" $small $full train.epochs=40 train.batch=20 train.block=4 run.save_minutes=0)
 train 1 whole "${words[@]}"
-start 2 "$COHORT" train "${words[@]}" "run=$TMP/cut"
-until_says ' ranks?$'
-pause 100
-kill -USR1 "$JOB"
-finish
+stop 2 USR1 "$TMP/cut" "${words[@]}"
 expect_equal 85 "$ENDED" "exit code after USR1"
 start 1 "$COHORT" train "${words[@]}" "run=$TMP/cut"
 until_says ' ranks?$'

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Jobs that are stopped and killed: for tests/cli_runs.sh and its like, after lib.sh.
-PATIENCE=${PATIENCE:-60} # seconds after which a job hangs
+PATIENCE=${PATIENCE:-120} # seconds after which a job hangs
 
 # on N COMMAND...: the command on N ranks, ended after a while in any case (exit code 124). One rank needs
 # no mpirun.
@@ -59,40 +59,46 @@ finish() {
     ENDED=${ENDED:-$?}
 } 2>/dev/null # where bash says that it was killed
 
-# kill_job all|one|launcher: kill -9 of everything that belongs to $JOB, of one of its ranks, or of mpirun
-# alone, after which its ranks go by themselves; returns when those are gone that must.
+# kill_job all|one|launcher: kill -9 of everything that belongs to $JOB, of one of its ranks as soon as there is
+# one, or of mpirun alone, after which its ranks go by themselves; returns when those are gone that must, and with
+# them what they had in /dev/shm.
 kill_job() {
-    local victims leaving pid deadline=$((SECONDS + PATIENCE))
-    mapfile -t victims < <(echo "$JOB" && descendants "$JOB")
-    leaving=("${victims[@]}")
-    case $1 in
-    one)
-        mapfile -t victims < <(job_ranks | shuf -n 1)
+    local victims leaving memory pid deadline=$((SECONDS + PATIENCE))
+    if [ "$1" = one ]; then
+        until victims=($(job_ranks | shuf -n 1)) && [ ${#victims[@]} = 1 ]; do
+            alive "$JOB" || return
+            sleep 0.01
+        done
         leaving=("${victims[@]}")
-        ;;
-    launcher) victims=("$JOB") ;;
-    esac
+    else
+        kill -STOP "$JOB" # or it starts ranks that are not in the list
+        leaving=("$JOB" $(descendants "$JOB"))
+        victims=("${leaving[@]}")
+        if [ "$1" = launcher ]; then victims=("$JOB"); fi
+    fi
+    memory=$(for pid in "${leaving[@]}"; do grep -ho '/dev/shm/vader_segment[^ ]*' "/proc/$pid/maps"; done)
     kill -9 "${victims[@]}"
     for pid in "${leaving[@]}"; do
         while alive "$pid" && [ $SECONDS -lt $deadline ]; do sleep 0.01; done
     done
+    if [ "$1" != one ]; then rm -f $memory; fi # mpirun clears up if it can
 } 2>/dev/null
 
-# until_says PATTERN: waits until $JOB says it, or has ended.
-until_says() {
-    until grep -Eq -e "$1" "$LIB_ERR"; do
-        alive "$JOB" || return 1
+# until_says PATTERN: waits until $JOB says it; fails if it has ended, or never does.
+until_says() { until_job grep -Eq -e "$1" "$LIB_ERR"; }
+
+# until_epoch N DIRECTORY: the same for N epochs that are recorded there.
+until_epoch() { until_job has_epochs "$1" "$2/log.jsonl"; }
+has_epochs() { [ "$(wc -l <"$2" || echo 0)" -ge "$1" ]; } 2>/dev/null
+
+# until_job COMMAND...: waits until it succeeds while $JOB is there.
+until_job() {
+    local deadline=$((SECONDS + PATIENCE))
+    until "$@"; do
+        alive "$JOB" && [ $SECONDS -lt $deadline ] || return 1
         sleep 0.01
     done
 }
-
-# until_epoch N DIRECTORY: waits until $JOB has recorded N epochs there, or has ended.
-until_epoch() {
-    until [ "$(wc -l 2>/dev/null <"$2/log.jsonl" || echo 0)" -ge "$1" ]; do
-        alive "$JOB" || return 1
-        sleep 0.01
-    done
-} 2>/dev/null
 
 # pause MOST: sleeps for a random number of milliseconds.
 pause() {
@@ -100,12 +106,28 @@ pause() {
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
 
+# stop N SIGNAL DIRECTORY SETTINGS...: trains there on N ranks, is told to stop at a random moment and leaves its
+# exit code in $ENDED. A machine so fast that it has ended before begins anew and is told sooner.
+stop() {
+    local n=$1 signal=$2 directory=$3 most
+    shift 3
+    for most in 300 100 30 10 1; do
+        rm -rf "$directory"
+        start "$n" "$COHORT" train "$@" run="$directory"
+        until_says ' ranks?$'
+        pause $most
+        kill -"$signal" "$JOB" 2>/dev/null
+        finish
+        if [ "$ENDED" != 0 ]; then break; fi
+    done
+}
+
 # between_kills DIRECTORY: what a storm does to the run while nobody trains it.
 between_kills() { :; }
 
 # storm N DIRECTORY SETTINGS...: trains there, killed N times at random moments and continued on another
 # number of ranks, and then to the end, which is a test. Leaves $N_KILLED, and in $N_WITHIN how often it was
-# continued within an epoch.
+# continued within an epoch. $MOMENT is the longest time before a kill, in milliseconds.
 storm() {
     local n_kills=$1 directory=$2 counts=(1 2 3 5) round n
     shift 2
@@ -117,13 +139,11 @@ storm() {
         else
             start "$n" "$COHORT" train "$@" run="$directory"
             if [ $((RANDOM % 4)) != 0 ]; then until_says ' ranks?$'; fi
-            pause 300
-            if alive "$JOB"; then
-                kill_job "$(shuf -n 1 -e all one launcher)"
-                N_KILLED=$((N_KILLED + 1))
-            fi
+            pause "${MOMENT:-300}"
+            kill_job "$(shuf -n 1 -e all one launcher)"
             finish
             [ "$ENDED" != 124 ] || fail "no end after a kill on $n ranks"
+            if [ "$ENDED" != 0 ]; then N_KILLED=$((N_KILLED + 1)); fi
             between_kills "$directory"
         fi
         N_WITHIN=$((N_WITHIN + $(grep -Ec '^continuing .* step [1-9]' "$LIB_ERR")))

@@ -20,6 +20,7 @@ if [ -z "${LIB_RECORD:-}" ]; then
     trap 'status=$?; grep -q "^fail" "$LIB_RECORD" && status=1; rm -rf "$TMP"; exit $status' EXIT
 fi
 export COHORT TMP
+mpi_files "$TMP/.mpi"
 LIB_SECTION=$(basename "$0" .sh)
 LIB_OUT=$TMP/.stdout LIB_ERR=$TMP/.stderr
 touch "$LIB_OUT" "$LIB_ERR" "$LIB_RECORD"

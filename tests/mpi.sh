@@ -11,3 +11,10 @@ export OMPI_MCA_btl_base_warn_component_unused=0
 # A program started without mpirun needs no daemon beside it.
 export OMPI_MCA_ess_singleton_isolated=1
 export OPENBLAS_NUM_THREADS=1
+
+# mpi_files DIRECTORY: where Open MPI keeps its files from now on. In the directory that all jobs share, two that
+# start or end at the same moment may stumble over each other, and those that are killed leave theirs.
+mpi_files() {
+    mkdir -p "$1"
+    export OMPI_MCA_orte_tmpdir_base=$1
+}

@@ -4,14 +4,14 @@
 #
 #     tests/run.sh [--soak] [PATTERN...]     only tests whose name contains one of the patterns
 #
-# BUILD (build) holds the programs, LIMIT (300) is the time limit in seconds, JOBS (2) how many run at once:
-# most of them wait for disks and clocks most of the time. A test says what it needs in a comment among its
-# first ten lines:
+# BUILD (build) holds the programs, LIMIT (1200) is the time limit in seconds, for what hangs: more than ten times
+# what the slowest test takes, since machines differ. JOBS (2) is how many run at once: most of them wait for disks
+# and clocks most of the time. A test says what it needs in a comment among its first ten lines:
 #
 #     ranks: 1 2 3 5       run under mpirun, once with each number of ranks (test_mpi_*: 1 2 3 5)
 #     builds: double       run in the double-precision build too, if there is one
 #     not under: sanitize  left out of this build
-#     limit: 600           seconds
+#     limit: 3600          seconds
 #     alone: yes           with nothing beside it
 #
 # The last line is `N passed, N failed`; N counts cmocka tests and single checks of scripts.
@@ -19,7 +19,7 @@
 cd "$(dirname "$0")/.." || exit 70
 . tests/mpi.sh
 build=${BUILD:-build}
-limit=${LIMIT:-300}
+limit=${LIMIT:-1200}
 jobs=${JOBS:-2}
 scripts=cli
 if [ "${1:-}" = --soak ]; then
@@ -112,6 +112,7 @@ program() {
     local name=$1 path=$2 most=$3 n=$4 logs=$work/${1//[^a-z0-9_]/-}
     mkdir -p "$logs"
     touch "$logs/0" "$logs/mpirun"
+    mpi_files "$logs/mpi"
     if [ -z "$n" ]; then
         ASAN_OPTIONS=$ASAN_OPTIONS:$leaks timed "$most" "$path" >"$logs/0" 2>&1
     else

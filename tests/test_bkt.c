@@ -1,5 +1,4 @@
 /* builds: float double */
-/* limit: 100 */
 /* Bayesian knowledge tracing against sums over all hidden paths: what is
  * predicted, and one step of EM; then whole fits: the log-likelihood never falls, and the
  * rates of a simulated class come back. */

@@ -1,5 +1,4 @@
 /* ranks: 1 3 */
-/* limit: 120 */
 /* Checkpoints: what is written is read back on any number of ranks; what was damaged, cut short
  * or holds a number that is none is refused on every rank with a sentence. */
 #include "checkpoint.h"

@@ -1,5 +1,4 @@
 /* ranks: 1 2 3 5 */
-/* limit: 60 */
 /* What ranks say to each other, against what one process computes for all of them. */
 #include "comm.h"
 #include "fail.h"

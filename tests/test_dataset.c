@@ -1,5 +1,4 @@
 /* ranks: 1 2 3 5 */
-/* limit: 200 */
 /* Data sets: what is written is read, by any number of ranks; damage is noticed; items follow a
  * model's. */
 #include "h5.h"

@@ -1,5 +1,4 @@
 /* builds: float double */
-/* limit: 200 */
 /* Deep knowledge tracing against an oracle that knows only the equations: losses, predictions
  * and gradients; and, in double precision, the gradient against differences of the model's own
  * loss. */

@@ -1,5 +1,4 @@
 /* builds: float double */
-/* limit: 100 */
 /* DKT's other losses: the task `final` with each of its losses, and the penalties of DKT+.
  * Values against the oracle's states, gradients (in double precision) against differences. */
 #include "dkt_class.h"

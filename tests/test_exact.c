@@ -1,6 +1,5 @@
 /* ranks: 1 2 3 5 */
 /* builds: float double */
-/* limit: 120 */
 /* Exact sums: whatever the number of ranks and however the terms are dealt out, the total has
  * the bits that one rank gets by adding all terms; in shared memory and by messages. */
 #include "exact.h"

@@ -1,4 +1,3 @@
-/* limit: 120 */
 /* Every format of `cohort import` on files small enough to be checked by eye. */
 #include "imported.h"
 

@@ -1,5 +1,4 @@
 /* ranks: 1 2 3 5 */
-/* limit: 120 */
 /* Lanes: what a step computes does not depend on the number of ranks. Every rank count makes
  * the blocks that one rank alone would make. */
 #include "h5.h"

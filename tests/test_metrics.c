@@ -1,5 +1,4 @@
 /* ranks: 1 2 3 5 */
-/* limit: 120 */
 /* Scores against plain O(n^2) counting, closed forms, and themselves: every result on all ranks
  * has the bits of the same call on one rank with all predictions. */
 #include "fail.h"

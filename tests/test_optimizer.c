@@ -1,6 +1,5 @@
 /* ranks: 1 2 3 5 */
 /* builds: float double */
-/* limit: 120 */
 /* How sums of statistics move the parameters, against the textbook's formulas in double
  * precision, and with the same bits at every number of ranks. */
 #include "comm.h"

@@ -1,5 +1,4 @@
 /* builds: float double */
-/* limit: 200 */
 /* The recurrent temporal RBM against an oracle that sums over all states, against differences
  * of its own loss in double precision, and against itself where two ways must agree. */
 #include "../src/models/rtrbm_parts.h"

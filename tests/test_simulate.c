@@ -1,4 +1,3 @@
-/* limit: 120 */
 /* Simulated classes against the truth stored beside them. */
 #include "h5.h"
 #include "imported.h"

@@ -1,5 +1,4 @@
 /* builds: float double */
-/* limit: 200 */
 /* The gradient of the ML2P-VAE: against differences of its own loss for every kind of
  * posterior, prior and bound; the divergence against its mean over samples; the reparameterised
  * gradient against the REINFORCE identity; the doubly reparameterised one against the plain
