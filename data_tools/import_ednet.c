@@ -199,8 +199,8 @@ static char *find_questions(const struct import *import)
     const char *path = import->files[0].path;
     const char *slash = strrchr(path, '/');
     char *folder = store_is_directory(path) ? memory_text("%s", path)
-                   : slash != NULL ? memory_text("%.*s", (int)(slash - path), path)
-                                   : memory_text(".");
+                   : slash != NULL          ? memory_text("%.*s", (int)(slash - path), path)
+                                            : memory_text(".");
     char *found = NULL;
     for (size_t p = 0; p < COUNT(places) && found == NULL; p++) {
         found = memory_text("%s/%s", folder, places[p]);
@@ -227,7 +227,7 @@ static enum status read_all(struct ednet *ednet)
     for (size_t f = 0; f < import->n_files && status == OK; f++) {
         const struct import_file *file = &import->files[f];
         status = store_is_directory(file->path) ? read_folder(ednet, file->path, file->split)
-                                       : read_student(ednet, file->path, file->split);
+                                                : read_student(ednet, file->path, file->split);
     }
     return status;
 }
