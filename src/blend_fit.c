@@ -33,17 +33,32 @@ struct sums {
     double loss, gradient[SIZE], hessian[SIZE * SIZE];
 };
 
-/* A sum over attempts is taken in units of 2^-28 and turned into these. */
-enum { BITS = 28, MOST_UNITS = 1 + SIZE + SIZE * SIZE };
+/* A sum over attempts is taken in units of 2^-28 and turned into these. Ratios of probabilities
+ * go up to 10^6 and their products to 10^12, so the units take 128 bits; ranks add up the last
+ * LOW_BITS and the rest apart. */
+enum { BITS = 28, LOW_BITS = 40, MOST_UNITS = 1 + SIZE + SIZE * SIZE };
 
-static int64_t to_units(double value)
+static __int128 to_units(double value)
 {
-    return (int64_t)rint(value * (double)(1 << BITS));
+    return (__int128)rint(value * (double)(1 << BITS));
 }
 
-static void unpack(const struct comm *comm, int64_t *units, size_t n, struct sums *sums)
+/* Collective: the sum over ranks. */
+static void add_ranks(const struct comm *comm, __int128 *units, size_t n)
 {
-    comm_sum_i64(comm, units, 1 + n + n * n);
+    int64_t parts[2 * MOST_UNITS];
+    for (size_t i = 0; i < n; i++) {
+        parts[i] = (int64_t)(units[i] >> LOW_BITS);
+        parts[n + i] = (int64_t)(units[i] & (((__int128)1 << LOW_BITS) - 1));
+    }
+    comm_sum_i64(comm, parts, 2 * n);
+    for (size_t i = 0; i < n; i++)
+        units[i] = (__int128)parts[i] * ((__int128)1 << LOW_BITS) + parts[n + i];
+}
+
+static void unpack(const struct comm *comm, __int128 *units, size_t n, struct sums *sums)
+{
+    add_ranks(comm, units, 1 + n + n * n);
     sums->loss = ldexp((double)units[0], -BITS);
     for (size_t m = 0; m < n; m++)
         sums->gradient[m] = ldexp((double)units[1 + m], -BITS);
@@ -51,20 +66,17 @@ static void unpack(const struct comm *comm, int64_t *units, size_t n, struct sum
         sums->hessian[m] = ldexp((double)units[1 + n + m], -BITS);
 }
 
-/* Ratios q_m / sum w q are below 1 / w_m for weights that matter; cut, so that 10^8 attempts
- * fit. */
 static void add_convex(const struct blend *blend, const double *q, size_t n, const double *w,
                        struct sums *sums)
 {
-    const double most_ratio = 16;
-    int64_t units[MOST_UNITS] = {0};
+    __int128 units[MOST_UNITS] = {0};
     for (size_t i = 0; i < blend->parts[0].n; i++) {
         double mixed = 0, ratio[BLEND_MOST];
         for (size_t m = 0; m < n; m++)
             mixed += w[m] * q[i * n + m];
         units[0] += to_units(-log(fmax(mixed, least)));
         for (size_t m = 0; m < n; m++) {
-            ratio[m] = fmin(q[i * n + m] / fmax(mixed, least), most_ratio);
+            ratio[m] = q[i * n + m] / fmax(mixed, least);
             units[1 + m] += to_units(ratio[m]);
             for (size_t k = 0; k <= m; k++)
                 units[1 + n + m * n + k] += to_units(ratio[m] * ratio[k]);
@@ -143,7 +155,7 @@ static void add_logistic(const struct blend *blend, const struct blend_weights *
 {
     const struct blend_part *part = &blend->parts[0];
     const size_t n = w->n + 1;
-    int64_t units[MOST_UNITS] = {0}; /* logits are below 14: 10^8 attempts fit */
+    __int128 units[MOST_UNITS] = {0};
     for (size_t i = 0; i < part->n; i++) {
         const double *x = logits + i * n;
         double at = 0;

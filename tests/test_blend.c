@@ -98,6 +98,29 @@ static void test_all(void **state)
     blend_destroy(&blend);
 }
 
+/* A member that is nearly always sure, and rarely wrong: another one that knows nothing is
+ * worth a small weight, which rests on those few attempts. */
+static void test_sure(void **state)
+{
+    (void)state;
+    struct blend blend;
+    fill(&blend, &alone);
+    for (size_t i = 0; i < blend.parts[0].n; i++) {
+        blend.parts[0].list[i].correct = i % 200 != 0;
+        blend.parts[0].p[0][i] = 0.9999f;
+        blend.parts[0].p[1][i] = 0.5f;
+    }
+    struct blend_weights w = {.method = BLEND_CONVEX, .n = 2, .members = {0, 1}};
+    blend_fit(&blend, &w);
+    const double least = loss(&blend, &w);
+    for (int i = 0; i <= 10000; i++) {
+        const struct blend_weights other = {
+            .n = 2, .members = {0, 1}, .weights = {1 - i / 10000.0, i / 10000.0}};
+        assert_true(loss(&blend, &other) >= least - 1e-4);
+    }
+    blend_destroy(&blend);
+}
+
 static void test_logistic(void **state)
 {
     (void)state;
@@ -153,9 +176,8 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_logistic),
+        cmocka_unit_test(test_pair),      cmocka_unit_test(test_all),
+        cmocka_unit_test(test_sure),      cmocka_unit_test(test_logistic),
         cmocka_unit_test(test_same_bits),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
