@@ -156,6 +156,7 @@ refuse() {
 }
 refuse "no 'pupil' to have random effects; expected of item, group, skill" 1 model.factors=pupil
 refuse "'item' twice" 1 "model.factors=item item"
+refuse 'model.factors names student, but students have random effects always' 1 "model.factors=student item"
 refuse 'model.factors is empty' 1 model.factors=
 refuse 'have no groups; import them with --group' 1 "model.factors=item group"
 refuse "no 'age' to have an effect; expected of position, practice \\(cov" 1 model.fixed=age
@@ -205,12 +206,41 @@ sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
 expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
 expect_match 'the covariate load is no number'
 
+# The same covariate in other units, from another zero: the same model, in that unit.
+awk -F, 'NR == 1 { print $0 ",date,tiny" } NR > 1 { printf "%s,%.0f,%.12g\n", $0, 1.5e9 + 1e6 * $4, 1e-7 * $4 }' "$TMP/load.csv" \
+    >"$TMP/units.csv"
+run "$COHORT" import csv "$TMP/units.csv" "${columns[@]}" --covariates load,date,tiny -o "$TMP/units.h5" || fail "import"
+for name in load date tiny; do
+    for n in 1 3; do
+        run on $n "$COHORT" train "data=$TMP/units.h5" model.kind=lme model.fixed=$name model.grid=1x1 train.epochs=40 \
+            "run=$TMP/units-$name-$n" || fail "training with $name on $n ranks"
+        expect_match ', converged'
+    done
+    expect_equal "$(sum "units-$name-1")" "$(sum "units-$name-3")" "the checkpoints of 1 and 3 ranks, with $name"
+    run "$COHORT" export "$TMP/units-$name-1" -o "$TMP/units-$name" || fail "export"
+    run "$COHORT" predict "$TMP/units-$name-1" --split test -o "$TMP/units-$name.p" || fail "predict"
+done
+# effect NAME COLUMN: of the covariate, from the table of fixed effects.
+effect() { awk -F, -v name="$1" -v c="$2" '$1 == name { print $c }' "$TMP/units-$1/table_fixed.csv"; }
+for c in 2 3 4; do
+    check "column $c: $(effect load $c), $(effect date $c), $(effect tiny $c)" awk -v a="$(effect load $c)" \
+        -v b="$(effect date $c)" -v d="$(effect tiny $c)" -v c=$c 'BEGIN { if (c < 4) { b *= 1e6; d *= 1e-7 }
+            exit !((b / a - 1) ^ 2 < 1e-6 && (d / a - 1) ^ 2 < 1e-6) }'
+done
+for name in date tiny; do
+    check "predictions with $name are those with load" awk -F, 'NR == FNR { p[$1, $2] = $5; next }
+        FNR > 1 && (p[$1, $2] - $5) ^ 2 > 1e-6 { exit 1 }' "$TMP/units-load.p" "$TMP/units-$name.p"
+done
+
 section "a spread of zero"
 awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 60; s++) for (i = 0; i < 6; i++)
     printf "s%d,i%d,%d\n", s, i, (s + i) % 2 }' >"$TMP/flat.csv"
 run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item --outcome outcome --split none \
     -o "$TMP/flat.h5" || fail "import"
-expect_status 0 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
+expect_status 0 on 2 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
+expect_match '^note: the spread of students is zero: in these data they differ no more than by chance'
+expect_match '^note: the spread of items is zero'
+expect_equal 2 "$(errors | grep -c 'spread of')" "spreads of zero"
 run "$COHORT" inspect "$TMP/flat" || fail "inspect"
 expect_match '^student +0 +0$'
 

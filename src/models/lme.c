@@ -118,6 +118,9 @@ static enum status find_covariate(const struct model *model, const char *name, b
 /* One word of model.factors. */
 static enum status find_factor(const struct model *model, struct lme_factor *factor)
 {
+    if (strcmp(factor->name, "student") == 0)
+        return fail(BAD_USER, "model.factors names student, but students have random effects "
+                              "always: leave it out, as in model.factors=item");
     factor->kind = FACTOR_ITEM;
     while (factor->kind < FACTOR_COVARIATE &&
            strcmp(factor_names[factor->kind], factor->name) != 0)

@@ -156,9 +156,10 @@ static void put_point(const struct lme_work *work, const struct lme_laplace *fou
     lme_search_factor(covariance, shape->n_fixed);
     lme_search_invert(covariance, shape->n_fixed);
     for (size_t k = 0; k < shape->n_fixed; k++) {
-        flat[params->panels[shape->fixed_panel].offset + k] = (real)solver->fixed[k];
+        flat[params->panels[shape->fixed_panel].offset + k] =
+            (real)lme_scale_back(work, solver->fixed, k);
         flat[params->panels[shape->fixed_error_panel].offset + k] =
-            (real)sqrt(covariance[k * shape->n_fixed + k]);
+            (real)lme_scale_error(work, covariance, k);
     }
     for (size_t f = 0; f < shape->n_spread; f++)
         flat[params->panels[shape->spread_panel].offset + f] = (real)fabs(solver->spread[f]);
@@ -178,6 +179,23 @@ static enum status check_design(const struct lme_work *work, const struct lme_la
                 "model.fixed: '%s' is a combination of the fixed effects before it in these "
                 "data, or always zero (a singular design): leave it out",
                 work->shape.fixed[bad].name);
+}
+
+/* What the search has ended with. */
+static void say_end(const struct lme_work *work, const struct lme_search *search)
+{
+    const struct lme_shape *shape = &work->shape;
+    const double *spread = search->x + shape->n_fixed;
+    log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory on the "
+            "first rank",
+            search->deviance, lme_scale_back(work, search->x, 0), fabs(spread[0]),
+            (double)memory_peak() / 1e6);
+    for (size_t f = 0; f < shape->n_factors; f++)
+        if (spread[f] == 0)
+            log_say(
+                "note: the spread of %ss is zero: in these data they differ no more than by "
+                "chance, and all their effects are zero",
+                shape->factors[f].name);
 }
 
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)
@@ -221,10 +239,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
         exact_publish(pass->slices, flat);
         pass->converged = search.phase == SEARCH_DONE;
         if (pass->converged)
-            log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory "
-                    "on the first rank",
-                    search.deviance, search.x[0], fabs(search.x[shape->n_fixed]),
-                    (double)memory_peak() / 1e6);
+            say_end(work, &search);
         if (pass->comm->rank == 0) {
             const double most = ldexp(1, 62 - LOSS_BITS);
             pass->loss = (int64_t)ldexp(fmin(search.deviance / 2, most), LOSS_BITS);

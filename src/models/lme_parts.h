@@ -1,8 +1,8 @@
 /* layer 3 (learning): what the files of the mixed model share: lme.c (what it is), lme_work.c
- * (its view of all attempts), lme_units.c (of the training attempts), lme_modes.c (the mode of
- * the effects), lme_laplace.c (the likelihood and its slope), lme_outer.c (sums of outer
- * products in pieces), lme_search.c (the climb), lme_learn.c (a pass), lme_predict.c. Nothing
- * else includes this. */
+ * (its view of all attempts), lme_units.c (of the training attempts), lme_scale.c (of their
+ * covariates), lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its
+ * slope), lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c
+ * (a pass), lme_predict.c. Nothing else includes this. */
 #ifndef COHORT_LME_PARTS_H
 #define COHORT_LME_PARTS_H
 
@@ -90,7 +90,7 @@ struct lme_work {
     size_t first_unit, n_units; /* levels first_unit .. first_unit + n_units are here */
     uint64_t *first;            /* n_units + 1: training attempts */
     uint8_t *outcome;
-    double *trained_x;     /* like x, of the training attempts */
+    double *trained_x;     /* like x, of the training attempts, as lme_scale.c makes them */
     uint32_t *kind;        /* of an attempt */
     uint64_t *place_first; /* attempts + 1 */
     uint32_t *place;       /* cells of an attempt, counted from its unit's first */
@@ -133,6 +133,7 @@ struct lme_solver {
     struct grid_matrix matrix;
     int64_t n_training;             /* on all ranks */
     int64_t most_column, most_cell; /* training attempts of any column, of any cell */
+    double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_scale.c */
     double fixed[MOST_FIXED], spread[MOST_SPREADS]; /* beta; sigma, signed */
     double unit_spread;                             /* of the factor that is eliminated */
     double dispersion;                              /* identity: residual variance; else 1 */
@@ -148,6 +149,13 @@ CHECKED enum status lme_solver_create(struct lme_work *work, const struct comm *
 void lme_solver_destroy(struct lme_work *work);
 /* What the solver is to look at: fixed effects, spreads, the log of the residual's. */
 void lme_solver_set(struct lme_work *work, const double *outer);
+
+/* Collective: finds out in which unit each covariate is best learned from, and takes it so. */
+void lme_scale_fit(struct lme_work *work);
+/* Fixed effect k in the data's own unit, and its error, from the solver's (and their
+ * covariance). */
+double lme_scale_back(const struct lme_work *work, const double *fixed, size_t k);
+double lme_scale_error(const struct lme_work *work, const double *covariance, size_t k);
 
 /* x in units of `unit`; counts what does not fit. */
 static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)

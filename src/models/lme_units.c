@@ -365,6 +365,7 @@ enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
     rows_free(&rows);
     list_cells(work);
     count(work, solver);
+    lme_scale_fit(work);
 
     double **const vectors[] = {&solver->column_spread, &solver->u,      &solver->old,
                                 &solver->step,          &solver->effect, &solver->pull,
