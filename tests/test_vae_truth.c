@@ -220,6 +220,63 @@ static void test_predictions(void **state)
     tiny_close(&class);
 }
 
+/* The same for items that ask so much of an ability that the chance rises like a step, by sums
+ * over fine steps of the predictor. */
+static void test_steep(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    struct bench bench;
+    open_bench(&bench, &class, "hidden=3, dimensions=1");
+    const struct tensor *tensor = find_tensor(&bench, "discrimination");
+    for (double a = 0.5; a < 40; a *= 1.5) {
+        real dense[N_ITEMS], b[N_ITEMS], p[5];
+        for (size_t i = 0; i < N_ITEMS; i++)
+            dense[i] = (real)a;
+        params_put(&bench.model->params, tensor, dense, bench.model->params.value);
+        params_take(&bench.model->params, find_tensor(&bench, "difficulty"),
+                    bench.model->params.value, b);
+        bench.model->kind->predict(bench.model, bench.work, 0, 7, p);
+        const struct vae_posterior *posterior = &((struct vae_work *)bench.work)->posterior;
+        vae_encoder_read(bench.model, bench.work, NULL, 0,
+                         &((struct vae_work *)bench.work)->posterior);
+        double sum = 0, all = 0;
+        for (double z = -8; z <= 8; z += 1e-4) {
+            const double theta = (double)posterior->mean[0] + (double)posterior->root[0] * z;
+            sum += exp(-0.5 * z * z) / (1 + exp((double)b[0] - a * theta));
+            all += exp(-0.5 * z * z);
+        }
+        if (!(fabs((double)p[0] - sum / all) < 5e-4))
+            fail_msg("a = %g: %g instead of %g", a, (double)p[0], sum / all);
+    }
+    close_bench(&bench);
+    tiny_close(&class);
+}
+
+/* An item that nobody answered begins, and stays, as hard as all others together. */
+static void test_unanswered(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    struct bench bench;
+    open_bench(&bench, &class, "hidden=3");
+    const int64_t right[N_ITEMS] = {9, 5, 0, 14, 2}, wrong[N_ITEMS] = {1, 2, 0, 3, 4};
+    int64_t counts[2 * N_ITEMS];
+    memcpy(counts, right, sizeof right);
+    memcpy(counts + N_ITEMS, wrong, sizeof wrong);
+    const struct item_counts item_counts = {N_ITEMS, counts, counts + N_ITEMS};
+    bench.model->kind->init(bench.model, 4, &item_counts);
+    real b[N_ITEMS];
+    params_take(&bench.model->params, find_tensor(&bench, "difficulty"),
+                bench.model->params.value, b);
+    assert_true(fabs((double)b[0] + log(10.0 / 2)) < 1e-5);
+    assert_true(fabs((double)b[2] + log(31.0 / 11)) < 1e-5);
+    close_bench(&bench);
+    tiny_close(&class);
+}
+
 /* Standard errors: of one item and one ability, from the information computed here. */
 static void test_errors(void **state)
 {
@@ -331,7 +388,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_truth_is_stationary), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_likelihood),          cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_predictions),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_predictions),         cmocka_unit_test(test_steep),
+        cmocka_unit_test(test_unanswered),          cmocka_unit_test(test_errors),
         cmocka_unit_test(test_contradictions),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,11 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
     const struct dataset *dataset = model->dataset;
     const size_t stride = model->params.panels[shape->decoder].stride, n_dims = shape->n_dims;
     const bool all = o->dimensions > 0 || model->n_skills == 0;
+    double right = 1, wrong = 1; /* an item that nobody answered is like all others together */
+    for (size_t i = 0; i < model->n_items; i++) {
+        right += (double)counts->right[i];
+        wrong += (double)counts->wrong[i];
+    }
     for (size_t i = 0; i < model->n_items; i++) {
         real *row = params_rows(&model->params, shape->decoder) + i * stride;
         real *q = row + shape->column_q;
@@ -226,7 +231,10 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
         const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .who = (uint32_t)i};
         for (size_t k = 0; k < shape->column_q; k++)
             row[k] = q[k] != 0 ? (real)(0.8 + 0.4 * rng_uniform(&rng, (uint32_t)k)) : 0;
-        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
+        const double odds =
+            counts->right[i] + counts->wrong[i] > 0
+                ? ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1)
+                : right / wrong;
         row[shape->column_b] = (real)-Sleef_cinz_logd1_u10purec(odds);
         row[shape->column_n] = (real)(counts->right[i] + counts->wrong[i]);
     }
