@@ -97,6 +97,19 @@ for l2 in 0 1; do
     expect_match '^test +n [0-9]+ +cbd 0\.2'
 done
 
+section "no skills"
+awk 'BEGIN { srand(3); print "student,item,outcome"; for (s = 0; s < 40; s++) for (i = 0; i < 9; i++)
+    printf "s%d,i%d,%d\n", s, i, rand() < (i + 1) / 11 }' >"$TMP/bare.csv"
+run "$COHORT" import csv "$TMP/bare.csv" --student student --item item --outcome outcome -o "$TMP/bare.h5" || fail "import"
+for features in 'item wins_item' 'skill wins_skill' 'item skill wins_item wins_skill' 'skill item wins_skill wins_item'; do
+    rm -rf "$TMP/bare"
+    train 1 bare "data=$TMP/bare.h5" "model.features=$features"
+    expect_status 0 "$COHORT" predict "$TMP/bare" --split all -o "$TMP/bare-$((n_bare++)).p"
+done
+for n in 1 2 3; do
+    expect_same "$TMP/bare-0.p" "$TMP/bare-$n.p"
+done
+
 section "mistakes"
 # mistake FEATURES SENTENCE
 mistake() {

@@ -546,16 +546,21 @@ static void test_loss_falls(void **state)
     tiny_close(&class);
 }
 
-/* Students the model does not know have no weight of their own. */
+/* Students of whom nothing was learned (4 made no attempt) have no factors, and those the model
+ * does not know no weight of their own. */
 static void test_unknown_students(void **state)
 {
     (void)state;
     struct tiny class;
     struct bench b;
     open_class(&class, false);
-    open_bench(&b, "features=student item, factors=2", &class);
-    tiny_model_scatter(&b.tiny, 0.5, 4);
+    open_bench(&b, "features=student item, factors=2, l2_factors=0", &class);
     const struct sparse_point point = ktm_point(b.model);
+    const real *factors = point.v + (1 + N_ITEMS) * point.stride; /* of students */
+    learn(&b, 2);
+    for (size_t c = 0; c < 2; c++)
+        assert_true(factors[4 * point.stride + c] == 0 && factors[5 * point.stride + c] != 0);
+    tiny_model_scatter(&b.tiny, 0.5, 4);
     real p[40];
     b.model->knows_students = false;
     b.model->kind->predict(b.model, b.work, 7, 7, p);

@@ -165,14 +165,20 @@ static void detach(void *memory)
     memory_free(work);
 }
 
+int64_t ktm_count_training(const struct shard *shard, size_t s)
+{
+    int64_t n = 0;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+    return n;
+}
+
 static void training(const void *memory, bool *has_training, int64_t *n_attempts)
 {
     const struct shard *shard = ((const struct ktm_work *)memory)->shard;
     *n_attempts = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
-        int64_t n = 0;
-        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+        const int64_t n = ktm_count_training(shard, s);
         has_training[s] = n > 0;
         *n_attempts += n;
     }

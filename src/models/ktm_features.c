@@ -47,7 +47,8 @@ static const struct {
     const char *help;
 } changes[] = {
     [RAW] = {"raw", false, "the count itself (standard for counts)"},
-    [LOG] = {"log", false, "log(1 + count), or log(1 + time)"},
+    [LOG] = {"log", false,
+             "log(1 + count), or log(1 + time) (0 where there was nothing before)"},
     [BINS] = {"bins", false, "time in bins that double, and one for never (standard for time)"},
     [SHARED] = {"shared", false,
                 "one row for all (standard without _item or _skill, and for "
@@ -172,6 +173,7 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
                     "this feature out",
                     feature, model->dataset->path);
     if (model->n_skills == 0) { /* an item is its own skill */
+        f->said_of_skills = f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL;
         f->what = f->what == KTM_SKILL ? KTM_ITEM : f->what;
         f->of = f->of == KTM_OF_SKILL ? KTM_OF_ITEM : f->of;
         f->by = f->by == KTM_OF_SKILL ? KTM_OF_ITEM : f->by;
@@ -194,12 +196,12 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
 }
 
 static enum status add_feature(struct ktm_design *design, const struct ktm_feature *f,
-                               const struct model *model, const char *text)
+                               const char *text)
 {
     for (size_t j = 0; j < design->n; j++)
         if (strcmp(design->list[j].name, f->name) == 0) {
-            if (model->n_skills == 0 && strstr(text, "skill") != NULL)
-                return OK; /* what is said of skills was said of items already */
+            if (f->said_of_skills || design->list[j].said_of_skills)
+                return OK; /* what is said of skills was said of items already, or is now */
             return fail(BAD_USER,
                         "model.features: '%s' is the same feature as one before it; leave one "
                         "of them out",
@@ -225,10 +227,10 @@ static enum status parse(struct ktm_design *design, const struct model *model, c
             student = f;
             design->has_students = true;
         } else
-            TRY(add_feature(design, &f, model, whole));
+            TRY(add_feature(design, &f, whole));
     }
     if (design->has_students)
-        TRY(add_feature(design, &student, model, student.name));
+        TRY(add_feature(design, &student, student.name));
     return design->n > 0 ? OK
                          : fail(BAD_USER, "model.features is empty: say for example "
                                           "model.features='item skill wins_skill:log'");

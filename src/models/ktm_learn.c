@@ -362,12 +362,24 @@ static enum status move(struct ktm_learner *l, struct ktm_work *work, struct pas
     return OK;
 }
 
+/* Students without training attempts begin with random factors like all others, and nothing
+ * would move those. */
+static void forget_untrained(struct ktm_learner *l, const struct shard *shard)
+{
+    const struct ktm_space *space = &l->space;
+    for (size_t s = 0; space->has_students && space->k > 0 && s < shard->n_students; s++)
+        if (ktm_count_training(shard, s) == 0)
+            memset(l->x + space->n_weights + (space->n_common + s) * space->stride, 0,
+                   space->stride * sizeof *l->x);
+}
+
 static void prepare(const struct model *model, struct ktm_work *work, const struct pass *pass)
 {
     if (work->learner == NULL)
         work->learner = learner_create(model, work, pass->comm);
     ktm_space_take(&work->learner->space, model, work->shard->first_student,
                    model->params.value, work->learner->x);
+    forget_untrained(work->learner, work->shard);
 }
 
 enum status ktm_learn(struct model *model, void *memory, struct pass *pass)

@@ -37,8 +37,9 @@ struct ktm_feature {
     double decay; /* 1: counts do not fade */
     double l2, l2_factors;
     size_t first_row, n_rows;
-    size_t n_each; /* rows for each item or skill it acts by: bins, previous items */
-    char name[48]; /* of its tensors */
+    size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
+    bool said_of_skills; /* where there are none: what it is about are items */
+    char name[48];       /* of its tensors */
 };
 
 struct ktm_design {
@@ -98,6 +99,9 @@ struct ktm_kept *ktm_kept_create(size_t n_students, size_t most);
 void ktm_kept_free(struct ktm_kept *kept);
 struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
                                  const struct shard *shard, size_t s, size_t student_row);
+
+/* Attempts of student s of the shard to learn from. */
+int64_t ktm_count_training(const struct shard *shard, size_t s);
 
 struct ktm_learner;
 struct ktm_work {
