@@ -63,10 +63,12 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
     }
     comm_sum_i64(comm, &n_training, 1);
     if (n_training == 0)
-        return fail(BAD_USER,
-                    "%s: no student has a training attempt with a known outcome: there is "
-                    "nothing to learn from; see `cohort inspect` and the split of the import",
-                    shard->dataset->path);
+        return fail(
+            BAD_USER,
+            "%s: no student has a training attempt that this model learns from: its "
+            "outcome must be known and, where the model is about skills, its item be in "
+            "one; see `cohort inspect`, and the split and the skills of the import",
+            shard->dataset->path);
     lanes->length = length;
     lanes->n_training = (size_t)n_training;
     lanes->n_steps = ((size_t)n_training + batch - 1) / batch;

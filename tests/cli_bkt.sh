@@ -166,6 +166,11 @@ refused '^cohort: model.most_guess = 0.7 and model.most_slip = 0.4: together the
 printf '0,0\n0,0\n0,0\n' >"$TMP/q-none.csv"
 import --q-matrix "$TMP/q-none.csv" -o "$TMP/none.h5"
 refused 'no item is in any of its 2 skills: there is nothing to trace' none
+printf 'student,item,outcome,skill\na,x,1,\nb,x,0,\n' >"$TMP/unskilled.csv"
+printf 'student,item,outcome,skill\nc,y,1,k\n' >"$TMP/skilled.csv"
+run "$COHORT" import csv --train "$TMP/unskilled.csv" --test "$TMP/skilled.csv" --student student --item item \
+    --outcome outcome --skills skill -o "$TMP/unskilled.h5" || fail "import"
+refused 'no student has a training attempt that this model learns from: its outcome must be known and, where' unskilled
 
 section "ASSISTments 2009"
 data=../shared/data/assist2009/assist2009_updated
