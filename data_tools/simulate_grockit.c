@@ -35,6 +35,7 @@ enum part {
     PAUSE
 };
 enum { N_TRACKS = 9, MOST_TAGS = 4, MOST_ATTEMPTS = 5000 };
+#define ACTIVITY_SPREAD 1.3
 
 /* Shares of the tracks, in percent, of items and of students alike. */
 static const int track_percent[N_TRACKS] = {22, 18, 14, 12, 10, 8, 7, 5, 4};
@@ -174,6 +175,16 @@ static double logit_of(const struct simulation *simulation, const struct class *
     return class->discrimination[i] * theta - class->difficulty[i];
 }
 
+/* The logarithm of the median of a student's attempts after the first; the mean of a log-normal
+ * number is that of its median times e^(spread^2 / 2). */
+static double middle_of(const struct simulation *simulation)
+{
+    const int64_t mean = simulation->flags->n_attempts;
+    return mean == 0 ? 2.78
+                     : simulate_log(fmax((double)mean - 1, 1e-9)) -
+                           ACTIVITY_SPREAD * ACTIVITY_SPREAD / 2;
+}
+
 static void make_student(struct simulation *simulation, struct class *class, size_t s)
 {
     const struct rng activity = simulate_rng(simulation, ACTIVITY, s);
@@ -192,7 +203,8 @@ static void make_student(struct simulation *simulation, struct class *class, siz
         class->track_ability[s * N_TRACKS + g] = 0.5 * rng_normal(&track_ability, g);
     const size_t home = draw_track(rng_below(&tracks, 0, 100));
     const size_t second = draw_track(rng_below(&tracks, 1, 100));
-    const double wanted = 1 + simulate_exp(2.78 + 1.3 * rng_normal(&activity, 0));
+    const double wanted =
+        1 + simulate_exp(middle_of(simulation) + ACTIVITY_SPREAD * rng_normal(&activity, 0));
     const uint32_t n = (uint32_t)fmin(wanted, MOST_ATTEMPTS);
     /* Two years from the autumn of 2009. */
     int64_t time = 1257033600 + (int64_t)rng_below(&activity, 1, 2 * 365 * 86400);

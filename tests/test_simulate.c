@@ -239,6 +239,20 @@ static void test_grockit(void **state)
     free_class(&class);
 }
 
+/* As busy a class as one asks for. */
+static void test_grockit_attempts(void **state)
+{
+    (void)state;
+    enum { N = 8000 };
+    simulate_class("grockit --students 8000 --items 2000 --attempts 120 --seed 2", "busy.h5");
+    assert_int_equal(class.dataset.n_students, N);
+    assert_in_range(class.dataset.n_attempts, 110 * N, 130 * N);
+    free_class(&class);
+    simulate_class("grockit --students 50 --items 20 --attempts 1", "idle.h5");
+    assert_int_equal(class.dataset.n_attempts, 50);
+    free_class(&class);
+}
+
 static void test_seeds(void **state)
 {
     (void)state;
@@ -269,9 +283,8 @@ int main(int argc, char **argv)
     settle(&argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_irt),
-        cmocka_unit_test(test_bkt),
-        cmocka_unit_test(test_grockit),
+        cmocka_unit_test(test_irt),     cmocka_unit_test(test_bkt),
+        cmocka_unit_test(test_grockit), cmocka_unit_test(test_grockit_attempts),
         cmocka_unit_test(test_seeds),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
