@@ -34,8 +34,12 @@ char *comm_share_text(const struct comm *comm, char *text);
 
 /* In place, integers only: sums whose bits do not depend on the number of ranks. */
 void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n);
+void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n); /* |sums| < 2^102 */
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n);
 void comm_max_double(const struct comm *comm, double *values, size_t n);
+
+/* How many ranks of `comm` run on this rank's machine, with this one. */
+int comm_neighbours(const struct comm *comm);
 
 /* Rank 0 gets all ranks' bytes end to end in rank order (`all` from memory_*, to be freed by
  * the caller; NULL elsewhere) and their total. Any size. */

@@ -91,6 +91,21 @@ void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n)
     reduce(comm, values, n, MPI_INT64_T, sizeof *values, MPI_SUM);
 }
 
+void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n)
+{
+    enum { LOW_BITS = 40 }; /* what lower halves add up to stays within 64 bits */
+    const __int128 half = (__int128)1 << LOW_BITS;
+    int64_t *halves = NEW_SCRATCH(int64_t, 2 * n);
+    for (size_t j = 0; j < n; j++) {
+        halves[2 * j] = (int64_t)(values[j] & (half - 1));
+        halves[2 * j + 1] = (int64_t)(values[j] >> LOW_BITS);
+    }
+    comm_sum_i64(comm, halves, 2 * n);
+    for (size_t j = 0; j < n; j++)
+        values[j] = halves[2 * j + 1] * half + halves[2 * j];
+    memory_free(halves);
+}
+
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n)
 {
     reduce(comm, values, n, MPI_INT64_T, sizeof *values, MPI_MAX);
@@ -99,6 +114,16 @@ void comm_max_i64(const struct comm *comm, int64_t *values, size_t n)
 void comm_max_double(const struct comm *comm, double *values, size_t n)
 {
     reduce(comm, values, n, MPI_DOUBLE, sizeof *values, MPI_MAX);
+}
+
+int comm_neighbours(const struct comm *comm)
+{
+    MPI_Comm machine;
+    int size = 0;
+    MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_size(machine, &size);
+    MPI_Comm_free(&machine);
+    return size;
 }
 
 static void send(const struct comm *comm, const void *bytes, size_t n_bytes, int to, int tag)

@@ -1,8 +1,8 @@
 /* Scores of predictions, with the same bits at any number of ranks and however the predictions
  * lie on them. Nothing is added in floating point: the terms of each attempt (deviance, loss,
- * squared error) are rounded to multiples of 2^-52 and added in 128-bit integers, which 2^60
- * attempts of the worst loss (34.6 nats) do not fill; ranks add them as two 64-bit halves.
- * Logarithms are SLEEF's scalar ones, the same on every CPU.
+ * squared error) are rounded to multiples of 2^-52 and added in wide integers, which 2^44
+ * attempts of the worst loss (34.6 nats) do not fill. Logarithms are SLEEF's scalar ones, the
+ * same on every CPU.
  *
  * AUC = (pairs of a correct and an incorrect answer in which the correct one has the higher
  * probability, ties half) / (all such pairs), counted by going up the attempts sorted by
@@ -43,7 +43,7 @@ enum {
     SUM_PAIRS = N_TERMS, /* twice the pairs in the right order */
     N_SUMS
 };
-enum { N_COLUMNS = 64, HALF_BITS = 40 };
+enum { N_COLUMNS = 64 };
 
 #define FIXED_ONE 0x1p52
 
@@ -77,20 +77,6 @@ json_t *score_json(const struct score *score)
     if (isfinite(score->r2))
         json_object_set_new(object, "r2", json_real(score->r2));
     return object;
-}
-
-static void sum_wide(const struct comm *comm, wide *values, size_t n)
-{
-    const wide half = (wide)1 << HALF_BITS;
-    int64_t *halves = NEW_SCRATCH(int64_t, 2 * n);
-    for (size_t j = 0; j < n; j++) {
-        halves[2 * j] = (int64_t)(values[j] & (half - 1));
-        halves[2 * j + 1] = (int64_t)(values[j] >> HALF_BITS);
-    }
-    comm_sum_i64(comm, halves, 2 * n);
-    for (size_t j = 0; j < n; j++)
-        values[j] = halves[2 * j + 1] * half + halves[2 * j];
-    memory_free(halves);
 }
 
 static int64_t fixed(double term)
@@ -386,7 +372,7 @@ static void sums_fill(const struct comm *comm, const struct prediction *predicti
     for (size_t c = 0; c < n_columns; c++)
         for (size_t r = 0; r < rank; r++)
             sums[c][SUM_PAIRS] += 2 * (wide)answers[c][1] * incorrect[r * n_columns + c];
-    sum_wide(comm, sums[0], n_columns * N_SUMS);
+    comm_sum_i128(comm, sums[0], n_columns * N_SUMS);
 
     memory_free(incorrect);
     memory_free(answers);
@@ -446,7 +432,7 @@ void metrics_calibration(const struct comm *comm, const struct prediction *predi
         sums[b].correct += predictions[t].correct;
         sums[b].probability += fixed(predictions[t].probability);
     }
-    sum_wide(comm, &sums[0].n, 3 * N_CALIBRATION_BINS);
+    comm_sum_i128(comm, &sums[0].n, 3 * N_CALIBRATION_BINS);
     for (size_t b = 0; b < N_CALIBRATION_BINS; b++)
         bins[b] =
             (struct calibration_bin){.n = (int64_t)sums[b].n,

@@ -12,12 +12,7 @@
 
 static bool on_one_machine(const struct comm *comm)
 {
-    MPI_Comm machine;
-    int size = 0;
-    MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    MPI_Comm_size(machine, &size);
-    MPI_Comm_free(&machine);
-    int64_t split = size != comm->size;
+    int64_t split = comm_neighbours(comm) != comm->size;
     comm_max_i64(comm, &split, 1);
     return !split;
 }

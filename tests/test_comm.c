@@ -57,6 +57,25 @@ static void test_sum_and_max(void **state)
     memory_free(high);
 }
 
+/* Sums beyond 64 bits, of either sign. */
+static void test_wide_sum(void **state)
+{
+    (void)state;
+    const __int128 one = (__int128)1 << 90, size = world.size;
+    __int128 values[] = {one + world.rank, -one - world.rank, world.rank % 2 ? one : -one, -1};
+    comm_sum_i128(&world, values, COUNT(values));
+    assert_true(values[0] == one * size + size * (size - 1) / 2);
+    assert_true(values[1] == -values[0]);
+    assert_true(values[2] == (size % 2 ? -one : 0));
+    assert_true(values[3] == -size);
+}
+
+static void test_neighbours(void **state)
+{
+    (void)state;
+    assert_int_equal(comm_neighbours(&world), world.size);
+}
+
 static void test_share_text(void **state)
 {
     (void)state;
@@ -229,6 +248,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_sum_and_max),
+        cmocka_unit_test(test_wide_sum),
+        cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_share_text),
         cmocka_unit_test(test_exchange),
