@@ -364,9 +364,12 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oracle),   cmocka_unit_test(test_slope),
-        cmocka_unit_test(test_balanced), cmocka_unit_test(test_search),
-        cmocka_unit_test(test_zero),     cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_oracle),
+        cmocka_unit_test(test_slope),
+        cmocka_unit_test(test_balanced),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_grids),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

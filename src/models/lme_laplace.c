@@ -30,10 +30,10 @@ enum { SUM_LOG, SUM_FREEDOM, SUM_SQUARES, SUM_SPREAD, SUM_FIXED };
 enum { MOST_SUMS = SUM_FIXED + MOST_FIXED * (MOST_FIXED + 1) + MOST_FACTORS };
 static const double sum_unit = 0x1p32;
 
-static void sums_add(struct lme_work *work, int64_t *sums, const double *values, size_t n)
+static void sums_add(struct lme_work *work, __int128 *sums, const double *values, size_t n)
 {
     for (size_t k = 0; k < n; k++)
-        sums[k] += lme_fixed_point(values[k], sum_unit, &work->n_bad);
+        sums[k] += lme_fixed_wide(values[k], sum_unit, &work->n_bad);
 }
 
 /* Collective: the inverse of S, its diagonal, and it times the spreads. */
@@ -210,7 +210,8 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
 
     const double size = shape->logit ? 8 : 8 / solver->dispersion;
     const double in_units = lme_modes_unit((double)solver->most_column, size, 58);
-    int64_t totals[MOST_SUMS] = {0}, *sums = NEW(int64_t, (1 + n_fixed) * n);
+    __int128 totals[MOST_SUMS] = {0};
+    int64_t *sums = NEW(int64_t, (1 + n_fixed) * n);
     for (size_t s = 0; s < work->n_units; s++) {
         double values[MOST_SUMS] = {0};
         leverage(work, s, values);
@@ -218,7 +219,7 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
         sums_add(work, totals, values, n_first);
     }
     comm_sum_i64(solver->comm, sums, (1 + n_fixed) * n);
-    comm_sum_i64(solver->comm, totals, n_first);
+    comm_sum_i128(solver->comm, totals, n_first);
     double first[MOST_SUMS];
     for (size_t k = 0; k < n_first; k++)
         first[k] = (double)totals[k] / sum_unit;
@@ -235,7 +236,7 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
         slopes(work, s, values + n_fixed, values);
         sums_add(work, totals, values, n_second);
     }
-    comm_sum_i64(solver->comm, totals, n_second);
+    comm_sum_i128(solver->comm, totals, n_second);
     for (size_t k = 0; k < n_second; k++)
         laplace->gradient[k] = (double)totals[k] / sum_unit;
 

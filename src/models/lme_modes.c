@@ -21,8 +21,8 @@
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 40 };
 static const double promise_wanted = 1e-20; /* of D: what log det H needs, which is not flat */
-static const double slow = 0.2;   /* a factor that lowers the promise by less is old */
-static const double noise = 1e-7; /* of a deviance in fixed point */
+static const double slow = 0.2; /* a factor that lowers the promise by less is old */
+static const double deviance_unit = 0x1p48;
 
 double lme_modes_unit(double most, double size, int room)
 {
@@ -74,20 +74,18 @@ static double look_at(struct lme_work *work, size_t s)
 static double evaluate(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    double sums[2] = {0}; /* units' deviances one by one, so that their order is nothing */
-    const int bits = 61 - 7 - ilogb((double)solver->n_training + 1);
-    int64_t all = 0;
+    double columns = 0;
+    __int128 units = 0; /* deviances one by one, so that their order is nothing */
     for (size_t j = 0; j < work->shape.n_columns; j++)
         solver->effect[j] = solver->column_spread[j] * solver->u[j];
     for (size_t s = 0; s < work->n_units; s++) {
         const double u = lme_unit(work, s)[AT_U];
-        all += lme_fixed_point(look_at(work, s) + u * u, ldexp(1, bits), &work->n_bad);
+        units += lme_fixed_wide(look_at(work, s) + u * u, deviance_unit, &work->n_bad);
     }
-    comm_sum_i64(solver->comm, &all, 1);
-    sums[0] = ldexp((double)all, -bits);
+    comm_sum_i128(solver->comm, &units, 1);
     for (size_t j = 0; j < work->shape.n_columns; j++)
-        sums[1] += solver->u[j] * solver->u[j];
-    return sums[0] + sums[1];
+        columns += solver->u[j] * solver->u[j];
+    return (double)units / deviance_unit + columns;
 }
 
 /* Collective: residuals by column, and by how much units lower them. */
@@ -245,6 +243,8 @@ static enum status factor(struct lme_work *work)
 static bool descend(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
+    /* A deviance is a sum of millions of terms; what its rounding does is no rise. */
+    const double noise = 1e-7 + 1e-14 * fabs(solver->penalised);
     remember(work);
     double length = 1;
     for (int halvings = 0; halvings < MOST_HALVINGS; halvings++, length /= 2) {

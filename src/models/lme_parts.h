@@ -8,6 +8,7 @@
 
 #include "grid.h"
 #include "model.h"
+#include <math.h>
 
 enum { LINK_LOGIT, LINK_IDENTITY };
 enum { ELIMINATE_AUTO, ELIMINATE_STUDENT, ELIMINATE_ITEM };
@@ -166,6 +167,17 @@ static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
         return 0;
     }
     return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+}
+
+/* The same for sums over all attempts, whose room is that of comm_sum_i128. */
+static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
+{
+    const double scaled = x * unit;
+    if (!(fabs(scaled) < 0x1p92)) {
+        ++*n_bad;
+        return 0;
+    }
+    return (__int128)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
 /* Lists of columns with values, each rank its own. */
