@@ -1,4 +1,5 @@
-/* layer 1 (instruments): which CPU this is, and the BLAS and vector kernels that suit it. */
+/* layer 1 (instruments): which CPU this is, the BLAS and vector kernels that suit it, and how
+ * much memory there is. */
 #ifndef COHORT_MACHINE_H
 #define COHORT_MACHINE_H
 
@@ -15,5 +16,13 @@ extern const char *const machine_isa_names[N_ISAS];
 enum isa machine_isa(void);
 bool machine_has(enum isa isa);
 const char *machine_blas_kernel(void);
+
+/* The first number in a small file of the kernel's that a line of `format` has; infinity if
+ * there is none ("max"). */
+double machine_number(const char *path, const char *format);
+
+/* Bytes that are free for programs, or the limit of this job, whichever is less; infinity: not
+ * known. */
+double machine_memory(void);
 
 #endif

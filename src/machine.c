@@ -5,6 +5,7 @@
 #include "machine.h"
 #include "fail.h"
 #include <cblas.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,53 @@ enum isa machine_isa(void)
 const char *machine_blas_kernel(void)
 {
     return openblas_get_corename();
+}
+
+double machine_number(const char *path, const char *format)
+{
+    double value = INFINITY;
+    FILE *file = fopen(path, "r");
+    char line[256];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, format, &value) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return value;
+}
+
+/* The least limit of a control group and of those above it; `group` is its path, of which
+ * nothing is left. */
+static double group_limit(const char *root, char *group, const char *file)
+{
+    double limit = INFINITY;
+    for (;;) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s%s/%s", root, group, file);
+        limit = fmin(limit, machine_number(path, "%lf"));
+        char *last = strrchr(group, '/');
+        if (last == NULL)
+            return limit;
+        *last = '\0';
+    }
+}
+
+/* A job's memory is limited by the control groups it is in, of the second kind ("0::PATH") or
+ * of the first ("N:memory:PATH"). */
+double machine_memory(void)
+{
+    double limit = 1024 * machine_number("/proc/meminfo", "MemAvailable: %lf");
+    FILE *groups = fopen("/proc/self/cgroup", "r");
+    char line[512], path[512];
+    while (groups != NULL && fgets(line, sizeof line, groups) != NULL)
+        if (sscanf(line, "0::%511s", path) == 1)
+            limit = fmin(limit, group_limit("/sys/fs/cgroup", path, "memory.max"));
+        else if (sscanf(line, "%*d:memory:%511s", path) == 1)
+            limit = fmin(limit,
+                         group_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"));
+    if (groups != NULL)
+        fclose(groups);
+    return limit;
 }
 
 void machine_settle(char **argv)

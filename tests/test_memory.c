@@ -1,6 +1,8 @@
 /* Memory: alignment, content, growth, and the sentence when there is none left. */
 #include "forked.h"
+#include "machine.h"
 #include "memory.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -105,6 +107,15 @@ static void test_peak(void **state)
     assert_in_range(memory_peak(), n_bytes, SIZE_MAX / 2);
 }
 
+/* There is some, and no more than a machine has; a file that is not there says nothing. */
+static void test_machine(void **state)
+{
+    (void)state;
+    assert_true(machine_memory() > 1e6);
+    assert_true(machine_memory() <= 1024 * machine_number("/proc/meminfo", "MemTotal: %lf"));
+    assert_true(isinf(machine_number("/nowhere", "%lf")));
+}
+
 /* Under the address sanitizer too, a refusal is for memory.c to explain. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -141,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_grow),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_machine),
         cmocka_unit_test(test_no_memory_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

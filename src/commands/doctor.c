@@ -78,7 +78,7 @@ static void gather_host(const struct doctor_rank *ranks, int n, const char *name
         host->gflops_least = fmin(host->gflops_least, rank->gflops);
         host->gflops_most = fmax(host->gflops_most, rank->gflops);
         host->bandwidth += rank->bandwidth;
-        host->memory = fmin(host->memory, fmin(rank->memory, rank->limit));
+        host->memory = fmin(host->memory, rank->memory);
         quota = fmin(quota, rank->cpu_quota);
     }
     host->n_cpus = CPU_COUNT(&all);

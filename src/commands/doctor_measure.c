@@ -65,20 +65,6 @@ static void measure_triad(struct doctor_rank *rank)
     memory_free(c);
 }
 
-/* The first number in a small file of the kernel's, infinity if there is none ("max"). */
-static double read_number(const char *path, const char *format)
-{
-    double value = INFINITY;
-    FILE *file = fopen(path, "r");
-    char line[256];
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, format, &value) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return value;
-}
-
 static double cpu_quota(void)
 {
     double quota = INFINITY, period = 1;
@@ -98,8 +84,7 @@ void doctor_measure(const struct comm *comm, struct doctor_rank *rank)
     rank->n_threads = openblas_get_num_threads();
     sched_getaffinity(0, sizeof rank->cpus, &rank->cpus);
     rank->cpu_quota = cpu_quota();
-    rank->memory = 1024 * read_number("/proc/meminfo", "MemAvailable: %lf");
-    rank->limit = read_number("/sys/fs/cgroup/memory.max", "%lf");
+    rank->memory = machine_memory();
     comm_barrier(comm);
     measure_product(rank);
     comm_barrier(comm);

@@ -12,12 +12,12 @@
 /* What one rank knows of its machine. */
 struct doctor_rank {
     char host[128], kernel[32];
-    cpu_set_t cpus;       /* it may run on */
-    int n_threads;        /* of OpenBLAS */
-    double cpu_quota;     /* CPUs that a container's limit leaves, infinity: none */
-    double gflops;        /* sgemm */
-    double bandwidth;     /* triad, GB a second */
-    double memory, limit; /* bytes available; of a container's limit, infinity: none */
+    cpu_set_t cpus;   /* it may run on */
+    int n_threads;    /* of OpenBLAS */
+    double cpu_quota; /* CPUs that a container's limit leaves, infinity: none */
+    double gflops;    /* sgemm */
+    double bandwidth; /* triad, GB a second */
+    double memory;    /* bytes available, within the job's limit */
     bool product_is_right;
 };
 

@@ -6,6 +6,7 @@
  * passes read memory from front to end. A rank that has kept as much as it may makes the
  * features of its other students anew each time; nothing but the time depends on that. */
 #include "ktm_parts.h"
+#include "machine.h"
 #include "memory.h"
 #include <string.h>
 
@@ -25,6 +26,13 @@ struct ktm_kept *ktm_kept_create(size_t n_students, size_t most)
     kept->seen = NEW(struct ktm_seen, n_students);
     kept->most = most;
     return kept;
+}
+
+size_t ktm_kept_most(const struct comm *comm)
+{
+    const double n_ranks = comm_neighbours(comm), memory = machine_memory();
+    return memory < 0x1p60 ? size_max(KTM_KEPT_LEAST, (size_t)(memory / 3 / n_ranks))
+                           : KTM_KEPT_LEAST;
 }
 
 void ktm_kept_free(struct ktm_kept *kept)

@@ -43,6 +43,7 @@ struct ktm_learner {
     size_t n_met;
     int64_t *sums; /* of common numbers, twice; then what did not fit, and the loss */
     size_t n_sums; /* of common numbers */
+    double most;   /* of a lane's sum in fixed point, so that those of all lanes fit 64 bits */
     int64_t n_passes;
 };
 
@@ -54,7 +55,7 @@ static struct ktm_learner *learner_create(const struct model *model,
     struct ktm_space *space = &l->space;
     ktm_space_make(space, &work->design, model, work->shard, comm);
     ktm_block_create(&l->block, &work->design);
-    l->kept = ktm_kept_create(work->shard->n_students, KTM_KEPT_MOST);
+    l->kept = ktm_kept_create(work->shard->n_students, ktm_kept_most(comm));
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
@@ -114,7 +115,7 @@ static void note_rows(struct ktm_learner *l, const struct sparse *attempts)
 static int64_t to_fixed(struct ktm_learner *l, double value, double unit)
 {
     const double scaled = value * unit;
-    if (fabs(scaled) <= 0x1p52)
+    if (fabs(scaled) <= l->most)
         return (int64_t)rint(scaled);
     l->sums[2 * l->n_sums]++;
     return 0;
@@ -377,6 +378,7 @@ static void prepare(const struct model *model, struct ktm_work *work, const stru
 {
     if (work->learner == NULL)
         work->learner = learner_create(model, work, pass->comm);
+    work->learner->most = 0x1p62 / (double)pass->lanes->n_lanes;
     ktm_space_take(&work->learner->space, model, work->shard->first_student,
                    model->params.value, work->learner->x);
     forget_untrained(work->learner, work->shard);

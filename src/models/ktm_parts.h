@@ -93,9 +93,12 @@ struct ktm_seen {
 
 /* Those of a shard's students, kept from the first time they were asked for as long as all of
  * it takes no more than `most` bytes. */
-#define KTM_KEPT_MOST ((size_t)512 << 20)
+#define KTM_KEPT_LEAST ((size_t)512 << 20)
 struct ktm_kept;
 struct ktm_kept *ktm_kept_create(size_t n_students, size_t most);
+/* Collective: what a rank may keep: its share of a third of the machine's memory, and where
+ * that is little or not known, KTM_KEPT_LEAST. */
+size_t ktm_kept_most(const struct comm *comm);
 void ktm_kept_free(struct ktm_kept *kept);
 struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
                                  const struct shard *shard, size_t s, size_t student_row);
