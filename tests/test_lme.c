@@ -359,17 +359,81 @@ static void test_grids(void **state)
     }
 }
 
+/* The slope of a student's posterior at u, after the first n attempts; it rises with u. */
+static double posterior_slope(const struct lme_work *work, const double *eta, uint64_t first,
+                              size_t n, double variance, double u)
+{
+    double sum = u / variance;
+    for (size_t k = 0; k < n; k++) {
+        const uint8_t mark = work->shard->mark[first + k];
+        if (mark_is_shown(mark))
+            sum += 1 / (1 + exp(-eta[k] - u)) - (mark_outcome(mark) == CORRECT);
+    }
+    return sum;
+}
+
+/* Along students of any length, every prediction comes from the mode of all that was shown
+ * before, whichever attempts are asked for. */
+static void test_predict(void **state)
+{
+    (void)state;
+    enum { LONGEST = 700 };
+    struct bench b;
+    begin(&b, N_ITEMS);
+    for (uint32_t s = 0; s < 9; s++) {
+        const struct rng rng = {.seed = 79, .purpose = RNG_SIMULATE, .who = s};
+        tiny_random(&b.class, &rng, s < 6 ? LONGEST : 3 * s, 8);
+        for (uint32_t t = 0; t < 60; t++) /* at first all are right, then all wrong */
+            tiny_attempt(&b.class, t % N_ITEMS,
+                         mark_make(t < 40 ? CORRECT : INCORRECT, TRAIN, true, true));
+    }
+    finish(&b, "factors=item");
+    struct model *model = b.tiny.model;
+    const struct lme_shape *shape = &b.work->shape;
+    real *flat = NEW(real, model->params.n);
+    flat[model->params.panels[shape->fixed_panel].offset] = (real)0.3;
+    flat[model->params.panels[shape->spread_panel].offset] = (real)1.7;
+    for (size_t i = 0; i < N_ITEMS; i++)
+        flat[model->params.panels[shape->total_panel].offset + i] = (real)(0.9 * (double)i - 2);
+    exact_publish(&b.slices, flat);
+    const double variance = (double)(real)1.7 * (double)(real)1.7;
+    for (size_t s = 0; s < b.shard.n_students; s++) {
+        const uint64_t first = b.shard.first[s];
+        const size_t n = b.shard.first[s + 1] - first;
+        double *eta = NEW(double, n);
+        real *p = NEW(real, n), *some = NEW(real, n);
+        for (size_t k = 0; k < n; k++)
+            eta[k] =
+                (double)(real)0.3 + (double)(real)(0.9 * (double)b.shard.item[first + k] - 2);
+        model->kind->predict(model, b.work, s, 7, p);
+        model->kind->predict(model, b.work, s, 1u << TEST, some);
+        for (size_t k = 0; k < n; k++) {
+            double low = -40, high = 40;
+            for (int halvings = 0; halvings < 60; halvings++) {
+                const double u = (low + high) / 2;
+                *(posterior_slope(b.work, eta, first, k, variance, u) < 0 ? &low : &high) = u;
+            }
+            expect_near((double)p[k], 1 / (1 + exp(-eta[k] - low)), 2e-7, "chance", k);
+            if (mark_split(b.shard.mark[first + k]) == TEST)
+                assert_memory_equal(&p[k], &some[k], sizeof *p);
+        }
+        memory_free(eta);
+        memory_free(p);
+        memory_free(some);
+    }
+    memory_free(flat);
+    close_bench(&b);
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oracle),
-        cmocka_unit_test(test_slope),
-        cmocka_unit_test(test_balanced),
-        cmocka_unit_test(test_search),
-        cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_oracle),   cmocka_unit_test(test_slope),
+        cmocka_unit_test(test_balanced), cmocka_unit_test(test_search),
+        cmocka_unit_test(test_zero),     cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_predict),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
