@@ -34,31 +34,17 @@ struct sums {
 };
 
 /* A sum over attempts is taken in units of 2^-28 and turned into these. Ratios of probabilities
- * go up to 10^6 and their products to 10^12, so the units take 128 bits; ranks add up the last
- * LOW_BITS and the rest apart. */
-enum { BITS = 28, LOW_BITS = 40, MOST_UNITS = 1 + SIZE + SIZE * SIZE };
+ * go up to 10^6 and their products to 10^12, so the units take 128 bits. */
+enum { BITS = 28, MOST_UNITS = 1 + SIZE + SIZE * SIZE };
 
 static __int128 to_units(double value)
 {
     return (__int128)rint(value * (double)(1 << BITS));
 }
 
-/* Collective: the sum over ranks. */
-static void add_ranks(const struct comm *comm, __int128 *units, size_t n)
-{
-    int64_t parts[2 * MOST_UNITS];
-    for (size_t i = 0; i < n; i++) {
-        parts[i] = (int64_t)(units[i] >> LOW_BITS);
-        parts[n + i] = (int64_t)(units[i] & (((__int128)1 << LOW_BITS) - 1));
-    }
-    comm_sum_i64(comm, parts, 2 * n);
-    for (size_t i = 0; i < n; i++)
-        units[i] = (__int128)parts[i] * ((__int128)1 << LOW_BITS) + parts[n + i];
-}
-
 static void unpack(const struct comm *comm, __int128 *units, size_t n, struct sums *sums)
 {
-    add_ranks(comm, units, 1 + n + n * n);
+    comm_sum_i128(comm, units, 1 + n + n * n);
     sums->loss = ldexp((double)units[0], -BITS);
     for (size_t m = 0; m < n; m++)
         sums->gradient[m] = ldexp((double)units[1 + m], -BITS);
