@@ -6,6 +6,7 @@
 #include "comm.h"
 #include "dataset.h"
 #include "h5.h"
+#include "store.h"
 #include <stdio.h>
 
 /* Collective: a file that begins with `head` and goes on with the rows of rank 0, then those of
@@ -21,9 +22,9 @@ void listing_cell(FILE *out, const char *text);
 
 /* Rank 0: an HDF5 file under a temporary name; then, whatever happened in between (`status`),
  * its end: it takes its place, or is removed. */
-CHECKED enum status listing_h5_begin(const char *path, char **temporary, hid_t *file);
-CHECKED enum status listing_h5_end(enum status status, const char *path, char *temporary,
-                                   hid_t file);
+CHECKED enum status listing_h5_begin(const char *path, struct store_draft *draft, hid_t *file);
+CHECKED enum status listing_h5_end(enum status status, const char *path,
+                                   struct store_draft *draft, hid_t file);
 
 /* Collective: an array of which each rank has some rows, in rank order; n_columns = 0 is a
  * vector. Rank 0 has the file. */

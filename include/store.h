@@ -13,12 +13,19 @@ CHECKED enum status store_write(const char *path, const void *bytes, size_t n_by
 CHECKED enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
                                         size_t n_bytes);
 
-/* For writers that need a path of their own (HDF5): the temporary name beside `path` (caller
- * frees); then store_commit makes it durable and renames it, or store_abandon removes it. Both
- * free it. */
-char *store_temporary(const char *path);
-CHECKED enum status store_commit(char *temporary, const char *path);
-void store_abandon(char *temporary);
+/* For writers that need a path of their own (HDF5): store_begin makes an empty file of a
+ * temporary name beside `path`, waiting for another job that has just begun the same; then
+ * store_commit makes it durable and renames it, or store_abandon removes it. Both end the
+ * draft.
+ */
+struct store_draft {
+    char *name; /* NULL: none was begun */
+    int file;   /* open for writing, and locked */
+};
+CHECKED enum status store_begin(struct store_draft *draft, const char *path);
+CHECKED enum status store_commit(struct store_draft *draft, const char *path);
+void store_abandon(struct store_draft *draft);
+char *store_temporary(const char *path); /* the name; caller frees */
 
 /* The whole file, with a NUL byte after it (caller frees). */
 CHECKED enum status store_read(const char *path, char **bytes, size_t *n_bytes);

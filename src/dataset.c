@@ -143,22 +143,20 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
 enum status dataset_write(struct dataset_content *content, const char *path)
 {
     digest_of(content, content->head.digest);
-    char *temporary = store_temporary(path);
-    hid_t file = h5_create(temporary);
-    if (file < 0) {
-        store_abandon(temporary);
-        return fail(BAD_IO, "%s: the data set cannot be written there: %s", path,
-                    strerror(errno));
-    }
-    enum status status = write_content(file, content);
-    enum status closed = h5_close(file, path);
+    struct store_draft draft;
+    TRY(store_begin(&draft, path));
+    hid_t file = h5_create(draft.name);
+    enum status status =
+        file < 0 ? fail(BAD_IO, "the data set cannot be written there: %s", strerror(errno))
+                 : write_content(file, content);
+    enum status closed = file < 0 ? OK : h5_close(file, path);
     if (status == OK)
         status = closed;
     if (status != OK) {
-        store_abandon(temporary);
+        store_abandon(&draft);
         return fail_context(status, "%s", path);
     }
-    return store_commit(temporary, path);
+    return store_commit(&draft, path);
 }
 
 static enum status check_head(const struct dataset *head)

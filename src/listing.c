@@ -59,24 +59,25 @@ static enum status check_old(const char *path)
     return OK;
 }
 
-static enum status begin(const char *path, const char *head, char **temporary, FILE **file)
+static enum status begin(const char *path, const char *head, struct store_draft *draft,
+                         FILE **file)
 {
     TRY(check_old(path));
-    *temporary = store_temporary(path);
-    *file = fopen(*temporary, "wb");
+    TRY(store_begin(draft, path));
+    *file = fopen(draft->name, "wb");
     if (*file == NULL)
-        return fail(BAD_IO, "%s: cannot be written: %s", *temporary, strerror(errno));
+        return fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
     return add(*file, head, strlen(head), path);
 }
 
-static enum status finish(enum status status, const char *path, char *temporary, FILE *file)
+static enum status finish(enum status status, const char *path, struct store_draft *draft,
+                          FILE *file)
 {
     if (file != NULL && fclose(file) != 0 && status == OK)
         status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
     if (status == OK)
-        return store_commit(temporary, path);
-    if (temporary != NULL)
-        store_abandon(temporary);
+        return store_commit(draft, path);
+    store_abandon(draft);
     return status;
 }
 
@@ -84,10 +85,10 @@ enum status listing_write(const struct comm *comm, const char *path, const char 
                           size_t n_rows, void (*row)(FILE *, size_t, const void *),
                           const void *arg)
 {
-    char *temporary = NULL;
+    struct store_draft draft = {.file = -1};
     FILE *file = NULL;
     enum status status =
-        comm_agree(comm, comm->rank == 0 ? begin(path, head, &temporary, &file) : OK);
+        comm_agree(comm, comm->rank == 0 ? begin(path, head, &draft, &file) : OK);
     size_t next = 0;
     for (int turn = 0; turn < comm->size && status == OK; turn++)
         for (int64_t more = 1; more && status == OK;) {
@@ -104,7 +105,7 @@ enum status listing_write(const struct comm *comm, const char *path, const char 
             free(piece.bytes);
         }
     if (comm->rank == 0)
-        status = finish(status, path, temporary, file);
+        status = finish(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 
@@ -125,19 +126,20 @@ void listing_cell(FILE *out, const char *text)
     fputc('"', out);
 }
 
-enum status listing_h5_begin(const char *path, char **temporary, hid_t *file)
+enum status listing_h5_begin(const char *path, struct store_draft *draft, hid_t *file)
 {
-    *temporary = store_temporary(path);
-    *file = h5_create(*temporary);
+    TRY(store_begin(draft, path));
+    *file = h5_create(draft->name);
     return *file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno)) : OK;
 }
 
-enum status listing_h5_end(enum status status, const char *path, char *temporary, hid_t file)
+enum status listing_h5_end(enum status status, const char *path, struct store_draft *draft,
+                           hid_t file)
 {
     const enum status closed = file >= 0 ? h5_close(file, path) : OK;
     if (status == OK && closed == OK)
-        return store_commit(temporary, path);
-    store_abandon(temporary);
+        return store_commit(draft, path);
+    store_abandon(draft);
     if (status != OK && file >= 0)
         return fail_context(status, "%s", path);
     return status == OK ? closed : status;

@@ -1,6 +1,11 @@
 /* A file is replaced by writing a temporary one beside it, forcing it to the disk, renaming it
  * over the old one, and forcing the directory. Whatever happens in between, the old file or the
- * new one is there, whole. Overwriting in place is how checkpoints are lost. */
+ * new one is there, whole. Overwriting in place is how checkpoints are lost.
+ *
+ * The temporary file has one name, so that what a killed job leaves is used up by the next one,
+ * and it is locked while it is written: two jobs that replace the same file at once (the tasks
+ * of an array that begins a sweep) would else rename each other's halves. */
+#define _GNU_SOURCE /* locks that belong to the open file */
 #include "store.h"
 #include "fail.h"
 #include "memory.h"
@@ -9,35 +14,96 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
 
 char *store_temporary(const char *path)
 {
     return memory_text("%s.tmp", path);
 }
 
-void store_abandon(char *temporary)
+static void release(struct store_draft *draft)
 {
-    unlink(temporary);
-    memory_free(temporary);
+    if (draft->file >= 0)
+        close(draft->file);
+    memory_free(draft->name);
+    *draft = (struct store_draft){.file = -1};
 }
 
-static enum status sync_path(const char *path, int flags)
+/* Whether it is our turn to write the open file; on a disk without locks it always is. */
+static bool wait_turn(int file)
 {
-    int file = open(path, flags | O_CLOEXEC);
-    if (file < 0)
-        return fail(BAD_IO, "%s: cannot be opened to be made durable: %s", path,
-                    strerror(errno));
-    int failed = fsync(file);
-    int reason = errno;
-    close(file);
-    /* Some file systems cannot fsync a directory; the rename is as durable there as it gets. */
-    if (failed && !(reason == EINVAL && (flags & O_DIRECTORY)))
-        return fail(BAD_IO,
-                    "%s: the disk did not take the data: %s; free some space and run the "
-                    "same command again",
-                    path, strerror(reason));
-    return OK;
+    const struct timespec moment = {.tv_nsec = 20000000};
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    for (int n = 0; fcntl(file, F_OFD_SETLK, &whole) != 0; n++) {
+        if (errno != EAGAIN && errno != EACCES)
+            return true;
+        if (n == TURN_SECONDS * 50)
+            return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
+/* A leftover that cannot be opened may be somebody else's, or a link. */
+static int open_draft(const char *name)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int file = open(name, flags, 0666), reason = errno;
+    if (file < 0 && unlink(name) == 0)
+        return open(name, flags, 0666);
+    errno = reason;
+    return file;
+}
+
+/* Whether the open file is the one of this name, and not one that was renamed while we waited.
+ * A pipe, or a file that has other names too, is out of the way after this. */
+static bool is_ours(int file, const char *name)
+{
+    struct stat opened, named;
+    if (fstat(file, &opened) != 0 || lstat(name, &named) != 0 ||
+        opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return false;
+    if (S_ISREG(opened.st_mode) && opened.st_nlink <= 1)
+        return true;
+    unlink(name);
+    return false;
+}
+
+enum status store_begin(struct store_draft *draft, const char *path)
+{
+    enum { MOST_TRIES = 100 };
+    *draft = (struct store_draft){.name = store_temporary(path), .file = -1};
+    enum status status = OK;
+    bool ours = false;
+    for (int n = 0; status == OK && !ours; n++) {
+        if (draft->file >= 0)
+            close(draft->file);
+        draft->file = open_draft(draft->name);
+        if (draft->file < 0)
+            status = fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
+        else if (!wait_turn(draft->file))
+            status = fail(BAD_IO,
+                          "%s: another job has been writing this file for %d seconds; wait "
+                          "for it, or choose another name",
+                          path, TURN_SECONDS);
+        else
+            ours = is_ours(draft->file, draft->name) || n == MOST_TRIES;
+    }
+    if (status == OK && ftruncate(draft->file, 0) != 0)
+        status = fail(BAD_IO, "%s: cannot be emptied: %s", draft->name, strerror(errno));
+    if (status != OK)
+        release(draft);
+    return status;
+}
+
+void store_abandon(struct store_draft *draft)
+{
+    if (draft->name != NULL)
+        unlink(draft->name);
+    release(draft);
 }
 
 static enum status sync_parent(const char *path)
@@ -46,7 +112,14 @@ static enum status sync_parent(const char *path)
     char *directory = slash == NULL   ? memory_text(".")
                       : slash == path ? memory_text("/")
                                       : memory_text("%.*s", (int)(slash - path), path);
-    enum status status = sync_path(directory, O_RDONLY | O_DIRECTORY);
+    enum status status = OK;
+    const int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Some file systems cannot fsync a directory; the rename is as durable there as it gets. */
+    if (file < 0 || (fsync(file) != 0 && errno != EINVAL))
+        status = fail(BAD_IO, "%s: what is in it could not be made durable: %s", directory,
+                      strerror(errno));
+    if (file >= 0)
+        close(file);
     memory_free(directory);
     return status;
 }
@@ -84,27 +157,30 @@ static enum status keep_old(const char *path, const char *kept)
                 : fail(BAD_IO, "%s: cannot be kept as %s: %s", path, kept, strerror(reason));
 }
 
-static enum status commit(char *temporary, const char *path, const char *kept)
+static enum status commit(struct store_draft *draft, const char *path, const char *kept)
 {
     enum status status = check_place(path);
-    if (status == OK)
-        status = sync_path(temporary, O_RDONLY);
+    if (status == OK && fsync(draft->file) != 0)
+        status = fail(BAD_IO,
+                      "%s: the disk did not take the data: %s; free some space and run the "
+                      "same command again",
+                      path, strerror(errno));
     if (status == OK && kept != NULL && store_exists(path))
         status = keep_old(path, kept);
-    if (status == OK && rename(temporary, path) != 0)
+    if (status == OK && rename(draft->name, path) != 0)
         status =
-            fail(BAD_IO, "%s: cannot be renamed to %s: %s", temporary, path, strerror(errno));
+            fail(BAD_IO, "%s: cannot be renamed to %s: %s", draft->name, path, strerror(errno));
     if (status != OK) {
-        store_abandon(temporary);
+        store_abandon(draft);
         return status;
     }
-    memory_free(temporary);
+    release(draft);
     return sync_parent(path);
 }
 
-enum status store_commit(char *temporary, const char *path)
+enum status store_commit(struct store_draft *draft, const char *path)
 {
-    return commit(temporary, path, NULL);
+    return commit(draft, path, NULL);
 }
 
 static enum status write_all(int file, const char *bytes, size_t n_bytes, const char *path)
@@ -126,19 +202,14 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
 enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
                                 size_t n_bytes)
 {
-    char *temporary = store_temporary(path);
-    unlink(temporary); /* a leftover may be somebody else's, or a link */
-    int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    enum status status =
-        file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", temporary, strerror(errno))
-                 : write_all(file, bytes, n_bytes, path);
-    if (file >= 0 && close(file) != 0 && status == OK)
-        status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
+    struct store_draft draft;
+    TRY(store_begin(&draft, path));
+    enum status status = write_all(draft.file, bytes, n_bytes, path);
     if (status != OK) {
-        store_abandon(temporary);
+        store_abandon(&draft);
         return status;
     }
-    return commit(temporary, path, kept);
+    return commit(&draft, path, kept);
 }
 
 enum status store_write(const char *path, const void *bytes, size_t n_bytes)

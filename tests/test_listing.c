@@ -132,14 +132,15 @@ static void test_arrays(void **state)
 {
     (void)state;
     enum { ROWS = 1000, COLUMNS = 3 };
-    char *path = memory_text("%s/arrays.h5", home), *temporary = NULL;
+    char *path = memory_text("%s/arrays.h5", home);
+    struct store_draft draft = {.file = -1};
     const size_t first = cut(ROWS, world.rank), n = cut(ROWS, world.rank + 1) - first;
     int64_t *values = NEW(int64_t, n * COLUMNS);
     for (size_t i = 0; i < n * COLUMNS; i++)
         values[i] = (int64_t)(first * COLUMNS + i);
     hid_t file = -1;
     fail_clear();
-    enum status status = world.rank == 0 ? listing_h5_begin(path, &temporary, &file) : OK;
+    enum status status = world.rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
     assert_int_equal(comm_agree(&world, status), OK);
     assert_int_equal(listing_h5_array(&world, file, "table", H5T_STD_I32LE, H5T_NATIVE_INT64, n,
                                       COLUMNS, values),
@@ -153,7 +154,7 @@ static void test_arrays(void **state)
         names_add(&names, "two", 3);
         assert_int_equal(names_write(file, "/people", &names), OK);
         names_free(&names);
-        assert_int_equal(listing_h5_end(OK, path, temporary, file), OK);
+        assert_int_equal(listing_h5_end(OK, path, &draft, file), OK);
         file = h5_open(path, MPI_COMM_SELF, 1);
         int rank = 0;
         uint64_t shape[4] = {0};
@@ -173,9 +174,9 @@ static void test_arrays(void **state)
         assert_memory_equal(bytes, "one\0two", 8);
         H5Fclose(file);
 
-        assert_int_equal(listing_h5_begin(path, &temporary, &file), OK);
+        assert_int_equal(listing_h5_begin(path, &draft, &file), OK);
         fail(BAD_DATA, "something went wrong");
-        assert_int_equal(listing_h5_end(BAD_DATA, path, temporary, file), BAD_DATA);
+        assert_int_equal(listing_h5_end(BAD_DATA, path, &draft, file), BAD_DATA);
         assert_non_null(strstr(fail_sentence(), "arrays.h5: something went wrong"));
         assert_true(store_exists(path));
         unlink(path);

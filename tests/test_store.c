@@ -213,25 +213,70 @@ static void test_temporary(void **state)
     char *path = in_home("a");
     assert_int_equal(store_write(path, "old", 3), OK);
     for (int commit = 0; commit < 2; commit++) {
-        char *temporary = store_temporary(path);
-        assert_memory_equal(temporary, home, strlen(home)); /* in the same file system */
-        assert_string_not_equal(temporary, path);
-        FILE *file = fopen(temporary, "w");
+        struct store_draft draft;
+        assert_int_equal(store_begin(&draft, path), OK);
+        assert_memory_equal(draft.name, home, strlen(home)); /* in the same file system */
+        assert_string_not_equal(draft.name, path);
+        FILE *file = fopen(draft.name, "w");
         assert_non_null(file);
         fputs("young", file);
         fclose(file);
         expect_content(path, "old", 3);
         if (commit) {
-            assert_int_equal(store_commit(temporary, path), OK);
+            assert_int_equal(store_commit(&draft, path), OK);
             expect_content(path, "young", 5);
         } else {
-            store_abandon(temporary);
+            store_abandon(&draft);
             expect_content(path, "old", 3);
         }
+        assert_null(draft.name);
         assert_int_equal(n_files(home), 1);
     }
-    expect_failure(store_commit(store_temporary(path), path), BAD_IO, path);
+    struct store_draft lost;
+    assert_int_equal(store_begin(&lost, path), OK);
+    unlink(lost.name);
+    expect_failure(store_commit(&lost, path), BAD_IO, path);
     expect_content(path, "young", 5);
+    memory_free(path);
+}
+
+/* Several jobs that replace one file: every one succeeds, and what is there is always one of
+ * theirs, whole. */
+static void test_writers_take_turns(void **state)
+{
+    (void)state;
+    enum { SIZE = 200000, N_WRITERS = 4, N_TURNS = 40 };
+    char *path = in_home("a"), *bytes = NEW(char, SIZE);
+    assert_int_equal(store_write(path, bytes, SIZE), OK);
+    pid_t writers[N_WRITERS];
+    for (int w = 0; w < N_WRITERS; w++) {
+        writers[w] = fork();
+        assert_true(writers[w] >= 0);
+        if (writers[w] != 0)
+            continue;
+        memset(bytes, 'a' + w, SIZE);
+        for (int n = 0; n < N_TURNS; n++)
+            if (store_write(path, bytes, SIZE) != OK)
+                _exit(1);
+        _exit(0);
+    }
+    int n_bad = 0, n_failed = 0;
+    for (int w = 0; w < N_WRITERS;) {
+        char *got = NULL;
+        size_t n = 0;
+        assert_int_equal(store_read(path, &got, &n), OK);
+        n_bad += n != SIZE || memcmp(got, got + 1, SIZE - 1) != 0;
+        memory_free(got);
+        int code = 0;
+        if (waitpid(writers[w], &code, WNOHANG) == writers[w]) {
+            n_failed += code != 0;
+            w++;
+        }
+    }
+    assert_int_equal(n_bad, 0);
+    assert_int_equal(n_failed, 0);
+    assert_int_equal(n_files(home), 1);
+    memory_free(bytes);
     memory_free(path);
 }
 
@@ -403,6 +448,7 @@ int main(void)
         IN_A_DIRECTORY(test_the_file_before_is_kept),
         IN_A_DIRECTORY(test_leftovers_do_not_stand_in_the_way),
         IN_A_DIRECTORY(test_temporary),
+        IN_A_DIRECTORY(test_writers_take_turns),
         IN_A_DIRECTORY(test_no_such_directory),
         IN_A_DIRECTORY(test_places_where_nothing_can_be_written),
         IN_A_DIRECTORY(test_file_size_limit),

@@ -269,9 +269,9 @@ static enum status write_h5(const struct opened *opened, const struct tensor *on
                             const struct hidden *hidden, const char *path)
 {
     const struct comm *comm = opened->comm;
-    char *temporary = NULL;
+    struct store_draft draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? listing_h5_begin(path, &temporary, &file) : OK;
+    enum status status = comm->rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
         status = write_tensors_h5(opened, only, file);
     if (comm->rank == 0 && status == OK && hidden != NULL)
@@ -281,7 +281,7 @@ static enum status write_h5(const struct opened *opened, const struct tensor *on
         status = listing_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
                                   hidden->n_students, hidden->m, hidden->values);
     if (comm->rank == 0)
-        status = listing_h5_end(status, path, temporary, file);
+        status = listing_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 

@@ -225,9 +225,9 @@ static enum status write_head(struct part *part, hid_t file)
 static enum status write_h5(struct part *part, const char *path)
 {
     const struct comm *comm = part->opened->comm;
-    char *temporary = NULL;
+    struct store_draft draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? listing_h5_begin(path, &temporary, &file) : OK;
+    enum status status = comm->rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
         status = write_head(part, file);
     status = comm_agree(comm, status);
@@ -235,7 +235,7 @@ static enum status write_h5(struct part *part, const char *path)
         if (columns[c].take != take_time || part->opened->shard.time != NULL)
             status = write_column(part, &columns[c], file);
     if (comm->rank == 0)
-        status = listing_h5_end(status, path, temporary, file);
+        status = listing_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 
