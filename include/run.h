@@ -29,9 +29,9 @@ CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpo
 CHECKED enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes);
 CHECKED enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes);
 
-/* Rank 0: cuts log.jsonl back to its first n records; adds one; writes a text file by rename.
- */
-CHECKED enum status run_log_cut(const struct run *run, int64_t n_records);
+/* Rank 0: cuts log.jsonl back to the records up to epoch `last`, some of which may have been
+ * lost with the machine's power; adds one; writes a text file by rename. */
+CHECKED enum status run_log_cut(const struct run *run, int64_t last);
 CHECKED enum status run_log_add(const struct run *run, const char *record);
 CHECKED enum status run_write(const struct run *run, const char *name, const char *text);
 

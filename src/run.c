@@ -11,6 +11,7 @@
 #include "store.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -146,17 +147,29 @@ enum status run_save_last(const struct run *run, const char *bytes, size_t n_byt
     return status;
 }
 
-enum status run_log_cut(const struct run *run, int64_t n_records)
+/* The epoch of the record that a line holds, 0 if it is none. */
+static int64_t epoch_of(const char *line, size_t n)
+{
+    json_t *record = json_loadb(line, n, 0, NULL);
+    const int64_t epoch = json_integer_value(json_object_get(record, "epoch"));
+    json_decref(record);
+    return epoch;
+}
+
+enum status run_log_cut(const struct run *run, int64_t last)
 {
     char *path = run_path(run, "log.jsonl"), *text = NULL;
     size_t n_bytes = 0, keep = 0;
     enum status status = OK;
     if (store_exists(path)) {
         status = store_read(path, &text, &n_bytes);
-        for (int64_t r = 0; status == OK && r < n_records && keep < n_bytes; r++) {
+        for (int64_t before = 0; status == OK && keep < n_bytes;) {
             const char *end = memchr(text + keep, '\n', n_bytes - keep);
-            if (end == NULL)
+            const int64_t epoch =
+                end != NULL ? epoch_of(text + keep, (size_t)(end - text) - keep) : 0;
+            if (epoch <= before || epoch > last)
                 break;
+            before = epoch;
             keep = (size_t)(end - text) + 1;
         }
         if (status == OK && keep < n_bytes)
@@ -267,11 +280,14 @@ char *run_setting(const char *path, const char *section, const char *key)
 static char *known_settings(const char *directory)
 {
     char *last = memory_text("%s/last.h5", directory);
+    char *previous = memory_text("%s/previous.h5", directory);
     char *path = memory_text("%s/config.ini", directory), *text = NULL;
     size_t n = 0;
-    if (store_exists(last) && store_exists(path) && store_read(path, &text, &n) != OK)
+    if ((store_exists(last) || store_exists(previous)) && store_exists(path) &&
+        store_read(path, &text, &n) != OK)
         fail_clear();
     memory_free(last);
+    memory_free(previous);
     memory_free(path);
     return text;
 }
