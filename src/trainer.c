@@ -383,7 +383,7 @@ static bool is_done(const struct trainer *t)
 static bool ends_with_mean(const struct trainer *t)
 {
     return t->model->kind->learn == NULL && t->settings->optimizer.average > 0 &&
-           t->progress.best_epoch == 0;
+           t->progress.best_epoch == 0 && t->progress.all_steps > 0;
 }
 
 /* What follows an epoch's last step. */
@@ -427,6 +427,13 @@ static enum status score_best(struct trainer *t, struct result *result)
         char *path = run_path(&t->run, "best.h5");
         struct checkpoint best;
         status = checkpoint_open(&best, path, t->comm);
+        if (status == OK && t->progress.best_epoch > 0 &&
+            best.progress.epoch != t->progress.best_epoch)
+            status =
+                fail(BAD_DATA,
+                     "%s: it is of epoch %lld, but epoch %lld was the best: these are "
+                     "files of different moments, or of different runs",
+                     path, (long long)best.progress.epoch, (long long)t->progress.best_epoch);
         if (status == OK)
             status = checkpoint_params(&best, t->comm, t->model);
         checkpoint_close(&best);
@@ -465,12 +472,14 @@ static enum status write_result(const struct trainer *t, const struct result *re
     return status;
 }
 
-/* Rank 0: what is in the directory follows the checkpoint. */
-static enum status prepare(const struct trainer *t, bool finished)
+/* Rank 0: what is in the directory follows the checkpoint, if one was found. */
+static enum status prepare(const struct trainer *t, bool found, bool had_ended)
 {
     TRY(run_log_cut(&t->run, t->progress.epoch));
-    if (finished)
+    if (had_ended)
         return OK;
+    if (!found) /* it would be taken for this run's */
+        TRY(run_remove(&t->run, "best.h5"));
     char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
     enum status status = run_write(&t->run, "config.ini", complete);
     memory_free(complete);
@@ -489,6 +498,17 @@ static char *stored_config(const struct settings *settings)
     return all;
 }
 
+/* A run that has no more epochs to train than it has already, or none at all. */
+static enum status end_here(struct trainer *t)
+{
+    if (ends_with_mean(t)) {
+        optimizer_swap(&t->stepper.optimizer);
+        TRY(keep_best(t));
+        optimizer_swap(&t->stepper.optimizer);
+    }
+    return save(t);
+}
+
 static enum status begin(struct trainer *t, bool *done)
 {
     t->config = stored_config(t->settings);
@@ -503,10 +523,11 @@ static enum status begin(struct trainer *t, bool *done)
         TRY(status);
     }
     *done = is_done(t);
+    const bool had_ended = *done && found && t->progress.finished;
     t->progress.finished = *done;
-    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, *done && found) : OK));
+    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, found, had_ended) : OK));
     if (*done)
-        return found ? OK : save(t);
+        return had_ended ? OK : end_here(t);
     log_say(
         "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu step%s an "
         "epoch, %zu lanes, %d rank%s",
