@@ -25,6 +25,10 @@ void comm_leave(struct comm *team);
  * rank. */
 CHECKED enum status comm_agree(const struct comm *comm, enum status status);
 
+/* Fails on every rank unless all came with the same text; `what` it is, for the sentence. Ranks
+ * that read a file each may find different states of it, on different nodes. */
+CHECKED enum status comm_agree_on(const struct comm *comm, const char *text, const char *what);
+
 void comm_barrier(const struct comm *comm);
 void comm_broadcast(const struct comm *comm, void *bytes, size_t n_bytes, int root);
 

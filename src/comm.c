@@ -53,6 +53,33 @@ enum status comm_agree(const struct comm *comm, enum status status)
     return fail(verdict.status, "%s", verdict.sentence);
 }
 
+/* The first line of `text` in which it differs from `other`. */
+static const char *differing(const char *text, const char *other)
+{
+    const char *line = text;
+    for (; *text != '\0' && *text == *other; text++, other++)
+        if (*text == '\n')
+            line = text + 1;
+    return line;
+}
+
+enum status comm_agree_on(const struct comm *comm, const char *text, const char *what)
+{
+    char *copy = comm->rank == 0 ? memory_text("%s", text) : NULL;
+    copy = comm_share_text(comm, copy);
+    enum status status = OK;
+    if (strcmp(text, copy) != 0) {
+        const char *own = differing(text, copy), *first = differing(copy, text);
+        status = fail(
+            BAD_IO,
+            "%s: rank %d has '%.*s' where rank 0 has '%.*s': the nodes do not see the "
+            "same files; run the same command again when they do",
+            what, comm->rank, (int)strcspn(own, "\n"), own, (int)strcspn(first, "\n"), first);
+    }
+    memory_free(copy);
+    return comm_agree(comm, status);
+}
+
 void comm_barrier(const struct comm *comm)
 {
     MPI_Barrier(comm->mpi);

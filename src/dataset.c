@@ -262,6 +262,19 @@ static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n
     return OK;
 }
 
+/* The same file once more, if it is still the one that the head was read from. */
+static enum status open_again(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
+                              int n_ranks)
+{
+    TRY(open_file(dataset->path, file, comm, n_ranks));
+    char *digest = h5_text(*file, "digest");
+    const bool same = strcmp(digest != NULL ? digest : "", dataset->digest) == 0;
+    memory_free(digest);
+    return same ? OK
+                : fail(BAD_IO, "it was replaced while it was being read; run the same command "
+                               "again");
+}
+
 enum status dataset_open(struct dataset *dataset, const char *path, const struct comm *comm)
 {
     *dataset = (struct dataset){.path = memory_text("%s", path), .comm = comm};
@@ -277,6 +290,8 @@ enum status dataset_open(struct dataset *dataset, const char *path, const struct
             H5Fclose(file);
         status = comm_agree(comm, status);
     }
+    if (status == OK)
+        status = comm_agree_on(comm, dataset->digest, path);
     if (status != OK)
         dataset_close(dataset);
     return status;
@@ -379,8 +394,7 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
     shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.names.n);
     hid_t file = -1;
-    enum status status =
-        comm_agree(comm, open_file(dataset->path, &file, comm->mpi, comm->size));
+    enum status status = comm_agree(comm, open_again(dataset, &file, comm->mpi, comm->size));
     if (status == OK)
         status = read_attempts(file, first, shard);
     if (status == OK)
@@ -409,9 +423,10 @@ enum status dataset_read_names(const struct dataset *dataset, size_t first, size
 {
     *names = (struct names){.n = n, .first = NEW(uint64_t, n + 1)};
     hid_t file = -1;
-    TRY(open_file(dataset->path, &file, MPI_COMM_SELF, 1));
-    enum status status = h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first,
-                                       n + 1, names->first, false);
+    enum status status = open_again(dataset, &file, MPI_COMM_SELF, 1);
+    if (status == OK)
+        status = h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first, n + 1,
+                               names->first, false);
     if (status == OK) {
         const uint64_t start = names->first[0], n_bytes = names->first[n] - start;
         for (size_t i = 0; i <= n; i++)
@@ -420,7 +435,8 @@ enum status dataset_read_names(const struct dataset *dataset, size_t first, size
         status = h5_read_range(file, "/students/names", H5T_NATIVE_UINT8, start, n_bytes,
                                names->bytes, false);
     }
-    H5Fclose(file);
+    if (file >= 0)
+        H5Fclose(file);
     if (status != OK)
         names_free(names);
     return status;

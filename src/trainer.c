@@ -512,6 +512,7 @@ static enum status end_here(struct trainer *t)
 static enum status begin(struct trainer *t, bool *done)
 {
     t->config = stored_config(t->settings);
+    TRY(comm_agree_on(t->comm, t->config, "the settings"));
     TRY(stepper_create(&t->stepper, t->comm, t->settings));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
     struct checkpoint checkpoint;

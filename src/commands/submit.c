@@ -105,13 +105,13 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     struct settings settings = {0};
     struct names words = {0};
     if (status == OK)
-        status = config_read_words(config, files, (size_t)n_files);
+        status = comm_agree(comm, config_read_words(config, files, (size_t)n_files));
     if (status == OK) {
         slurm_words(config, &words);
         status = run_recall(comm, config);
     }
     if (status == OK) {
-        status = refit_settings(comm, &settings, config);
+        status = comm_agree(comm, refit_settings(comm, &settings, config));
     } else {
         config_destroy(config);
     }

@@ -230,6 +230,16 @@ static enum status parse_order(const struct values *values, const struct sweep *
     return OK;
 }
 
+/* Collective: every rank has read the files and made the trials. */
+static enum status check_same(const struct comm *comm, const struct sweep *sweep)
+{
+    char *text = memory_text("ranks = %" PRId64 "\ntrials = %zu\n%s", sweep->options.ranks,
+                             sweep->n_trials, sweep->text);
+    const enum status status = comm_agree_on(comm, text, "the sweep");
+    memory_free(text);
+    return status;
+}
+
 static enum status work(const struct comm *comm, const struct sweep *sweep,
                         const struct values *values)
 {
@@ -274,6 +284,9 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         slurm_words(config, &values.submission.words);
         if (status == OK)
             status = sweep_create(&sweep, config);
+        status = comm_agree(comm, status);
+        if (status == OK)
+            status = check_same(comm, &sweep);
         if (status == OK)
             status = work(comm, &sweep, &values);
         sweep_destroy(&sweep);

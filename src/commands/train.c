@@ -67,12 +67,12 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         return command_usage(&command_train);
     struct config *config = config_create();
     struct settings settings = {0};
-    enum status status =
-        config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1);
+    enum status status = comm_agree(
+        comm, config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1));
     if (status == OK)
         status = run_recall(comm, config);
     if (status == OK) {
-        status = refit_settings(comm, &settings, config);
+        status = comm_agree(comm, refit_settings(comm, &settings, config));
     } else {
         config_destroy(config);
     }
