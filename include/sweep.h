@@ -74,7 +74,8 @@ struct sweep_result {
     int64_t rung, epochs;
     struct score valid, valid_spread, test, test_spread; /* spread: over folds */
     double seconds;
-    char *reason; /* of a failure */
+    char *reason;         /* of a failure */
+    char data_digest[33]; /* of what it was trained on; "": not known */
 };
 char *sweep_path(const struct sweep *sweep, size_t trial, const char *name); /* caller frees */
 CHECKED enum status sweep_write_result(const struct sweep *sweep, size_t trial,
@@ -87,6 +88,9 @@ void sweep_read_last(const struct sweep *sweep, size_t trial, struct sweep_resul
 /* The trials of a rung in the order of their numbers: all of the first; of a later one the best
  * of the one before, as far as they are done. Caller frees. */
 size_t *sweep_rung(const struct sweep *sweep, int64_t rung, size_t *n);
+
+/* How many of these trials have come to no result at the rung yet. */
+size_t sweep_n_open(const struct sweep *sweep, int64_t rung, const size_t *trials, size_t n);
 
 /* Collective. Runs what is missing by teams of options.ranks ranks; `pack` of `n_packs` (from
  * 1): only every n_packs-th trial; `rung` 0: all rungs. `retry`: failed trials too. */

@@ -137,6 +137,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
     json_object_set_new(object, "trial", json_string(sweep->trials[trial].id));
     json_object_set_new(object, "settings", settings);
     json_object_set_new(object, "rung", json_integer(result->rung));
+    json_object_set_new(object, "data_digest", json_string(result->data_digest));
     json_object_set_new(object, "state", json_string(sweep_states[result->state]));
     if (result->state == SWEEP_FAILED) {
         json_object_set_new(object, "reason", json_string(result->reason));
@@ -198,6 +199,8 @@ void sweep_read_result(const struct sweep *sweep, size_t trial, int64_t rung,
         score_read(json_object_get(object, "test_spread"), &result->test_spread);
     }
     result->seconds = json_number_value(json_object_get(object, "seconds"));
+    const char *digest = json_string_value(json_object_get(object, "data_digest"));
+    snprintf(result->data_digest, sizeof result->data_digest, "%s", digest ? digest : "");
     json_decref(object);
 }
 
@@ -278,6 +281,18 @@ size_t *sweep_rung(const struct sweep *sweep, int64_t rung, size_t *n)
     }
     *n = n_before;
     return trials;
+}
+
+size_t sweep_n_open(const struct sweep *sweep, int64_t rung, const size_t *trials, size_t n)
+{
+    size_t n_open = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct sweep_result result;
+        sweep_read_result(sweep, trials[i], rung, &result);
+        memory_free(result.reason);
+        n_open += result.state != SWEEP_DONE && result.state != SWEEP_FAILED;
+    }
+    return n_open;
 }
 
 void sweep_read_board(const struct sweep *sweep, struct sweep_board *board)

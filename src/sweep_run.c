@@ -4,10 +4,12 @@
  * clear up, and several jobs (an array on Slurm) may work on one sweep at once. Since a run has
  * the same bits on any number of ranks, it does not matter which team a trial falls to.
  *
- * With successive halving all teams meet after each rung, and wait for other jobs that are at
- * one of its trials: the order in it decides who goes on. */
+ * With successive halving all teams meet after each rung, and wait for trials that other jobs
+ * are at: the order in it decides who goes on. Scores compare only on the same data, so every
+ * result has their digest. */
 #define _GNU_SOURCE /* locks that belong to the open file */
 #include "crossval.h"
+#include "dataset.h"
 #include "fail.h"
 #include "log.h"
 #include "memory.h"
@@ -24,19 +26,39 @@ struct runner {
     const struct comm *comm;
     struct comm team;
     const struct sweep_order *order;
+    char *data; /* the data set, and its digest */
+    char data_digest[33];
+    bool retry; /* failed trials too; not again while we wait for others */
     bool talks; /* the first rank of all */
     double started, spoke;
     int64_t n_run; /* trials of this team */
 };
 
+/* Whether there is a result already, which must be of the same data. */
+static enum status look(const struct runner *r, size_t trial, int64_t rung, bool *known)
+{
+    struct sweep_result result;
+    sweep_read_result(r->sweep, trial, rung, &result);
+    memory_free(result.reason);
+    *known = result.state == SWEEP_DONE || (result.state == SWEEP_FAILED && !r->retry);
+    if (*known && result.data_digest[0] != '\0' &&
+        strcmp(result.data_digest, r->data_digest) != 0)
+        return fail(
+            BAD_USER,
+            "%s: trial %s was trained on a data set with digest %s, but %s has digest %s "
+            "now, and scores would not compare; use the same data, or another run=",
+            r->sweep->directory, r->sweep->trials[trial].id, result.data_digest, r->data,
+            r->data_digest);
+    return OK;
+}
+
 /* The claim's open file, or -1: somebody else has it, or the result is there. */
 static enum status claim(const struct runner *r, size_t trial, int64_t rung, int *file)
 {
+    bool known = false;
     *file = -1;
-    struct sweep_result known;
-    sweep_read_result(r->sweep, trial, rung, &known);
-    memory_free(known.reason);
-    if (known.state == SWEEP_DONE || (known.state == SWEEP_FAILED && !r->order->retry))
+    TRY(look(r, trial, rung, &known));
+    if (known)
         return OK;
     char *directory = sweep_path(r->sweep, trial, NULL),
          *path = sweep_path(r->sweep, trial, "claim");
@@ -59,13 +81,12 @@ static enum status claim(const struct runner *r, size_t trial, int64_t rung, int
     if (*file < 0)
         return status;
     /* It may have been finished between the look and the lock. */
-    sweep_read_result(r->sweep, trial, rung, &known);
-    memory_free(known.reason);
-    if (known.state == SWEEP_DONE || (known.state == SWEEP_FAILED && !r->order->retry)) {
+    status = look(r, trial, rung, &known);
+    if (known) {
         close(*file);
         *file = -1;
     }
-    return OK;
+    return status;
 }
 
 /* Collective over the team: trains a trial. */
@@ -101,6 +122,7 @@ static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
 {
     const double started = log_clock();
     struct sweep_result result = {.state = SWEEP_DONE, .rung = rung};
+    memcpy(result.data_digest, r->data_digest, sizeof result.data_digest);
     const bool muted = log_muted();
     log_mute(true);
     enum status status = train(r, trial, &result);
@@ -171,30 +193,6 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
     return OK;
 }
 
-/* Collective: whether another job was at a trial of the rung; it has ended, or left it. */
-static bool waited_for_others(const struct runner *r, int64_t rung)
-{
-    const struct timespec moment = {.tv_nsec = 100000000};
-    int64_t n_waits = 0;
-    if (r->comm->rank == 0) {
-        size_t n = 0;
-        size_t *trials = sweep_rung(r->sweep, rung, &n);
-        for (size_t i = 0; i < n;) {
-            struct sweep_result result;
-            sweep_read_result(r->sweep, trials[i], rung, &result);
-            memory_free(result.reason);
-            const bool waits = result.state == SWEEP_RUNNING && !trainer_is_stopped();
-            if (waits)
-                nanosleep(&moment, NULL);
-            n_waits += waits;
-            i += !waits;
-        }
-        memory_free(trials);
-    }
-    comm_max_i64(r->comm, &n_waits, 1);
-    return n_waits > 0;
-}
-
 /* Collective: rank 0's list on all ranks; caller frees. */
 static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
 {
@@ -212,13 +210,18 @@ static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
     return list;
 }
 
-/* Collective. */
-static enum status run_rung(struct runner *r, int64_t rung)
+/* Collective: how many trials of the list other jobs have, or have left, without a result. */
+static size_t count_open(const struct runner *r, int64_t rung, const size_t *trials, size_t n)
 {
-    size_t n = 0;
-    size_t *trials = share_list(r, rung, &n);
+    uint64_t n_open = r->comm->rank == 0 ? sweep_n_open(r->sweep, rung, trials, n) : 0;
+    comm_broadcast(r->comm, &n_open, sizeof n_open, 0);
+    return n_open;
+}
+
+/* Collective: one pass over the list. */
+static enum status run_pass(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
     const enum status status = run_list(r, trials, n, rung);
-    memory_free(trials);
     int64_t stopped = trainer_is_stopped();
     comm_max_i64(r->comm, &stopped, 1);
     TRY(comm_agree(r->comm, status == STOPPED ? OK : status));
@@ -230,6 +233,59 @@ static enum status run_rung(struct runner *r, int64_t rung)
     return OK;
 }
 
+/* Collective. Who goes on is known when the whole rung is done, by whatever jobs. */
+static enum status run_rung(struct runner *r, int64_t rung, bool goes_on)
+{
+    const struct timespec pause = {.tv_nsec = 500000000};
+    size_t n = 0;
+    size_t *trials = share_list(r, rung, &n);
+    r->retry = r->order->retry;
+    enum status status = run_pass(r, trials, n, rung);
+    r->retry = false;
+    while (status == OK && goes_on && count_open(r, rung, trials, n) > 0) {
+        nanosleep(&pause, NULL);
+        status = run_pass(r, trials, n, rung);
+    }
+    memory_free(trials);
+    return status;
+}
+
+/* Collective: a rung alone begins where the one before has ended. */
+static enum status check_before(const struct runner *r, int64_t rung)
+{
+    if (rung == 1)
+        return OK;
+    size_t n = 0;
+    size_t *trials = share_list(r, rung - 1, &n);
+    const size_t n_open = count_open(r, rung - 1, trials, n);
+    memory_free(trials);
+    if (n_open > 0)
+        return fail(
+            BAD_USER,
+            "%s: %zu of the %zu trials of rung %lld are not done, so it is not known who "
+            "goes on to rung %lld; run that rung again first",
+            r->sweep->directory, n_open, n, (long long)rung - 1, (long long)rung);
+    return OK;
+}
+
+/* Collective: what all trials are trained on. */
+static enum status look_at_data(struct runner *r)
+{
+    struct dataset dataset;
+    struct settings settings;
+    enum status status =
+        comm_agree(r->comm, sweep_settings(r->sweep, 0, r->sweep->epochs, &settings));
+    if (status == OK)
+        status = dataset_open(&dataset, settings.data.file, r->comm);
+    if (status == OK) {
+        r->data = memory_text("%s", dataset.path);
+        memcpy(r->data_digest, dataset.digest, sizeof r->data_digest);
+        dataset_close(&dataset);
+    }
+    settings_destroy(&settings);
+    return status;
+}
+
 enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
                       const struct sweep_order *order)
 {
@@ -239,21 +295,21 @@ enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
                        .talks = !log_muted(),
                        .started = log_clock(),
                        .spoke = log_clock()};
+    TRY(look_at_data(&r));
     const size_t size = (size_t)comm->size;
     const size_t n_teams = size_max(1, size / (size_t)sweep->options.ranks);
     size_t team = 0;
     while (team + 1 < n_teams && size_cut(size, team + 1, n_teams) <= (size_t)comm->rank)
         team++;
     comm_split(comm, (int)team, &r.team);
-    enum status status = OK;
     const int64_t first = order->rung > 0 ? order->rung : 1;
     const int64_t last = order->rung > 0 ? order->rung : sweep->options.rungs;
+    enum status status = check_before(&r, first);
     for (int64_t rung = first; rung <= last && status == OK; rung++)
-        do
-            status = run_rung(&r, rung);
-        while (status == OK && rung < last && waited_for_others(&r, rung));
+        status = run_rung(&r, rung, rung < last);
     int64_t n_run = r.team.rank == 0 ? r.n_run : 0;
     comm_leave(&r.team);
+    memory_free(r.data);
     if (status != OK)
         return status;
     comm_sum_i64(comm, &n_run, 1);
