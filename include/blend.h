@@ -26,7 +26,8 @@ struct blend {
     char *data, *train; /* the data set's path; [train] lines that say what is held out */
     size_t n_refits;
     char *origins[BLEND_MOST]; /* the run that a member is a refit of, NULL: it is none */
-    char *digests;             /* of all origins' checkpoints, NULL: there are none */
+    char checkpoints[BLEND_MOST][33]; /* digests of what the members were when they predicted */
+    char *digests;                    /* of all origins' checkpoints, NULL: there are none */
     char data_digest[33];
     struct blend_part parts[2];
 };

@@ -166,6 +166,7 @@ static enum status take_member(struct blend *blend, const struct opened *opened,
     blend->paths[m] = memory_text("%s", path);
     blend->kinds[m] = memory_text("%s", opened->model->kind->name);
     blend->settings[m] = settings_text(opened);
+    memcpy(blend->checkpoints[m], opened->checkpoint.digest, sizeof blend->checkpoints[m]);
     blend->n_members++;
     if (digest != NULL) {
         TRY(note_origin(blend, opened, m, digest));
@@ -186,11 +187,26 @@ static enum status add_member(struct blend *blend, const char *path, const char 
     return status;
 }
 
+/* A run that is still trained may have another best epoch by now, with other tensors. */
+static enum status check_unchanged(const struct blend *blend, const struct opened *opened,
+                                   size_t m)
+{
+    if (strcmp(blend->checkpoints[m], opened->checkpoint.digest) == 0)
+        return OK;
+    return fail(
+        BAD_IO,
+        "%s: it was replaced while the blend was made; run the same command again, when "
+        "the run is finished",
+        opened->checkpoint.path);
+}
+
 /* The test attempts again by member m, to whom validation outcomes are shown now. */
 static enum status join(struct blend *blend, size_t m)
 {
     struct opened opened;
     enum status status = opened_open(&opened, blend->paths[m], blend->data, blend->comm);
+    if (status == OK)
+        status = check_unchanged(blend, &opened, m);
     if (status == OK) {
         opened_join(&opened);
         status = predict(blend, &opened, m, 1);
@@ -275,12 +291,15 @@ static void put(struct model *model, const char *name, const double *values, siz
     params_put(params, tensor_named(params, name), dense, params->value);
 }
 
-/* The tensors of a run become those of member `number` (from 1) of the model. */
-static enum status take_up(struct model *model, const char *path, size_t number)
+/* The tensors of a member become those of member `number` (from 1) of the model. */
+static enum status take_up(struct model *model, const struct blend *blend, size_t member,
+                           size_t number)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
     struct opened opened;
-    enum status status = opened_open_model(&opened, path, &self);
+    enum status status = opened_open_model(&opened, blend->paths[member], &self);
+    if (status == OK)
+        status = check_unchanged(blend, &opened, member);
     const struct params *from = status == OK ? &opened.model->params : NULL;
     for (size_t t = 0; status == OK && t < from->n_tensors; t++) {
         const struct tensor *tensor = &from->tensors[t];
@@ -316,7 +335,7 @@ static enum status make_model(const struct blend *blend, const struct blend_weig
     if (weights->method == BLEND_LOGISTIC)
         put(*model, "intercept", &weights->intercept, 1);
     for (size_t m = 0; m < weights->n; m++)
-        TRY(take_up(*model, blend->paths[weights->members[m]], m + 1));
+        TRY(take_up(*model, blend, weights->members[m], m + 1));
     return OK;
 }
 
