@@ -36,6 +36,7 @@ slurmd                   |test |may |SLURMD   |command slurmd|the same
 slurm-client             |test |may |SLURM    |command sbatch|the same
 munge                    |test |may |MUNGE    |command munged|the same
 iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
+strace                   |test |may |STRACE   |command strace|kills and full disks at every system call
 clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
 shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
 gnuplot-nox              |demo |may |GNUPLOT  |command gnuplot|draws the learning curve

@@ -213,6 +213,25 @@ static void test_agree_on_one_failure(void **state)
     fail_clear();
 }
 
+static void test_agree_on_a_text(void **state)
+{
+    (void)state;
+    fail_clear();
+    assert_int_equal(comm_agree_on(&world, "", "it"), OK);
+    assert_int_equal(comm_agree_on(&world, "a\nb\n", "it"), OK);
+    if (world.size == 1)
+        return;
+    const bool last = world.rank == world.size - 1;
+    assert_int_equal(comm_agree_on(&world, last ? "a\nbee\nc" : "a\nbe\nc", "it"), BAD_IO);
+    char expected[64];
+    snprintf(expected, sizeof expected, "it: rank %d has 'bee' where rank 0 has 'be'",
+             world.size - 1);
+    assert_memory_equal(fail_sentence(), expected, strlen(expected));
+    fail_clear();
+    assert_int_equal(comm_agree_on(&world, last ? "a\n" : "a\nb", "it"), BAD_IO);
+    fail_clear();
+}
+
 static void test_agree_on_the_lowest_of_many_failures(void **state)
 {
     (void)state;
@@ -257,6 +276,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_agree_on_success),
         cmocka_unit_test(test_agree_on_one_failure),
+        cmocka_unit_test(test_agree_on_a_text),
         cmocka_unit_test(test_agree_on_the_lowest_of_many_failures),
         cmocka_unit_test(test_agree_keeps_a_long_sentence),
     };

@@ -29,7 +29,8 @@ static const struct flag flags[] = {
      0},
     {{"retry", OPTION_SWITCH, AT(retry), "no", 0, 0, NULL, "run failed trials again"}, 0},
     {{"pack", OPTION_TEXT, AT(pack), "", 0, 0, NULL,
-      "K/N: only every N-th trial, from the K-th; writes no leaderboard"},
+      "K/N: only every N-th trial, from the K-th; writes no leaderboard; with sweep.rungs, "
+      "beside --rung only"},
      0},
     {{"rung", OPTION_INTEGER, AT(rung), "0", 0, 20, NULL,
       "only this rung of successive halving; 0: all"},
