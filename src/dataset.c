@@ -149,9 +149,10 @@ enum status dataset_write(struct dataset_content *content, const char *path)
     enum status status =
         file < 0 ? fail(BAD_IO, "the data set cannot be written there: %s", strerror(errno))
                  : write_content(file, content);
-    enum status closed = file < 0 ? OK : h5_close(file, path);
     if (status == OK)
-        status = closed;
+        status = h5_close(file, path);
+    else if (file >= 0)
+        h5_give_up(file);
     if (status != OK) {
         store_abandon(&draft);
         return fail_context(status, "%s", path);

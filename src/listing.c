@@ -136,13 +136,15 @@ enum status listing_h5_begin(const char *path, struct store_draft *draft, hid_t 
 enum status listing_h5_end(enum status status, const char *path, struct store_draft *draft,
                            hid_t file)
 {
-    const enum status closed = file >= 0 ? h5_close(file, path) : OK;
-    if (status == OK && closed == OK)
+    const bool failed = status != OK;
+    if (failed && file >= 0)
+        h5_give_up(file);
+    else if (!failed)
+        status = h5_close(file, path);
+    if (status == OK)
         return store_commit(draft, path);
     store_abandon(draft);
-    if (status != OK && file >= 0)
-        return fail_context(status, "%s", path);
-    return status == OK ? closed : status;
+    return failed && file >= 0 ? fail_context(status, "%s", path) : status;
 }
 
 enum status listing_h5_array(const struct comm *comm, hid_t file, const char *name,

@@ -16,3 +16,14 @@ check "there were some ($N_FAULTS)" test "$N_FAULTS" -ge 12
 section 'no room'
 everywhere error=ENOSPC 'openat|pwrite64|write|link|fsync' "$TMP/run" "${train[@]}" train.epochs=2 run="$TMP/run"
 check "there were some ($N_FAULTS)" test "$N_FAULTS" -ge 12
+
+section 'no room for the end of a data set'
+mkdir "$TMP/data"
+simulate=("$COHORT" simulate irt --students 50 --items 5 -o "$TMP/data/class.h5")
+places "$TMP/data" "${simulate[@]}"
+for place in $(printf '%s\n' "${PLACES[@]}" | grep pwrite64 | tail -4 | tr ' ' =); do
+    ended=0
+    fault error=ENOSPC "${place/=/ }" "${simulate[@]}" || ended=$?
+    expect_equal 74 "$ended" "exit code after $place"
+    expect_match '^cohort: .*class.h5: .*is the disk full'
+done
