@@ -8,7 +8,7 @@
 #include "config.h"
 
 /* config.ini (complete, as resolved), log.jsonl (a record for each epoch), last.h5,
- * previous.h5, best.h5, result.json (written at the end), lock. */
+ * previous.h5, best.h5, previous_best.h5, result.json (written at the end), lock. */
 struct run {
     const struct comm *comm;
     char *directory;
@@ -25,7 +25,13 @@ char *run_path(const struct run *run, const char *name); /* caller frees */
 CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpoint,
                                bool *found);
 
-/* Rank 0 writes best.h5; or last.h5, the one before becoming previous.h5. Not collective. */
+/* Rank 0: best.h5 is of the epoch that the checkpoint which the run goes on from says was the
+ * best, if there is one of that epoch; if there was no best yet, neither is there best.h5,
+ * which would be another run's or of an epoch that this one may not come by again. */
+CHECKED enum status run_settle_best(const struct run *run, const struct progress *progress);
+
+/* Rank 0 writes best.h5, the one before becoming previous_best.h5; or last.h5, the one before
+ * becoming previous.h5. Not collective. */
 CHECKED enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes);
 CHECKED enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes);
 

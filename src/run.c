@@ -130,21 +130,58 @@ enum status run_resume(const struct run *run, struct checkpoint *checkpoint, boo
     return status;
 }
 
+/* Rank 0: the epoch that a checkpoint is of, -1 if it is not there or damaged. */
+static int64_t epoch_in(const char *path)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct checkpoint checkpoint;
+    if (checkpoint_open(&checkpoint, path, &self) != OK) {
+        fail_clear();
+        return -1;
+    }
+    const int64_t epoch = checkpoint.progress.epoch;
+    checkpoint_close(&checkpoint);
+    return epoch;
+}
+
+/* best.h5 is written before last.h5: after a kill in between it is ahead of it. Going on, the
+ * run may never come by that epoch again, if it is to end sooner or its rate falls otherwise.
+ */
+enum status run_settle_best(const struct run *run, const struct progress *progress)
+{
+    if (progress->best_epoch == 0) {
+        TRY(run_remove(run, "best.h5"));
+        return run_remove(run, "previous_best.h5");
+    }
+    char *best = run_path(run, "best.h5"), *previous = run_path(run, "previous_best.h5");
+    enum status status = OK;
+    if (epoch_in(best) != progress->best_epoch && epoch_in(previous) == progress->best_epoch &&
+        rename(previous, best) != 0)
+        status =
+            fail(BAD_IO, "%s: cannot be renamed to %s: %s", previous, best, strerror(errno));
+    memory_free(best);
+    memory_free(previous);
+    return status;
+}
+
+static enum status save(const struct run *run, const char *name, const char *kept,
+                        const char *bytes, size_t n_bytes)
+{
+    char *path = run_path(run, name), *before = run_path(run, kept);
+    enum status status = store_write_keeping(path, before, bytes, n_bytes);
+    memory_free(path);
+    memory_free(before);
+    return status;
+}
+
 enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes)
 {
-    char *path = run_path(run, "best.h5");
-    enum status status = store_write(path, bytes, n_bytes);
-    memory_free(path);
-    return status;
+    return save(run, "best.h5", "previous_best.h5", bytes, n_bytes);
 }
 
 enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes)
 {
-    char *last = run_path(run, "last.h5"), *previous = run_path(run, "previous.h5");
-    enum status status = store_write_keeping(last, previous, bytes, n_bytes);
-    memory_free(last);
-    memory_free(previous);
-    return status;
+    return save(run, "last.h5", "previous.h5", bytes, n_bytes);
 }
 
 /* The epoch of the record that a line holds, 0 if it is none. */

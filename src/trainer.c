@@ -148,8 +148,8 @@ static enum status keep_best(struct trainer *t)
     return collect(t, &t->best, &t->n_best);
 }
 
-/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch,
- * from which the best one is found again. */
+/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch, and
+ * previous_best.h5 is what was the best then. */
 static enum status save(struct trainer *t)
 {
     char *bytes = NULL;
@@ -472,14 +472,14 @@ static enum status write_result(const struct trainer *t, const struct result *re
     return status;
 }
 
-/* Rank 0: what is in the directory follows the checkpoint, if one was found. */
-static enum status prepare(const struct trainer *t, bool found, bool had_ended)
+/* Rank 0: what is in the directory follows the checkpoint, or the start. */
+static enum status prepare(const struct trainer *t, bool had_ended)
 {
+    if (t->progress.best_epoch > 0 || !had_ended)
+        TRY(run_settle_best(&t->run, &t->progress));
     TRY(run_log_cut(&t->run, t->progress.epoch));
     if (had_ended)
         return OK;
-    if (!found) /* it would be taken for this run's */
-        TRY(run_remove(&t->run, "best.h5"));
     char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
     enum status status = run_write(&t->run, "config.ini", complete);
     memory_free(complete);
@@ -526,7 +526,7 @@ static enum status begin(struct trainer *t, bool *done)
     *done = is_done(t);
     const bool had_ended = *done && found && t->progress.finished;
     t->progress.finished = *done;
-    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, found, had_ended) : OK));
+    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, had_ended) : OK));
     if (*done)
         return had_ended ? OK : end_here(t);
     log_say(

@@ -31,7 +31,7 @@ debian() {
 setup() { PATH=$bin tests/setup.sh "$@"; }
 all_packages='gcc libc6-dev pkg-config libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libopenblas-dev
     libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev librandom123-dev libscalapack-openmpi-dev
-    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 gnuplot-nox'
+    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 strace gnuplot-nox'
 
 section "all packages installed: apt is not called"
 machine full
@@ -48,7 +48,7 @@ debian 0
 : >"$TMP/installed"
 expect_status 0 setup install build test
 expect_match 'apt-get .*install .*--no-install-recommends gcc libc6-dev pkg-config libopenmpi-dev' "$TMP/calls"
-expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2$' "$TMP/calls"
+expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2 strace$' "$TMP/calls"
 expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
 
 section "one package missing: apt gets that one"
@@ -67,7 +67,7 @@ debian 1000
 # shellcheck disable=SC2016
 stand_in sudo '[ "$1" != -n ] || shift; echo "sudo $*" >>"$TMP/calls"; exec "$@"'
 expect_status 0 setup install test
-expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2$' "$TMP/calls"
+expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 strace$' "$TMP/calls"
 
 section "not root, no sudo: a list"
 machine user

@@ -39,9 +39,19 @@ cp "$TMP/three/best.h5" "$TMP/mixed/best.h5"
 best=$(json_of "$TMP/reference/result.json" best_epoch)
 before=$(json_of "$TMP/three/result.json" best_epoch)
 check "the best epoch came late ($best after $before)" test "$best" -gt "$before"
-rm "$TMP/mixed/result.json"
+rm "$TMP/mixed"/{result.json,previous_best.h5}
 expect_status 3 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/mixed"
 expect_match "^cohort: the best epoch cannot be had.*best.h5: it is of epoch $before, but epoch $best was the best"
+
+section 'killed when the best epoch was saved and the checkpoint was not'
+cp -r "$TMP/three" "$TMP/ahead"
+rm "$TMP/ahead/result.json"
+cp "$TMP/reference/best.h5" "$TMP/ahead/best.h5"
+cp "$TMP/three/best.h5" "$TMP/ahead/previous_best.h5"
+expect_status 0 "$COHORT" train "${small[@]}" train.epochs=2 run="$TMP/ahead"
+for file in last.h5 best.h5 result.json; do expect_same "$TMP/three/$file" "$TMP/ahead/$file"; done
+expect_status 0 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/ahead"
+for file in last.h5 best.h5 result.json; do expect_same "$TMP/reference/$file" "$TMP/ahead/$file"; done
 
 section 'only the checkpoint before is there'
 cp -r "$TMP/reference" "$TMP/before"
@@ -53,7 +63,7 @@ expect_same "$TMP/reference/last.h5" "$TMP/before/last.h5"
 section 'fewer epochs than there are'
 start 1 "$COHORT" train "${small[@]}" train.epochs=1000000 run="$TMP/fewer"
 until_epoch 4 "$TMP/fewer"
-kill_job all
+kill -USR1 "$JOB"
 finish
 expect_status 0 "$COHORT" train run="$TMP/fewer" train.epochs=2
 expect_match '^done: '
@@ -63,7 +73,7 @@ expect_status 0 "$COHORT" train refit="$TMP/fewer" run="$TMP/fewer.all"
 run "$COHORT" simulate irt --students 300 --items 12 --seed 1 --split none -o "$TMP/all.h5"
 start 1 "$COHORT" train "${small[@]}" data="$TMP/all.h5" optimizer.average=0.9 train.epochs=1000000 run="$TMP/mean"
 until_epoch 4 "$TMP/mean"
-kill_job all
+kill -USR1 "$JOB"
 finish
 expect_status 0 "$COHORT" train run="$TMP/mean" train.epochs=2
 check 'the mean of the steps is kept' test -s "$TMP/mean/best.h5"

@@ -40,7 +40,7 @@ same_state() {
     while IFS= read -r file; do
         cmp "$1/$file" "$2/$file" || return
     done < <(cd "$1" && find . -type f ! -name lock ! -name claim ! -name log.jsonl ! -name 'rung-*.json' \
-        ! -name previous.h5)
+        ! -name "previous*.h5")
 } >"$LIB_OUT" 2>"$LIB_ERR"
 
 # everywhere HOW CALLS DIRECTORY COMMAND...: a test for each place whose call is one of CALLS (as in
@@ -63,7 +63,7 @@ everywhere() {
         # What the disk refuses may be dispensable, such as a second name for the old checkpoint.
         case $how:$ended in
         signal=KILL:137 | error=*:0) ;;
-        error=*:74) grep -q '^cohort: .*No space left' "$LIB_ERR" || fail "$how at $place: no sentence" ;;
+        error=*:74) grep -Eq '^cohort: .*(No space left|is the disk full)' "$LIB_ERR" || fail "$how at $place: no sentence" ;;
         *) fail "$how at $place: exit code $ended" ;;
         esac
         if ! run "$@"; then
