@@ -158,7 +158,7 @@ done
 for n in 0 1 2; do check "job $n" wait "${jobs[n]}"; done
 for file in leaderboard.csv effects.csv; do expect_same "$TMP/halving/$file" "$TMP/halving.3/$file"; done
 expect_status 2 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --pack 1/2
-expect_match 'add --rung 1'
+expect_match 'add --rung'
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --pack 1/2 --rung 1
 expect_status 1 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --rung 2
 expect_match '^cohort: .*halving.4: 3 of the 6 trials of rung 1 are not done'

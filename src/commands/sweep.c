@@ -216,12 +216,6 @@ static enum status parse_order(const struct values *values, const struct sweep *
          n_packs < pack || n_packs > 1000000))
         return fail(BAD_USAGE, "sweep: --pack %s: expected K/N with K from 1 to N",
                     values->pack);
-    if (values->pack[0] != '\0' && values->rung == 0 && sweep->options.rungs > 1)
-        return fail(
-            BAD_USAGE,
-            "sweep: --pack %s: who goes on to the second rung is known when all packs of "
-            "the first are done; add --rung 1, and so on, or let --submit do it",
-            values->pack);
     if (values->rung > sweep->options.rungs)
         return fail(BAD_USAGE, "sweep: --rung %" PRId64 ": the sweep has %" PRId64 " rung%s",
                     values->rung, sweep->options.rungs, sweep->options.rungs == 1 ? "" : "s");
