@@ -2,17 +2,17 @@
  * does nothing. Everything in it is replaced by rename, so a kill at any moment leaves a run
  * that goes on. The lock is the kernel's: it goes with the process that holds it, however it
  * ends. */
-#define _GNU_SOURCE /* locks that belong to the open file */
 #include "run.h"
 #include "config.h"
 #include "fail.h"
+#include "lock.h"
 #include "log.h"
 #include "memory.h"
 #include "store.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,42 +22,51 @@ char *run_path(const struct run *run, const char *name)
     return memory_text("%s/%s", run->directory, name);
 }
 
-static enum status taken(const struct run *run)
+static enum status taken(const struct run *run, const char *lock)
 {
-    char owner[256] = "";
-    const ssize_t n = pread(run->lock, owner, sizeof owner - 1, 0);
-    owner[n > 0 ? strcspn(owner, "\n") : 0] = '\0';
-    return fail(
-        BAD_USER,
-        "%s: another job has this run (%s); two jobs cannot share a run directory: wait "
-        "for it, stop it, or choose another run=",
-        run->directory, owner[0] ? owner : "unknown");
+    char *owner = NULL;
+    size_t n = 0;
+    const bool known = store_read(lock, &owner, &n) == OK && n > 0;
+    const enum status status =
+        fail(BAD_USER,
+             "%s: another job has this run (%.*s); two jobs cannot share a run directory: wait "
+             "for it, stop it, or choose another run=",
+             run->directory, known ? (int)strcspn(owner, "\n") : 7, known ? owner : "unknown");
+    memory_free(owner);
+    return status;
+}
+
+static enum status sign(const struct run *run, const char *lock)
+{
+    char owner[256] = "", host[128] = "";
+    gethostname(host, sizeof host - 1);
+    const int n = snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
+    if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
+        return fail(BAD_IO, "%s: cannot be written: %s", lock, strerror(errno));
+    return OK;
+}
+
+/* A job that ends lets go of its files one after the other, which takes a moment. And a job
+ * that Slurm starts again may come before the disk has noticed that its old node is lost. */
+static enum status wait_for_lock(struct run *run, const char *lock)
+{
+    enum { MOMENT = 1, LEASE = 300 }; /* seconds */
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
+    TRY(lock_take(lock, MOMENT, &run->lock));
+    if (run->lock >= 0 || restarts == NULL || atoi(restarts) == 0)
+        return OK;
+    log_say("%s: the run is still locked, by this job before it was started again: waiting",
+            run->directory);
+    return lock_take(lock, LEASE, &run->lock);
 }
 
 static enum status take_lock(struct run *run)
 {
     TRY(store_directory(run->directory));
     char *path = run_path(run, "lock");
-    enum status status = OK;
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (run->lock < 0) {
-        status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    } else if (fcntl(run->lock, F_OFD_SETLK, &whole) == 0) {
-        char owner[256] = "", host[128] = "";
-        gethostname(host, sizeof host - 1);
-        const int n =
-            snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
-        if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
-            status = fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno));
-    } else if (errno == EAGAIN || errno == EACCES) {
-        status = taken(run);
-        close(run->lock); /* its text is the other job's */
-        run->lock = -1;
-    } else {
-        status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk", path,
-                      strerror(errno));
-    }
+    enum status status = wait_for_lock(run, path);
+    if (status == OK)
+        status = run->lock >= 0 ? sign(run, path) : taken(run, path);
     memory_free(path);
     return status;
 }

@@ -5,16 +5,15 @@
  * The temporary file has one name, so that what a killed job leaves is used up by the next one,
  * and it is locked while it is written: two jobs that replace the same file at once (the tasks
  * of an array that begins a sweep) would else rename each other's halves. */
-#define _GNU_SOURCE /* locks that belong to the open file */
 #include "store.h"
 #include "fail.h"
+#include "lock.h"
 #include "memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
@@ -30,21 +29,6 @@ static void release(struct store_draft *draft)
         close(draft->file);
     memory_free(draft->name);
     *draft = (struct store_draft){.file = -1};
-}
-
-/* Whether it is our turn to write the open file; on a disk without locks it always is. */
-static bool wait_turn(int file)
-{
-    const struct timespec moment = {.tv_nsec = 20000000};
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    for (int n = 0; fcntl(file, F_OFD_SETLK, &whole) != 0; n++) {
-        if (errno != EAGAIN && errno != EACCES)
-            return true;
-        if (n == TURN_SECONDS * 50)
-            return false;
-        nanosleep(&moment, NULL);
-    }
-    return true;
 }
 
 /* A leftover that cannot be opened may be somebody else's, or a link. */
@@ -84,7 +68,8 @@ enum status store_begin(struct store_draft *draft, const char *path)
         draft->file = open_draft(draft->name);
         if (draft->file < 0)
             status = fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
-        else if (!wait_turn(draft->file))
+        else if (lock_wait(draft->file, TURN_SECONDS) ==
+                 EAGAIN) /* disks without locks: never */
             status = fail(BAD_IO,
                           "%s: another job has been writing this file for %d seconds; wait "
                           "for it, or choose another name",

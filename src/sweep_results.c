@@ -6,13 +6,12 @@
  * these files alone and holds nothing that depends on time or machine, so its bytes are the
  * same however the trials were run. Jobs that begin or end at the same moment take turns at the
  * few files that are not of one trial, by the kernel's lock on the file `lock`. */
-#define _GNU_SOURCE /* locks that belong to the open file */
 #include "fail.h"
+#include "lock.h"
 #include "memory.h"
 #include "store.h"
 #include "sweep.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,22 +52,7 @@ static enum status other_sweep(const char *path, const char *stored, const char 
 enum status sweep_lock(const struct sweep *sweep, int *file)
 {
     char *path = memory_text("%s/lock", sweep->directory);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    enum status status = OK;
-    *file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*file < 0) {
-        status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    } else {
-        int failed = 0;
-        while ((failed = fcntl(*file, F_OFD_SETLKW, &whole)) != 0 && errno == EINTR)
-            ;
-        if (failed) {
-            status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk",
-                          path, strerror(errno));
-            close(*file);
-            *file = -1;
-        }
-    }
+    const enum status status = lock_take(path, LOCK_FOREVER, file);
     memory_free(path);
     return status;
 }
@@ -166,12 +150,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
 static bool is_claimed(const struct sweep *sweep, size_t trial)
 {
     char *path = sweep_path(sweep, trial, "claim");
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    const bool claimed =
-        file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-    if (file >= 0)
-        close(file);
+    const bool claimed = lock_is_held(path);
     memory_free(path);
     return claimed;
 }

@@ -7,16 +7,15 @@
  * With successive halving all teams meet after each rung, and wait for trials that other jobs
  * are at: the order in it decides who goes on. Scores compare only on the same data, so every
  * result has their digest. */
-#define _GNU_SOURCE /* locks that belong to the open file */
 #include "crossval.h"
 #include "dataset.h"
 #include "fail.h"
+#include "lock.h"
 #include "log.h"
 #include "memory.h"
 #include "store.h"
 #include "sweep.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,19 +62,8 @@ static enum status claim(const struct runner *r, size_t trial, int64_t rung, int
     char *directory = sweep_path(r->sweep, trial, NULL),
          *path = sweep_path(r->sweep, trial, "claim");
     enum status status = store_directory(directory);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (status == OK) {
-        *file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (*file < 0) {
-            status = fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-        } else if (fcntl(*file, F_OFD_SETLK, &whole) != 0) {
-            if (errno != EAGAIN && errno != EACCES)
-                status = fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk",
-                              path, strerror(errno));
-            close(*file);
-            *file = -1;
-        }
-    }
+    if (status == OK)
+        status = lock_take(path, 0, file);
     memory_free(path);
     memory_free(directory);
     if (*file < 0)

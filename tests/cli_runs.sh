@@ -188,12 +188,21 @@ for n in 1 3; do
         expect_equal 1 "$(errors | grep -c '^cohort: ')" 'says so once'
     )
 done
+# A job that Slurm has started again waits: what holds the lock may be itself, on a node that was lost.
+SLURM_RESTART_COUNT=1 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held" >"$TMP/again" 2>&1 &
+again=$!
+check 'a job that is started again waits' until_job grep -q 'held: the run is still locked' "$TMP/again"
 holder=$(sed 's/process \([0-9]*\) .*/\1/' "$TMP/held/lock")
 check 'the holder is one of its ranks' grep -qx "$holder" <(job_ranks)
 check 'the first goes on' until_epoch $(($(wc -l <"$TMP/held/log.jsonl") + 1)) "$TMP/held"
 kill -9 "$holder"
 finish
 check "and ends when its holder is killed ($ENDED)" test "$ENDED" != 0 -a "$ENDED" != 124
+JOB=$again
+check 'and then goes on' until_job grep -Eq ' ranks?$' "$TMP/again"
+kill -USR1 "$JOB"
+finish
+expect_equal 85 "$ENDED" 'exit code of the job that waited'
 start 1 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
 until_says '^continuing'
 until_says ' ranks?$'

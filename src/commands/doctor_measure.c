@@ -5,13 +5,13 @@
 #include "doctor_parts.h"
 #include "fail.h"
 #include "h5.h"
+#include "lock.h"
 #include "log.h"
 #include "machine.h"
 #include "memory.h"
 #include "store.h"
 #include <cblas.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,9 +112,9 @@ bool doctor_sum(const struct comm *comm, double *seconds)
 
 static bool can_lock(const char *path)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    const int file = open(path, O_RDWR | O_CLOEXEC);
-    const bool locked = file >= 0 && fcntl(file, F_OFD_SETLK, &whole) == 0;
+    int file = -1;
+    const bool locked = lock_take(path, 0, &file) == OK && file >= 0;
+    fail_clear();
     if (file >= 0)
         close(file);
     return locked;

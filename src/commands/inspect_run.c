@@ -1,14 +1,13 @@
 /* Checkpoints and runs in numbers. Of a run the newest whole checkpoint is described; the
  * others are listed, damaged ones with what is wrong with them. */
-#define _GNU_SOURCE /* locks that belong to the open file */
 #include "commands.h"
 #include "fail.h"
 #include "inspect_parts.h"
+#include "lock.h"
 #include "memory.h"
 #include "opened.h"
 #include "run.h"
 #include "store.h"
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,12 +167,7 @@ static void add_checkpoint(const char *directory, const char *name, json_t *obje
 static bool is_locked(const char *directory)
 {
     char *path = memory_text("%s/lock", directory);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    const bool locked =
-        file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-    if (file >= 0)
-        close(file);
+    const bool locked = lock_is_held(path);
     memory_free(path);
     return locked;
 }
