@@ -74,6 +74,15 @@ struct sample_sink {
     void *arg;
 };
 
+/* What a model knows of items and students as Rasch's model has it:
+ *
+ *     logit P(correct) = theta_student - b_item */
+struct rasch {
+    double *b, *theta; /* items; students of the shard, NAN: not known. Caller frees. */
+    char b_is[256], theta_is[64]; /* what of the model they are, for people */
+    const char *why_not;          /* there is no such view of this model: why; else NULL */
+};
+
 /* A named set of settings, as lines of a configuration file. */
 struct preset {
     const char *name, *help, *text;
@@ -168,6 +177,10 @@ struct model_kind {
      * shown. Caller frees. */
     size_t n_tables;
     void (*table)(const struct model *model, size_t k, struct table *table);
+
+    /* Difficulties and abilities of a kind whose tables have them in parts, with the data it
+     * was trained on at hand; `rasch` comes as zeros (NULL: not of this kind). */
+    void (*rasch)(const struct model *model, void *work, struct rasch *rasch);
 
     /* log P of the known outcomes of student s in `splits`, a step at a time, given what was
      * shown in the steps before and, in the same step, outside `splits` (NULL: not offered). */

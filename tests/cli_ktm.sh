@@ -3,6 +3,7 @@
 # set, and after stops and kills; presets, tables, mistakes in model.features; nothing learned where there is nothing.
 . "$(dirname "$0")/lib.sh"
 . tests/kills.sh
+. tests/truth.sh
 RANDOM=${SEED:-$$}
 run "$COHORT" simulate grockit --students 300 --items 60 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 run "$COHORT" simulate bkt --students 400 --skills 4 --items 20 --seed 2 -o "$TMP/bkt.h5" || fail "simulate bkt"
@@ -89,6 +90,53 @@ expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of
 expect_status 0 "$COHORT" help models
 expect_match '^  wins_skill +the same, at each skill of the item$'
 expect_match '^  :decay=X '
+
+section "beside the truth"
+rasch_class 300 20 6
+run "$COHORT" import matrix "$TMP/rasch.csv" --split by-attempt=80/10/10 -o "$TMP/rasch.h5" \
+    --truth "b=$TMP/rasch_b.csv,theta=$TMP/rasch_theta.csv" || fail "import"
+for n in 1 3; do
+    train $n "truth-$n" "data=$TMP/rasch.h5" model.preset=rasch
+    expect_status 0 on $n "$COHORT" inspect "$TMP/truth-$n" --truth --json
+    output | grep -v "truth-$n\|seconds\|attempts_per" >"$TMP/truth-$n.json"
+done
+expect_same "$TMP/truth-1.json" "$TMP/truth-3.json"
+run "$COHORT" export "$TMP/truth-1" -o "$TMP/truth-tables" || fail "export"
+run "$COHORT" predict "$TMP/truth-1" --split all -o "$TMP/truth.p" || fail "predict"
+# What is left of a prediction's logit without bias and item is the student.
+awk -F, 'FILENAME ~ /bias/ { c = $2; next } FNR > 1 { printf "%s,%.9f\n", $1, -(c + $2) }' \
+    "$TMP/truth-tables/bias.csv" "$TMP/truth-tables/table_items.csv" >"$TMP/b.csv"
+awk -F, 'NR == FNR { b[$1] = $2; next } FNR > 1 && !($1 in is) { is[$1]; printf "%s,%.9f\n", $1, log($5 / (1 - $5)) + b[$2] }' \
+    "$TMP/b.csv" "$TMP/truth.p" >"$TMP/theta.csv"
+expect_status 0 "$COHORT" inspect "$TMP/truth-1" --truth --json
+expect_equal 'b item -(bias + weight of the item)' "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
+expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
+expect_number "truth 0 correlation" ">=" 0.98
+expect_equal 'theta student the weight of a student with training attempts' \
+    "$(json truth 1 name) $(json truth 1 of) $(json truth 1 estimate)"
+expect_beside 1 "$TMP/rasch_theta.csv" "$TMP/theta.csv"
+expect_number "truth 1 correlation" ">=" 0.8
+# The skills of an item belong to its difficulty; students not trained on have no weights.
+run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 4 -o "$TMP/two.h5" || fail "simulate"
+train 1 two "data=$TMP/two.h5" 'model.features=student item skill attempts'
+expect_status 0 "$COHORT" inspect "$TMP/two" --truth
+expect_match '^b +item +20 +0\.9'
+expect_match '^b of the truth is compared with -\(bias \+ weight of the item \+ weights of its skills\) at a first attempt$'
+expect_match '^note: theta is not compared: the truth has 2 abilities for each student, this ktm has one'
+run "$COHORT" simulate irt --students 200 --items 20 --skills 1 --model 1pl --seed 4 -o "$TMP/one.h5" || fail "simulate"
+train 1 one "data=$TMP/one.h5" model.preset=rasch
+expect_status 0 "$COHORT" inspect "$TMP/one" --truth
+expect_match '^theta +training students +160 '
+expect_no_match '^theta +test students'
+# refuses SENTENCE WORD...: a machine that cannot be compared.
+refuses() {
+    rm -rf "$TMP/apart"
+    train 1 apart "data=$TMP/one.h5" train.epochs=2 "${@:2}"
+    expect_status 1 "$COHORT" inspect "$TMP/apart" --truth
+    expect_match "this ktm has no difficulties and abilities to compare with the truth: .*$1"
+}
+refuses 'does not name both item and student' model.features=item
+refuses 'rows act in pairs too' 'model.features=student item' model.factors=2
 
 section "singular designs"
 for l2 in 0 1; do

@@ -3,6 +3,7 @@
 # says of factors and designs it cannot fit.
 . "$(dirname "$0")/lib.sh"
 . tests/kills.sh
+. tests/truth.sh
 RANDOM=${SEED:-$$}
 run "$COHORT" simulate irt --students 300 --items 40 --skills 2 --model 1pl --missing 0.3 --split none --seed 3 \
     -o "$TMP/irt.h5" || fail "simulate irt"
@@ -71,6 +72,69 @@ expect_match '^position +-?[0-9.e-]+ +[0-9.e-]+'
 expect_match '^skill +skill +skill_error'
 run "$COHORT" export "$TMP/one-1" -o "$TMP/out" || fail "export"
 expect_equal "item,item,item_error,group,group_error,total" "$(head -1 "$TMP/out/table_items.csv")" "columns of items"
+
+section "beside the truth"
+rasch_class 400 25 5
+truth="b=$TMP/rasch_b.csv,theta=$TMP/rasch_theta.csv"
+# difficulties NAME, abilities NAME SPLIT: from the exported tables of the run NAME.
+difficulties() {
+    awk -F, 'FILENAME ~ /fixed/ { if ($1 == "intercept") c = $2; next } FNR > 1 { printf "%s,%.9f\n", $1, -(c + $NF) }' \
+        "$TMP/$1/table_fixed.csv" "$TMP/$1/table_items.csv"
+}
+abilities() {
+    run "$COHORT" predict "$TMP/$1" --split "$2" -o "$TMP/split.csv" || fail "predict"
+    awk -F, 'NR == FNR { is[$1]; next } FNR > 1 && $1 in is' "$TMP/split.csv" "$TMP/$1/hidden.csv"
+}
+for split in by-attempt by-student; do
+    run "$COHORT" import matrix "$TMP/rasch.csv" --split $split=70/10/20 --truth "$truth" -o "$TMP/$split.h5" || fail "import"
+    for n in 1 3; do
+        train $n "$split-$n" "data=$TMP/$split.h5" model.grid=1x1
+        expect_status 0 on $n "$COHORT" inspect "$TMP/$split-$n" --truth --json
+        output | grep -v "$split-$n\|seconds\|attempts_per" >"$TMP/$split-$n.json"
+    done
+    expect_same "$TMP/$split-1.json" "$TMP/$split-3.json"
+    run "$COHORT" export "$TMP/$split-1" -o "$TMP/$split-1" --hidden || fail "export"
+    difficulties $split-1 >"$TMP/b.csv"
+    abilities $split-1 all >"$TMP/by-attempt.theta"
+    abilities $split-1 train >"$TMP/train.theta"
+    abilities $split-1 test >"$TMP/test.theta"
+    expect_status 0 "$COHORT" inspect "$TMP/$split-1" --truth --json
+    expect_equal 'b item -(intercept + total) of an item' "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
+    expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
+    expect_number "truth 0 correlation" ">=" 0.98
+    expect_number "truth 0 rmse" "<=" 0.25
+    expect_equal "theta the student's effect given all that was shown" "$(json truth 1 name) $(json truth 1 estimate)"
+    expect_number "truth 1 correlation" ">=" 0.8
+    if [ $split = by-attempt ]; then
+        expect_equal student "$(json truth 1 of)"
+        expect_beside 1 "$TMP/rasch_theta.csv" "$TMP/by-attempt.theta"
+    else
+        expect_equal 'training students, test students' "$(json truth 1 of), $(json truth 3 of)"
+        expect_beside 1 "$TMP/rasch_theta.csv" "$TMP/train.theta"
+        expect_beside 3 "$TMP/rasch_theta.csv" "$TMP/test.theta"
+    fi
+done
+expect_status 0 "$COHORT" inspect "$TMP/by-student-1" --truth
+expect_match '^b of the truth is compared with -\(intercept \+ total\) of an item$'
+expect_equal 1 "$(output | grep -c "^theta of the truth is compared with the student's effect")" "says of theta once"
+expect_no_match '^note'
+train 1 moved "data=$TMP/by-attempt.h5" model.fixed=position
+expect_status 0 "$COHORT" inspect "$TMP/moved" --truth
+expect_match 'compared with -\(intercept \+ total\) of an item where position = 0$'
+train 1 linear "data=$TMP/by-attempt.h5" model.link=identity
+expect_status 1 "$COHORT" inspect "$TMP/linear" --truth
+expect_match 'this lme has no difficulties and abilities to compare with the truth: its effects are on the outcome itself'
+# Two abilities, with different discriminations: difficulties alone.
+run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 4 -o "$TMP/two.h5" || fail "simulate"
+train 1 two "data=$TMP/two.h5"
+expect_status 0 "$COHORT" inspect "$TMP/two" --truth
+expect_match '^b +item +20 +0\.9'
+expect_no_match '^theta +'
+expect_match '^note: theta is not compared: the truth has 2 abilities for each student, this lme has one'
+expect_match '^note: a is not compared: items discriminate differently'
+train 1 skills "data=$TMP/two.h5" model.factors=skill
+expect_status 1 "$COHORT" inspect "$TMP/skills" --truth
+expect_match 'model.factors does not name item'
 
 section "against lme4"
 run "$COHORT" train "data=$TMP/irt.h5" model.kind=lme train.epochs=40 "run=$TMP/irt" || fail "training irt"

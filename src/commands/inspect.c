@@ -108,7 +108,13 @@ const struct command command_inspect = {
         "error\n"
         "and bias of items and students beside /truth of the data set, which `cohort simulate` "
         "or\n"
-        "`cohort import matrix --truth` stored there.",
+        "`cohort import matrix --truth` stored there. Mixed models, and machines of kind ktm "
+        "with\n"
+        "rows for items and students, take part as Rasch's model, logit P = theta - b: b is "
+        "minus\n"
+        "the intercept (bias) and all effects (weights) of the item, theta the student's "
+        "effect\n"
+        "(weight).",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

@@ -3,10 +3,12 @@
  * A truth /truth/NAME of r rows and c columns is compared with the first thing of the model
  * that has r rows and columns NAME (c = 1) or NAME_1 .. NAME_c: a table of the model, or the
  * hidden activations of students. So any kind takes part whose tables call things by the names
- * the simulator gives them. Cells that are exactly 0 in both are no estimates (an item that
- * does not need the skill) and are left out. Where there is a standard error beside the
- * estimate (error_NAME, or sigma of abilities), `within` is the share of truths within 1.96 of
- * them; 0.95 is what it ought to be. */
+ * the simulator gives them; and kinds that know difficulties and abilities in parts, as sums of
+ * effects or weights, take part as Rasch's model (logit P = theta - b), with a line that says
+ * what of the model these are, and notes where the truth has more than such a model. Cells that
+ * are exactly 0 in both are no estimates (an item that does not need the skill) and are left
+ * out. Where there is a standard error beside the estimate (error_NAME, or sigma of abilities),
+ * `within` is the share of truths within 1.96 of them; 0.95 is what it ought to be. */
 #include "commands.h"
 #include "fail.h"
 #include "h5.h"
@@ -18,15 +20,18 @@
 #include <string.h>
 
 /* Words for the same thing. */
-static const char *const synonyms[][2] = {
-    {"a", "discrimination"}, {"b", "difficulty"}, {"theta", "ability"}};
+enum thing { DISCRIMINATION, DIFFICULTY, ABILITY };
+static const char *const synonyms[][2] = {[DISCRIMINATION] = {"a", "discrimination"},
+                                          [DIFFICULTY] = {"b", "difficulty"},
+                                          [ABILITY] = {"theta", "ability"}};
 
 struct comparison {
     const struct opened *opened;
-    const struct table *tables; /* the last one is of students */
+    struct table *tables;
     size_t n_tables;
+    struct rasch rasch; /* the last two tables are made from it, if it has b and theta */
     hid_t file;
-    json_t *array;
+    json_t *array, *notes;
 };
 
 static size_t find_column(const struct table *table, const char *name)
@@ -67,6 +72,11 @@ static bool find_synonyms(const struct table *table, const char *name, size_t n,
     return false;
 }
 
+static bool is_called(const char *name, enum thing thing)
+{
+    return strcmp(name, synonyms[thing][0]) == 0 || strcmp(name, synonyms[thing][1]) == 0;
+}
+
 static bool find_errors(const struct table *table, const char *name, size_t n, size_t *columns)
 {
     return find_columns(table, "error_", name, n, columns) ||
@@ -96,7 +106,8 @@ static void add_pair(struct sums *sums, double x, double y, double error)
     }
 }
 
-static json_t *sums_json(const struct sums *sums, const char *name, const char *of)
+static json_t *sums_json(const struct sums *sums, const char *name, const char *of,
+                         const char *estimate)
 {
     const double n = (double)sums->n;
     const double xy = sums->xy - sums->x * sums->y / n, xx = sums->xx - sums->x * sums->x / n,
@@ -104,6 +115,8 @@ static json_t *sums_json(const struct sums *sums, const char *name, const char *
     json_t *object = json_object();
     json_object_set_new(object, "name", command_json_text(name));
     json_object_set_new(object, "of", json_string(of));
+    if (estimate[0] != '\0')
+        json_object_set_new(object, "estimate", json_string(estimate));
     json_object_set_new(object, "n", json_integer(sums->n));
     json_object_set_new(object, "correlation", command_json_number(xy / sqrt(xx * yy)));
     json_object_set_new(object, "rmse", command_json_number(sqrt(sums->squares / n)));
@@ -129,6 +142,9 @@ static void compare(const struct comparison *comparison, const struct table *tab
     const struct shard *shard = &comparison->opened->shard;
     const bool of_students = strcmp(table->row, "student") == 0;
     const bool apart = of_students && !comparison->opened->dataset.withheld;
+    const char *estimate = comparison->rasch.b == NULL ? ""
+                           : of_students               ? comparison->rasch.theta_is
+                                                       : comparison->rasch.b_is;
     for (int part = 0; part < (apart ? N_SPLITS : 1); part++) {
         struct sums sums = {0};
         for (size_t r = 0; r < table->n_rows; r++)
@@ -141,9 +157,32 @@ static void compare(const struct comparison *comparison, const struct table *tab
         static const char *const of[] = {"training students", "validation students",
                                          "test students"};
         if (sums.n > 0)
-            json_array_append_new(comparison->array,
-                                  sums_json(&sums, name, apart ? of[part] : table->row));
+            json_array_append_new(
+                comparison->array,
+                sums_json(&sums, name, apart ? of[part] : table->row, estimate));
     }
+}
+
+/* Where the truth has more than Rasch's model. */
+static void note_more(const struct comparison *comparison, const char *name,
+                      const double *truth, size_t n_rows, size_t n_columns)
+{
+    const char *kind = comparison->opened->model->kind->name;
+    size_t n_other = 0;
+    char *note = NULL;
+    for (size_t c = 0; c < n_rows * n_columns; c++)
+        n_other += truth[c] != 0 && truth[c] != 1;
+    if (is_called(name, ABILITY) && n_columns > 1)
+        note = memory_text("%s is not compared: the truth has %zu abilities for each student, "
+                           "this %s has one, to which b belongs",
+                           name, n_columns, kind);
+    else if (is_called(name, DISCRIMINATION) && n_other > 0)
+        note = memory_text("%s is not compared: items discriminate differently in the truth, "
+                           "and all alike in this %s, which bends what is compared",
+                           name, kind);
+    if (note != NULL)
+        json_array_append_new(comparison->notes, command_json_text(note));
+    memory_free(note);
 }
 
 static enum status compare_truth(const char *name, void *arg)
@@ -159,6 +198,8 @@ static enum status compare_truth(const char *name, void *arg)
         size_t *columns = NEW(size_t, n_columns), *errors = NEW(size_t, n_columns);
         status =
             h5_read(comparison->file, path, H5T_NATIVE_DOUBLE, shape[0] * n_columns, truth);
+        if (status == OK && comparison->rasch.b != NULL)
+            note_more(comparison, name, truth, shape[0], n_columns);
         for (size_t t = 0; status == OK && t < comparison->n_tables; t++) {
             const struct table *table = &comparison->tables[t];
             if (table->n_rows != shape[0] || !find_synonyms(table, name, n_columns, columns))
@@ -200,20 +241,61 @@ static void students_table(const struct opened *opened, struct table *table)
     memory_free(row);
 }
 
+static void list_table(struct table *table, const char *name, const char *row, size_t n,
+                       enum thing thing, const double *values)
+{
+    table_create(table, name, row, n, synonyms[thing][0]);
+    memcpy(table->values, values, n * sizeof *values);
+}
+
+static void make_tables(struct comparison *comparison)
+{
+    const struct opened *opened = comparison->opened;
+    const struct model_kind *kind = opened->model->kind;
+    struct rasch *rasch = &comparison->rasch;
+    comparison->tables = NEW(struct table, kind->n_tables + 3);
+    struct table *next = comparison->tables;
+    for (size_t t = 0; t < kind->n_tables; t++)
+        kind->table(opened->model, t, next++);
+    if (kind->hidden != NULL && kind->hidden_name != NULL)
+        students_table(opened, next++);
+    if (kind->rasch != NULL)
+        kind->rasch(opened->model, opened->work, rasch);
+    if (rasch->b != NULL) {
+        list_table(next++, "items", "item", opened->model->n_items, DIFFICULTY, rasch->b);
+        list_table(next++, "students", "student", opened->shard.n_students, ABILITY,
+                   rasch->theta);
+    }
+    comparison->n_tables = (size_t)(next - comparison->tables);
+}
+
+/* The sentence where nothing could be compared. */
+static enum status nothing_compared(const struct comparison *comparison)
+{
+    const struct opened *opened = comparison->opened;
+    if (comparison->rasch.why_not != NULL)
+        return fail(BAD_USER,
+                    "%s: this %s has no difficulties and abilities to compare with the truth: "
+                    "%s",
+                    opened->checkpoint.path, opened->model->kind->name,
+                    comparison->rasch.why_not);
+    return fail(BAD_USER,
+                "%s: a model of kind %s has no tables of what %s was made from (`cohort "
+                "inspect %s` lists its truth)",
+                opened->checkpoint.path, opened->model->kind->name, opened->dataset.path,
+                opened->dataset.path);
+}
+
 static enum status compare_all(const struct opened *opened, json_t *object)
 {
-    const struct model_kind *kind = opened->model->kind;
-    struct comparison comparison = {.opened = opened, .array = json_array()};
+    struct comparison comparison = {
+        .opened = opened, .array = json_array(), .notes = json_array()};
     json_object_set_new(object, "truth", comparison.array);
+    json_object_set_new(object, "truth_notes", comparison.notes);
     if (!opened->own_data)
         return fail(BAD_USER, "%s: its truth is that of other items than the model's",
                     opened->dataset.path);
-    struct table *tables = NEW(struct table, kind->n_tables + 1);
-    for (size_t t = 0; t < kind->n_tables; t++)
-        kind->table(opened->model, t, &tables[comparison.n_tables++]);
-    if (kind->hidden != NULL && kind->hidden_name != NULL)
-        students_table(opened, &tables[comparison.n_tables++]);
-    comparison.tables = tables;
+    make_tables(&comparison);
     comparison.file = h5_open(opened->dataset.path, MPI_COMM_SELF, 1);
     enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot read it again",
                                                     opened->dataset.path)
@@ -226,14 +308,12 @@ static enum status compare_all(const struct opened *opened, json_t *object)
     if (comparison.file >= 0)
         H5Fclose(comparison.file);
     if (status == OK && json_array_size(comparison.array) == 0)
-        status = fail(BAD_USER,
-                      "%s: a model of kind %s has no tables of what %s was made from (`cohort "
-                      "inspect %s` lists its truth)",
-                      opened->checkpoint.path, kind->name, opened->dataset.path,
-                      opened->dataset.path);
+        status = nothing_compared(&comparison);
     for (size_t t = 0; t < comparison.n_tables; t++)
-        table_free(&tables[t]);
-    memory_free(tables);
+        table_free(&comparison.tables[t]);
+    memory_free(comparison.tables);
+    memory_free(comparison.rasch.b);
+    memory_free(comparison.rasch.theta);
     return status;
 }
 
@@ -281,4 +361,15 @@ void inspect_truth_say(const json_t *object)
             say_number(entry, keys[k]);
         putchar('\n');
     }
+    const char *last = "";
+    json_array_foreach(json_object_get(object, "truth"), i, entry)
+    {
+        const char *estimate = inspect_text(entry, "estimate");
+        if (strcmp(estimate, last) != 0)
+            printf("%s of the truth is compared with %s\n", inspect_text(entry, "name"),
+                   estimate);
+        last = estimate;
+    }
+    json_array_foreach(json_object_get(object, "truth_notes"), i, entry)
+        printf("note: %s\n", json_string_value(entry));
 }

@@ -295,4 +295,5 @@ const struct model_kind ktm_kind = {
     .predict = predict,
     .n_tables = 3,
     .table = make_table,
+    .rasch = ktm_rasch,
 };

@@ -1,7 +1,7 @@
 /* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
  * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
  * ktm_kept.c (those that are needed again), ktm_learn.c (Newton's method), ktm_solve.c (its
- * vectors). Nothing else includes this but tests. */
+ * vectors), ktm_rasch.c. Nothing else includes this but tests. */
 #ifndef COHORT_KTM_PARTS_H
 #define COHORT_KTM_PARTS_H
 
@@ -121,6 +121,9 @@ struct sparse_point ktm_point(const struct model *model);
 /* One step of Newton's method; see ktm_learn.c. */
 CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);
 void ktm_learner_free(struct ktm_learner *learner);
+
+/* As Rasch's model has it; see ktm_rasch.c. */
+void ktm_rasch(const struct model *model, void *work, struct rasch *rasch);
 
 /* Passes over the attempts so far. */
 int64_t ktm_passes(const void *work);

@@ -455,6 +455,7 @@ const struct model_kind lme_kind = {
     .predict = lme_predict,
     .n_hidden = n_hidden,
     .hidden = lme_hidden,
+    .rasch = lme_rasch,
     .n_tables = N_TABLES,
     .table = show,
 };

@@ -2,7 +2,7 @@
  * (its view of all attempts), lme_units.c (of the training attempts), lme_scale.c (of their
  * covariates), lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its
  * slope), lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c
- * (a pass), lme_predict.c. Nothing else includes this. */
+ * (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
 #ifndef COHORT_LME_PARTS_H
 #define COHORT_LME_PARTS_H
 
@@ -239,6 +239,7 @@ void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);
 enum status lme_learn(struct model *model, void *work, struct pass *pass);
 void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
 
 static inline bool lme_trains(uint8_t mark)
