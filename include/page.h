@@ -35,7 +35,8 @@ void page_figure(FILE *out, const char *title);
 void page_caption(FILE *out, const char *format, ...) PRINTF(2, 3);
 void page_figures_end(FILE *out);
 
-/* A whole number with its digits in groups of three; a number in four digits. */
+/* A whole number with its digits in groups of three; a number in four digits, or in all that
+ * are before its point and one. */
 struct page_word {
     char text[48];
 };

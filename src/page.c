@@ -287,6 +287,8 @@ struct page_word page_short(double value)
         return word;
     if (value == floor(value) && fabs(value) < 1e15)
         return page_whole((int64_t)value);
-    snprintf(word.text, sizeof word.text, "%s%.4g", value < 0 ? "−" : "", fabs(value));
+    const bool long_one = fabs(value) >= 1000 && fabs(value) < 1e12;
+    snprintf(word.text, sizeof word.text, long_one ? "%s%.1f" : "%s%.4g", value < 0 ? "−" : "",
+             fabs(value));
     return word;
 }

@@ -284,6 +284,11 @@ static const char *table_words(const struct report_run *run, const struct table 
     static const struct {
         const char *kind, *table, *words;
     } known[] = {
+        {"lme", "fit",
+         "How well the model fits the answers it was trained on: the deviance is minus twice "
+         "their log-likelihood. AIC adds 2 for each parameter (fixed effects and spreads), BIC "
+         "the logarithm of the number of training attempts; of two models of the same answers "
+         "the one with less is preferred."},
         {"lme", "spreads",
          "How much students, items and so on differ: standard deviations of their effects on "
          "the log-odds, where 1 moves a chance of 50 % to 73 % (with link = identity, on the "

@@ -136,6 +136,44 @@ train 1 skills "data=$TMP/two.h5" model.factors=skill
 expect_status 1 "$COHORT" inspect "$TMP/skills" --truth
 expect_match 'model.factors does not name item'
 
+section "deviance, AIC and BIC"
+# fit RUN WORD: a number of the table of the fit, from JSON.
+fit() {
+    local c=0
+    run "$COHORT" inspect "$TMP/$1" --json || fail "inspect"
+    until [ "$(json tables fit columns $c)" = "$2" ]; do
+        c=$((c + 1))
+        [ $c -lt 10 ] || return 1
+    done
+    json tables fit rows 0 $((c + 1))
+}
+# near A B [TOLERANCE]
+near() { awk -v a="$1" -v b="$2" -v most="${3:-1e-6}" 'BEGIN { d = a - b; exit !(a != "" && (d < 0 ? -d : d) <= most) }'; }
+for case in by-attempt-1:3 by-attempt-3:3 moved:4 linear:4 one-1:6; do
+    name=${case%%:*}
+    # One for each fixed effect and spread, and training attempts whose outcome is known.
+    run "$COHORT" predict "$TMP/$name" --split train -o "$TMP/split.csv" || fail "predict"
+    n=$(awk -F, 'NR > 1 && $4 != ""' "$TMP/split.csv" | wc -l)
+    loss=$(tail -1 "$TMP/$name/log.jsonl" | sed 's/.*"loss": \([0-9.]*\).*/\1/')
+    deviance=$(fit "$name" deviance)
+    expect_equal "${case#*:}.0 $n.0" "$(fit "$name" parameters) $(fit "$name" attempts)" "parameters and attempts of $name"
+    check "$name: the deviance $deviance is twice the loss $loss of each of $n attempts" \
+        near "$deviance" "$(awk -v loss="$loss" -v n="$n" 'BEGIN { printf "%.9f", 2 * loss * n }')" 1e-4
+    check "log-likelihood" near "$(fit "$name" log_likelihood)" "$(awk -v d="$deviance" 'BEGIN { printf "%.9f", -d / 2 }')"
+    check "AIC" near "$(fit "$name" aic)" "$(awk -v d="$deviance" -v p="${case#*:}" 'BEGIN { printf "%.9f", d + 2 * p }')"
+    check "BIC" near "$(fit "$name" bic)" \
+        "$(awk -v d="$deviance" -v p="${case#*:}" -v n="$n" 'BEGIN { printf "%.9f", d + p * log(n) }')"
+done
+expect_equal "$(fit by-attempt-1 bic)" "$(fit by-attempt-3 bic)" "BIC of 1 and 3 ranks"
+run "$COHORT" inspect "$TMP/by-attempt-1" || fail "inspect"
+expect_match '^likelihood +deviance +log_likelihood +parameters +aic +bic +attempts$'
+expect_match '^Laplace +[0-9]+\.[0-9] +-[0-9]+\.[0-9] +3 +[0-9]+\.[0-9] +[0-9]+\.[0-9] +[0-9]+$'
+run "$COHORT" inspect "$TMP/linear" || fail "inspect"
+expect_match '^exact +-?[0-9]'
+run "$COHORT" report "$TMP/by-attempt-1" -o "$TMP/report.html" || fail "report"
+expect_match "<td>$(printf '%.1f' "$(fit by-attempt-1 aic)")</td>" "$TMP/report.html"
+expect_match 'minus twice their log-likelihood' "$TMP/report.html"
+
 section "against lme4"
 run "$COHORT" train "data=$TMP/irt.h5" model.kind=lme train.epochs=40 "run=$TMP/irt" || fail "training irt"
 run "$COHORT" predict "$TMP/irt" --split train -o "$TMP/irt.csv" || fail "predict irt"
@@ -144,7 +182,7 @@ run "$COHORT" export "$TMP/irt" -o "$TMP/irt" --hidden || fail "export irt"
     Rscript -e 'library(lme4)' >/dev/null 2>&1 || skip "there is no R with lme4 here"
     expect_status 0 Rscript tests/glmer.R "$TMP/irt.csv" "$TMP/irt" "$TMP/irt/hidden.csv"
     check "agrees: $(output)" awk '{ exit !($4 < 0.001 && $6 < 1e-4 && $8 < 0.01 && $10 > 0.99999 && $12 > 0.99999 &&
-        $14 < 0.01) }' "$LIB_OUT"
+        $14 < 0.01 && $16 < 0.001 && $18 < 0.001 && $20 < 0.001 && $22 == 0) }' "$LIB_OUT"
     awk -F, '$4 != ""' "$TMP/taught.csv" >"$TMP/whole.csv"
     run "$COHORT" import csv "$TMP/whole.csv" "${taught[@]}" --split none -o "$TMP/whole-all.h5" || fail "import"
     run "$COHORT" train "data=$TMP/whole-all.h5" model.kind=lme "model.factors=item teacher" train.epochs=60 "run=$TMP/lme4" ||
@@ -153,7 +191,7 @@ run "$COHORT" export "$TMP/irt" -o "$TMP/irt" --hidden || fail "export irt"
     run "$COHORT" export "$TMP/lme4" -o "$TMP/lme4" --hidden || fail "export"
     expect_status 0 Rscript tests/glmer.R "$TMP/lme4.csv" "$TMP/lme4" "$TMP/lme4/hidden.csv" "$TMP/whole.csv"
     check "agrees on teachers: $(output)" awk '{ exit !($4 < 0.001 && $6 < 0.001 && $8 < 0.01 && $10 > 0.99999 && $12 > 0.99999 &&
-        $14 < 0.01 && $16 > 0.99999) }' "$LIB_OUT"
+        $14 < 0.01 && $16 < 0.001 && $18 < 0.001 && $20 < 0.001 && $22 == 0 && $24 > 0.99999) }' "$LIB_OUT"
 )
 
 section "factors of attempts"

@@ -25,14 +25,17 @@ theirs <- as.data.frame(VarCorr(model))
 variance <- function(factor) abs(spreads[factor, "variance"] / theirs$vcov[theirs$grp == factor] - 1)
 rows <- match(rownames(effects$item), items$name)
 errors <- sqrt(attr(effects$item, "postVar")[1, 1, ])
+fit <- read.csv(file.path(args[2], "table_fit.csv"))
 cat(sprintf(paste("seconds %.2f variance %.2e intercept %.2e intercept_error %.2e items %.8f students %.8f",
-                  "item_errors %.2e"),
+                  "item_errors %.2e deviance %.2e aic %.2e bic %.2e parameters %d"),
             time[["elapsed"]], max(sapply(theirs$grp, variance)),
             abs(fixed["intercept", "estimate"] - fixef(model)[[1]]),
             abs(fixed["intercept", "error"] / sqrt(vcov(model)[1, 1]) - 1),
             cor(effects$item[, 1], items$effect[rows]),
             cor(effects$student[, 1], students[match(rownames(effects$student), students$student), 2]),
-            max(abs(items$error[rows] / errors - 1))))
+            max(abs(items$error[rows] / errors - 1)), abs(fit$deviance + 2 * as.numeric(logLik(model))),
+            abs(fit$aic - AIC(model)), abs(fit$bic - BIC(model)),
+            as.integer(fit$parameters - attr(logLik(model), "df"))))
 if (length(args) > 3) {
     levels <- read.csv(file.path(args[2], "table_levels.csv"), colClasses = c(level = "character"))
     rows <- match(paste("teacher", rownames(effects$teacher)), levels$level)

@@ -280,6 +280,27 @@ static void say_tensors(const json_t *object)
     }
 }
 
+/* Four digits, but nothing before the decimal point is lost: counts, and deviances, of which
+ * people take differences. */
+static void say_cell(const json_t *cell, int width)
+{
+    const double value = json_number_value(cell);
+    const bool long_one = fabs(value) >= 1000 && fabs(value) < 1e9;
+    if (!json_is_number(cell))
+        printf("  %*s", width, "");
+    else if (long_one)
+        printf("  %*.*f", width, value == floor(value) ? 0 : 1, value);
+    else
+        printf("  %*.4g", width, value);
+}
+
+/* How wide column c of a table is: as wide as its name at least. */
+static int cell_width(const json_t *table, size_t c)
+{
+    const json_t *name = json_array_get(json_object_get(table, "columns"), c);
+    return (int)size_max(12, strlen(json_string_value(name)));
+}
+
 /* The first rows; export has them all. */
 static void say_tables(const json_t *object)
 {
@@ -295,7 +316,7 @@ static void say_tables(const json_t *object)
         const int w = (int)(width < WIDEST ? width : WIDEST);
         printf("\n%s\n%-*s", name, w, inspect_text(table, "row"));
         json_array_foreach(json_object_get(table, "columns"), c, cell)
-            printf("  %12s", json_string_value(cell));
+            printf("  %*s", cell_width(table, c), json_string_value(cell));
         putchar('\n');
         json_array_foreach(rows, r, row)
         {
@@ -303,10 +324,7 @@ static void say_tables(const json_t *object)
                 break;
             printf("%-*.*s", w, w, json_string_value(json_array_get(row, 0)));
             for (c = 1; c < json_array_size(row); c++)
-                if (json_is_number(json_array_get(row, c)))
-                    printf("  %12.4g", json_number_value(json_array_get(row, c)));
-                else
-                    printf("  %12s", "");
+                say_cell(json_array_get(row, c), cell_width(table, c - 1));
             putchar('\n');
         }
         if (json_array_size(rows) > MOST_ROWS)

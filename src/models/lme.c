@@ -319,12 +319,46 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         spread[f] = shape.logit ? 1 : (real)0.3;
 }
 
-/* The spreads, the fixed effects, the items, the skills, and levels that attempts bring. */
-enum { TABLE_SPREADS, TABLE_FIXED, TABLE_ITEMS, TABLE_SKILLS, TABLE_LEVELS, N_TABLES };
+/* The fit, the spreads, the fixed effects, the items, the skills, and levels that attempts
+ * bring. */
+enum {
+    TABLE_FIT,
+    TABLE_SPREADS,
+    TABLE_FIXED,
+    TABLE_ITEMS,
+    TABLE_SKILLS,
+    TABLE_LEVELS,
+    N_TABLES
+};
 
 static void add_name(struct table *table, const char *name)
 {
     names_add(&table->row_names, name, strlen(name));
+}
+
+/* What models of the same attempts are compared by. Parameters are what the likelihood is
+ * maximised over, fixed effects and spreads:
+ *
+ *     AIC = deviance + 2 parameters,  BIC = deviance + parameters log(training attempts) */
+static void fit_table(const struct model *model, const struct lme_shape *shape,
+                      struct table *table)
+{
+    struct lme_search search;
+    lme_search_load(&search, shape->n_outer, params_rows(&model->params, shape->search_panel));
+    const bool fresh = search.phase == SEARCH_FRESH;
+    table_create(table, "fit", "likelihood", fresh ? 0 : 1,
+                 "deviance log_likelihood parameters aic bic attempts");
+    if (fresh)
+        return;
+    add_name(table, shape->logit ? "Laplace" : "exact");
+    const double n = (double)shape->n_outer;
+    const double cells[] = {search.deviance,
+                            -search.deviance / 2,
+                            n,
+                            search.deviance + 2 * n,
+                            search.deviance + n * Sleef_cinz_logd1_u10purec(search.n_attempts),
+                            search.n_attempts};
+    memcpy(table_row(table, 0), cells, sizeof cells);
 }
 
 static void spread_table(const struct model *model, const struct lme_shape *shape,
@@ -420,7 +454,9 @@ static void level_table(const struct model *model, const struct lme_shape *shape
 static void show(const struct model *model, size_t k, struct table *table)
 {
     const struct lme_shape shape = known_shape(model);
-    if (k == TABLE_SPREADS)
+    if (k == TABLE_FIT)
+        fit_table(model, &shape, table);
+    else if (k == TABLE_SPREADS)
         spread_table(model, &shape, table);
     else if (k == TABLE_FIXED)
         fixed_table(model, &shape, table);

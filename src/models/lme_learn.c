@@ -235,6 +235,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
         keep_students(work);
         if (lme_search_advance(&search, shape, &found, o->tolerance))
             put_point(work, &found, flat);
+        search.n_attempts = (double)solver->n_training;
         lme_search_store(&search, shape->n_outer, pairs);
         exact_publish(pass->slices, flat);
         pass->converged = search.phase == SEARCH_DONE;

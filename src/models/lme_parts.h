@@ -216,7 +216,8 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace);
 /* Quasi-Newton search for the least deviance; its memory is a list of numbers. */
 struct lme_search {
     double phase, deviance, promise, n_rejected;
-    double n_probed; /* spreads, from the first, whose zero has been doubted */
+    double n_probed;   /* spreads, from the first, whose zero has been doubted */
+    double n_attempts; /* training attempts, which the deviance is of */
     double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
     double inverse[MOST_OUTER * MOST_OUTER];
 };

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_SCALARS = 5 };
+enum { N_SCALARS = 6 };
 static const double armijo = 1e-4, near_zero = 1e-3, small = 0.05;
 
 size_t lme_search_size(size_t n_outer)
@@ -26,8 +26,9 @@ size_t lme_search_size(size_t n_outer)
 static void walk(struct lme_search *search, size_t n, real *pairs, bool store)
 {
     double *const parts[] = {&search->phase,      &search->deviance, &search->promise,
-                             &search->n_rejected, &search->n_probed, search->x,
-                             search->gradient,    search->trial,     search->inverse};
+                             &search->n_rejected, &search->n_probed, &search->n_attempts,
+                             search->x,           search->gradient,  search->trial,
+                             search->inverse};
     for (size_t k = 0; k < COUNT(parts); k++) {
         const size_t length = k < N_SCALARS ? 1 : k + 1 < COUNT(parts) ? n : n * n;
         for (size_t i = 0; i < length; i++, pairs += 2)
