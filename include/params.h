@@ -11,7 +11,7 @@ struct panel {
 
 /* A tensor is what people see: some columns of a panel, under a name, with a shape. */
 struct tensor {
-    char name[48];
+    char name[64];
     size_t panel, first_column, n_columns;
     int rank;
     uint64_t shape[3]; /* its product is n_rows * n_columns of the panel */

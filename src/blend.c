@@ -304,7 +304,7 @@ static enum status take_up(struct model *model, const struct blend *blend, size_
     for (size_t t = 0; status == OK && t < from->n_tensors; t++) {
         const struct tensor *tensor = &from->tensors[t];
         char name[sizeof tensor->name];
-        snprintf(name, sizeof name, "%zu_%.40s", number, tensor->name);
+        snprintf(name, sizeof name, "%zu_%.56s", number, tensor->name);
         real *dense = NEW_SCRATCH(real, params_size(from, tensor));
         params_take(from, tensor, from->value, dense);
         params_put(&model->params, tensor_named(&model->params, name), dense,

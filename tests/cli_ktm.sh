@@ -26,13 +26,14 @@ declare -A words=(
     [students]='model.preset=afm model.l2=0.5'
     [many]='model.features=student|item|skill|attempts_item|wins_item:log|fails:by_item|elapsed:bins:by_item train.epochs=4'
     [fm]='model.features=student|item|wins_skill:log model.factors=5 train.epochs=6 train.patience=0'
+    [windows]='model.features=student|wins_skill:within=86400:log|wins_skill:within=600:log|attempts:within=3600 model.factors=3 train.epochs=4'
     [wide]='model.features=student|item model.factors=20 model.scale=0.3 train.epochs=3'
 )
-for case in lr students many fm wide; do
+for case in lr students many fm windows wide; do
     IFS=' ' read -ra list <<<"${words[$case]}"
     list=("${list[@]//|/ }")
     for n in 1 2 3 5; do
-        [[ $n -lt 3 || $case == lr || $case == fm ]] || continue
+        [[ $n -lt 3 || $case == lr || $case == fm || $case == windows ]] || continue
         train $n "$case-$n" "${list[@]}"
         [ $n = 1 ] || expect_equal "$(sums $case-1)" "$(sums $case-$n)" "the checkpoints of 1 and $n ranks, $case"
     done
@@ -44,10 +45,10 @@ for case in lr students many fm wide; do
 done
 COHORT_SHARED=no train 3 sent 'model.features=student item wins_skill:log' model.factors=5 train.epochs=6 train.patience=0
 expect_equal "$(sums fm-1)" "$(sums sent)" "the checkpoints of 1 rank and of 3 that send"
-expect_equal 5 "$(sha256sum "$TMP"/{lr,students,many,fm,wide}-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "cases differ"
+expect_equal 6 "$(sha256sum "$TMP"/{lr,students,many,fm,windows,wide}-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "cases differ"
 
 section "stopped and killed"
-long=("data=$TMP/tails.h5" model.kind=ktm 'model.features=student item skill' model.factors=8 model.tolerance=0
+long=("data=$TMP/tails.h5" model.kind=ktm 'model.features=student item skill wins:within=3600' model.factors=8 model.tolerance=0
     model.products=6 train.epochs=25 train.patience=0 run.save_minutes=0)
 train 1 whole "${long[@]}"
 stop 2 USR1 "$TMP/cut" "${long[@]}"
@@ -71,10 +72,28 @@ check "pfa is better than the skill ($(result pfa test auc), $(result constant t
     awk -v a="$(result pfa test auc)" -v b="$(result constant test auc)" 'BEGIN { exit !(a > b + 0.05) }'
 expect_status 0 "$COHORT" evaluate "$TMP/bestlr" --json
 expect_number auc '>=' 0.6
-for n in 1 3; do
-    expect_status 0 on $n "$COHORT" predict "$TMP/fm-1" -o "$TMP/p-$n.csv"
+for case in fm windows; do
+    for n in 1 3; do
+        expect_status 0 on $n "$COHORT" predict "$TMP/$case-1" -o "$TMP/p-$n.csv"
+    done
+    expect_same "$TMP/p-1.csv" "$TMP/p-3.csv"
 done
-expect_same "$TMP/p-1.csv" "$TMP/p-3.csv"
+
+section "windows"
+train 1 das3h model.preset=das3h
+expect_status 0 "$COHORT" export "$TMP/das3h" -o "$TMP/das3h.tables"
+expect_match '^skill,.*,attempts_skill_log_within3600,wins_skill_log_within3600,.*_within2592000' \
+    "$TMP/das3h.tables/table_skills.csv"
+# What was practised less than an hour ago is known, and only then: a count of all time cannot tell.
+awk 'BEGIN { srand(4); print "student,item,outcome,time"; for (s = 0; s < 150; s++) { time = 1000; last = -9999
+    for (t = 0; t < 20; t++) { time += rand() < 0.5 ? 3599 : 3600
+        printf "s%d,i,%d,%d\n", s, rand() < (time - last < 3600 ? 0.9 : 0.2), time; last = time } } }' >"$TMP/recent.csv"
+run "$COHORT" import csv "$TMP/recent.csv" --student student --item item --outcome outcome --time time --split \
+    by-student=60/10/30 -o "$TMP/recent.h5" || fail "import"
+train 1 ever "data=$TMP/recent.h5" 'model.features=item attempts_item wins_item:log'
+train 1 recent "data=$TMP/recent.h5" 'model.features=item attempts_item:within=3600 wins_item:log'
+check "the last hour tells more than all time ($(result recent test auc), $(result ever test auc))" \
+    awk -v a="$(result recent test auc)" -v b="$(result ever test auc)" 'BEGIN { exit !(a > 0.8 && b < 0.6) }'
 
 section "other students"
 run "$COHORT" simulate bkt --students 50 --skills 4 --items 20 --seed 3 -o "$TMP/others.h5" || fail "simulate bkt"
@@ -168,13 +187,22 @@ mistake() {
 }
 mistake 'item win_skill' "there is no feature 'win_skill'; did you mean 'wins_skill'"
 mistake 'item wins:lag' "there is no change 'lag'; did you mean 'log'"
-mistake 'item wins:decay=2' 'decay must be at most 1'
+mistake 'item wins:decay=2' "'decay' needs a number from 0 to 1, as in decay=0.8"
 mistake 'item wins:l2=much' "'l2' needs a number"
 mistake 'item:log' "':log' is not for this kind of feature"
 mistake 'wins:bins' "':bins' is not for this kind of feature"
 mistake 'item skill item' "'item' is the same feature as one before it"
 mistake ' ' 'model.features is empty'
-mistake 'item elapsed' 'bkt.h5 has no times; import it with --time'
+mistake 'item elapsed' 'bkt.h5 has no times; import it with --time, or leave this feature out'
+mistake 'item wins_skill:within=3600' 'bkt.h5 has no times; import it with --time, or leave within out'
+for window in 0 -5 0.5 nan inf day '' 1e11 60s; do
+    mistake "item wins:within=$window" "'within' needs a whole number of seconds from 1 on, as in within=86400" tails
+done
+mistake 'item wins:within' "'within' needs a whole number" tails
+mistake 'item elapsed:within=60' "':within' is not for this kind of feature" tails
+mistake 'item wins:witin=60' "there is no change 'witin'; did you mean 'within'" tails
+mistake 'item wins:within=60:decay=0.5' 'fades or has a window, not both' tails
+mistake 'wins:within=60 wins:within=60' 'is the same feature as one before it' tails
 
 # Settings that learn training outcomes by heart find nothing in outcomes that were dealt out at random.
 section "shuffled outcomes"

@@ -101,23 +101,25 @@ static bool has_skill(const struct dataset *d, uint32_t item, uint32_t skill)
 }
 
 /* What a count is at attempt t of student s: all attempts before it are looked at again. */
-static double recount(const struct tiny *class, size_t s, uint64_t t, enum ktm_what what,
-                      enum ktm_of of, uint32_t of_index, double decay)
+static double recount(const struct tiny *class, size_t s, uint64_t t,
+                      const struct ktm_feature *f, uint32_t of_index)
 {
     const struct shard *shard = &class->shard;
     double count = 0, weight = 1;
     for (uint64_t other = t; other-- > shard->first[s];) {
         const uint8_t mark = shard->mark[other];
-        if ((of == KTM_OF_ITEM && shard->item[other] != of_index) ||
-            (of == KTM_OF_SKILL && !has_skill(&class->dataset, shard->item[other], of_index)))
+        if ((f->of == KTM_OF_ITEM && shard->item[other] != of_index) ||
+            (f->of == KTM_OF_SKILL &&
+             !has_skill(&class->dataset, shard->item[other], of_index)) ||
+            (f->within > 0 && shard->time[other] + (int64_t)f->within <= shard->time[t]))
             continue;
-        if (what == KTM_ATTEMPTS)
+        if (f->what == KTM_ATTEMPTS)
             count += weight;
         else if (!mark_is_shown(mark))
             continue;
-        else if (mark_outcome(mark) == (what == KTM_WINS ? CORRECT : INCORRECT))
+        else if (mark_outcome(mark) == (f->what == KTM_WINS ? CORRECT : INCORRECT))
             count += weight;
-        weight *= decay;
+        weight *= f->decay;
     }
     return count;
 }
@@ -177,8 +179,7 @@ static void check_feature(const struct tiny *class, const struct ktm_feature *f,
                     (f->by == KTM_OF_SKILL && row != index) ||
                     (f->by == KTM_OF_ITEM && row != item))
                     continue;
-                const double n = recount(class, s, t, f->what, f->of,
-                                         f->of == KTM_OF_SKILL ? index : item, f->decay);
+                const double n = recount(class, s, t, f, f->of == KTM_OF_SKILL ? index : item);
                 expected += f->value == KTM_LOG ? log1p(n) : n;
             }
         assert_true(fabs(sum_of(attempts, a, f->first_row + row) - expected) < 1e-5);
@@ -197,10 +198,13 @@ static void test_counts(void **state)
                    "wins_item:by_skill wins_skill:log fails:by_item fails_item:shared "
                    "fails_skill:decay=0.5 wins:decay=0.75:by_skill wins_skill:shared "
                    "elapsed elapsed_skill:log previous_item previous_skill:by_skill "
-                   "previous_item:by_skill previous_skill:by_item",
+                   "previous_item:by_skill previous_skill:by_item "
+                   "wins:within=1 attempts:within=64 wins_skill:within=64 fails:within=512:log "
+                   "wins_skill:within=1000:log fails_item:within=2000:by_skill "
+                   "attempts_skill:within=600:shared attempts_item:within=10000000000",
                    &class);
         struct ktm_work *work = b.work;
-        assert_int_equal(work->design.n, 20);
+        assert_int_equal(work->design.n, 28);
         for (size_t s = 0; s < N_STUDENTS; s++) {
             ktm_walk_student(&work->walk, &class.shard, s, 7, false, work->design.n_common + s);
             const struct sparse *attempts = &work->walk.attempts;
@@ -252,7 +256,7 @@ static void test_kept(void **state)
     struct tiny class;
     struct bench b;
     open_class(&class, false);
-    open_bench(&b, "features=student item skill wins_skill:log", &class);
+    open_bench(&b, "features=student item skill wins_skill:log wins:within=90", &class);
     struct ktm_work *work = b.work;
     static const size_t most[] = {1 << 20, 1500, 0};
     for (size_t m = 0; m < COUNT(most); m++) {
@@ -289,6 +293,8 @@ static const char *const designs[] = {
     "features=student item skill wins_skill:l2=3, factors=3",
     "features=student:l2=0:factors_l2=2 attempts fails_skill:shared:log elapsed, factors=17",
     "features=student item previous_skill:by_item, l2=0.3, factors=8",
+    "features=student wins_skill:within=64:log wins_skill:within=700:log attempts:within=8, "
+    "factors=2",
 };
 
 static void test_gradient(void **state)
@@ -339,7 +345,10 @@ static void test_nothing_held_out_is_learned(void **state)
     struct tiny class;
     struct bench b;
     open_class(&class, true);
-    open_bench(&b, "features=student item wins:log fails_skill attempts, factors=3", &class);
+    open_bench(
+        &b,
+        "features=student item wins:log fails_skill attempts wins_item:within=900, factors=3",
+        &class);
     tiny_model_scatter(&b.tiny, 0.4, 3);
     const size_t n = b.model->params.n;
     real *before = NEW(real, n), *after = NEW(real, n);
@@ -436,6 +445,8 @@ static void test_logistic_regression(void **state)
         "features=student item, l2=0.7, tolerance=1e-14",
         "features=item skill wins:log fails:log wins_skill:log fails_skill, l2=0.7, "
         "tolerance=1e-14",
+        "features=item attempts_skill:log wins_skill:within=100:log wins_skill:within=1000:log "
+        "fails:within=1000, l2=0.7, tolerance=1e-14",
     };
     for (size_t d = 0; d < COUNT(features); d++) {
         struct tiny class;
@@ -546,6 +557,37 @@ static void test_loss_falls(void **state)
     tiny_close(&class);
 }
 
+/* A prediction rests on what came before it: with other outcomes from some attempt on, those up
+ * to there keep their bits. */
+static void test_no_future(void **state)
+{
+    (void)state;
+    struct tiny class;
+    struct bench b;
+    open_class(&class, false);
+    open_bench(&b,
+               "features=item wins:log wins:within=300 fails_skill:within=64:log "
+               "attempts_item:within=1000 previous_item, factors=2",
+               &class);
+    tiny_model_scatter(&b.tiny, 0.5, 5);
+    const struct shard *shard = &class.shard;
+    const size_t s = 20, n = shard->first[s + 1] - shard->first[s];
+    size_t n_moved = 0;
+    real before[40], after[40];
+    assert_true(n > 15 && n <= 40);
+    b.model->kind->predict(b.model, b.work, s, 7, before);
+    for (size_t t = n; t-- > 0;) {
+        uint8_t *mark = &shard->mark[shard->first[s] + t];
+        *mark ^= mark_outcome(*mark) != UNKNOWN;
+        b.model->kind->predict(b.model, b.work, s, 7, after);
+        assert_memory_equal(before, after, (t + 1) * sizeof *before);
+        n_moved += memcmp(before, after, n * sizeof *before) != 0;
+    }
+    assert_true(n_moved > 10);
+    close_bench(&b);
+    tiny_close(&class);
+}
+
 /* Students of whom nothing was learned (4 made no attempt) have no factors, and those the model
  * does not know no weight of their own. */
 static void test_unknown_students(void **state)
@@ -586,6 +628,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_log_odds),
         cmocka_unit_test(test_singular),
         cmocka_unit_test(test_loss_falls),
+        cmocka_unit_test(test_no_future),
         cmocka_unit_test(test_unknown_students),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -520,6 +520,9 @@ static void test_presets(void **state)
             struct tiny class;
             tiny_begin(&class, N_ITEMS, false);
             tiny_text(&class, "a1");
+            const int64_t time = 5; /* which some presets need */
+            class.draft.time = &time;
+            class.draft.head.has_time = true;
             tiny_finish(&class, &world);
             char *options = memory_text("preset=%s", model_kinds[k]->presets[p].name);
             struct tiny_model tiny;

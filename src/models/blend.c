@@ -80,7 +80,7 @@ static void adopt(struct model *model, struct member *member, size_t m)
         params_panel(&model->params, own->panels[p].n_rows, own->panels[p].stride);
     for (size_t t = 0; t < own->n_tensors; t++) {
         struct tensor tensor = own->tensors[t];
-        snprintf(tensor.name, sizeof tensor.name, "%zu_%.40s", m, own->tensors[t].name);
+        snprintf(tensor.name, sizeof tensor.name, "%zu_%.56s", m, own->tensors[t].name);
         tensor.panel += first;
         params_tensor(&model->params, &tensor);
     }

@@ -1,13 +1,14 @@
 /* The knowledge tracing machine: logistic regression and order-2 factorization machines over
- * sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others 2020).
+ * sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others 2020;
+ * Choffin and others 2019).
  *
  *     logit p = b + sum_j x_j w_j + sum_{j < l} x_j x_l v_j . v_l
  *
  * j runs over the features the attempt has: who, which item, which skills, and counts of what
  * came before (see ktm_features.c). Without factors it is logistic regression, and the known
  * models are lists of features: Rasch is (student, item), AFM (student, skill, attempts at the
- * skill), PFA (skill, wins and fails at it), and "best logistic regression" adds the item and
- * takes logarithms of the counts.
+ * skill), PFA (skill, wins and fails at it), "best logistic regression" adds the item and
+ * takes logarithms of the counts, and DAS3H counts within windows of time.
  *
  *     tensor            shape      symbol
  *     bias              1          b
@@ -52,6 +53,15 @@ static const struct preset presets[] = {
      "model.features = skill wins_skill fails_skill\nmodel.factors = 0\n"},
     {"bestlr", "logistic regression on item, skill and logarithms of counts",
      "model.features = item skill wins:log fails:log wins_skill:log fails_skill:log\n"
+     "model.factors = 0\n"},
+    {"das3h",
+     "student, item, skill, and how often and how well the skill was practised within "
+     "an hour, a day, a week, a month and ever; for data with times",
+     "model.features = student item skill attempts_skill:log wins_skill:log "
+     "attempts_skill:within=3600:log wins_skill:within=3600:log "
+     "attempts_skill:within=86400:log wins_skill:within=86400:log "
+     "attempts_skill:within=604800:log wins_skill:within=604800:log "
+     "attempts_skill:within=2592000:log wins_skill:within=2592000:log\n"
      "model.factors = 0\n"},
     {"fm", "factorization machine: student, item and skill, 8 factors",
      "model.features = student item skill\nmodel.factors = 8\nmodel.products = 10\n"
@@ -98,7 +108,7 @@ static enum status declare(struct model *model)
                                  .rank = 2,
                                  .shape = {f->n_rows, (uint64_t)o->factors},
                                  .decays = true};
-        snprintf(tensor.name, sizeof tensor.name, "%.39s_factors", f->name);
+        snprintf(tensor.name, sizeof tensor.name, "%s_factors", f->name);
         params_tensor(params, &tensor);
     }
     memory_free(design);
@@ -277,7 +287,8 @@ const struct model_kind ktm_kind = {
     .name = "ktm",
     .title = "knowledge tracing machine: logistic regression or a factorization machine over "
              "named features",
-    .source = "Rendle 2010; Vie and Kashima 2019; Gervet and others 2020",
+    .source =
+        "Rendle 2010; Vie and Kashima 2019; Choffin and others 2019; Gervet and others 2020",
     .loss = "log-loss of training answers, nats",
     .options = settings,
     .n_options = COUNT(settings),

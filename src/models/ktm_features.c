@@ -9,6 +9,8 @@
 #include "fail.h"
 #include "ktm_parts.h"
 #include "memory.h"
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,26 +42,34 @@ static const struct {
 
 enum { MOST_ROWS = 100000000 };
 
-enum change { RAW, LOG, BINS, SHARED, BY_ITEM, BY_SKILL, DECAY, L2, FACTORS_L2 };
+enum change { RAW, LOG, BINS, SHARED, BY_ITEM, BY_SKILL, DECAY, WITHIN, L2, FACTORS_L2 };
 static const struct {
     const char *name;
-    bool has_number;
+    const char *needs; /* what number, NULL: none */
+    double least, most;
     const char *help;
 } changes[] = {
-    [RAW] = {"raw", false, "the count itself (standard for counts)"},
-    [LOG] = {"log", false,
+    [RAW] = {"raw", NULL, 0, 0, "the count itself (standard for counts)"},
+    [LOG] = {"log", NULL, 0, 0,
              "log(1 + count), or log(1 + time) (0 where there was nothing before)"},
-    [BINS] = {"bins", false, "time in bins that double, and one for never (standard for time)"},
-    [SHARED] = {"shared", false,
+    [BINS] = {"bins", NULL, 0, 0,
+              "time in bins that double, and one for never (standard for time)"},
+    [SHARED] = {"shared", NULL, 0, 0,
                 "one row for all (standard without _item or _skill, and for "
                 "time)"},
-    [BY_ITEM] = {"by_item", false, "a row for each item (standard for counts with _item)"},
-    [BY_SKILL] = {"by_skill", false, "a row for each skill (standard for counts with _skill)"},
-    [DECAY] = {"decay", true,
+    [BY_ITEM] = {"by_item", NULL, 0, 0, "a row for each item (standard for counts with _item)"},
+    [BY_SKILL] = {"by_skill", NULL, 0, 0,
+                  "a row for each skill (standard for counts with _skill)"},
+    [DECAY] = {"decay", "a number from 0 to 1, as in decay=0.8", 0, 1,
                "as in decay=0.8: a count shrinks to this share with each "
                "further attempt that it is about"},
-    [L2] = {"l2", true, "as in l2=3: its own penalty on weights instead of model.l2"},
-    [FACTORS_L2] = {"factors_l2", true, "the same for factors instead of model.l2_factors"},
+    [WITHIN] = {"within", "a whole number of seconds from 1 on, as in within=86400", 1, 1e10,
+                "as in within=86400: a count is of attempts less than so many seconds ago; "
+                "the same count may be there with several windows"},
+    [L2] = {"l2", "a number that is not negative, as in l2=3", 0, 1e12,
+            "as in l2=3: its own penalty on weights instead of model.l2"},
+    [FACTORS_L2] = {"factors_l2", "a number that is not negative, as in factors_l2=3", 0, 1e12,
+                    "the same for factors instead of model.l2_factors"},
 };
 
 void ktm_design_help(FILE *out, bool markdown)
@@ -73,8 +83,7 @@ void ktm_design_help(FILE *out, bool markdown)
             markdown ? "| change | what it does |\n|---|---|\n" : "");
     for (size_t c = 0; c < COUNT(changes); c++) {
         char name[32];
-        snprintf(name, sizeof name, ":%s%s", changes[c].name,
-                 changes[c].has_number ? "=X" : "");
+        snprintf(name, sizeof name, ":%s%s", changes[c].name, changes[c].needs ? "=X" : "");
         fprintf(out, line, name, changes[c].help);
     }
 }
@@ -109,18 +118,20 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
         return unknown(feature, "change", text, names, COUNT(changes));
     char *end = NULL;
     const double value = number ? strtod(number, &end) : 0;
-    if (changes[c].has_number != (number != NULL) ||
-        (number && (end == number || *end != '\0' || !(value >= 0 && value <= 1e12))))
-        return fail(BAD_USER, "model.features, '%s': '%s' %s", feature, text,
-                    changes[c].has_number ? "needs a number that is not negative, as in l2=3"
-                                          : "takes no number");
+    if ((changes[c].needs != NULL) != (number != NULL) ||
+        (number && (end == number || *end != '\0' ||
+                    !(value >= changes[c].least && value <= changes[c].most) ||
+                    (c == WITHIN && value != floor(value)))))
+        return fail(BAD_USER, "model.features, '%s': '%s' %s %s", feature, text,
+                    changes[c].needs ? "needs" : "takes",
+                    changes[c].needs ? changes[c].needs : "no number");
     const bool counts = is_count(f), time = f->what == KTM_TIME;
     const bool acts = counts || time || f->what == KTM_PREVIOUS;
-    const bool fits = c == RAW || c == DECAY     ? counts
-                      : c == BINS                ? time
-                      : c == LOG                 ? counts || time
-                      : c >= SHARED && c < DECAY ? acts
-                                                 : true;
+    const bool fits = c == RAW || c == DECAY || c == WITHIN ? counts
+                      : c == BINS                           ? time
+                      : c == LOG                            ? counts || time
+                      : c >= SHARED && c < DECAY            ? acts
+                                                            : true;
     if (!fits)
         return fail(BAD_USER, "model.features, '%s': ':%s' is not for this kind of feature",
                     feature, text);
@@ -128,10 +139,10 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
         f->value = c == RAW ? KTM_RAW : c == LOG ? KTM_LOG : KTM_BINNED;
     else if (c <= BY_SKILL)
         f->by = c == SHARED ? KTM_OF_ALL : c == BY_ITEM ? KTM_OF_ITEM : KTM_OF_SKILL;
+    else if (c == WITHIN)
+        f->within = (uint64_t)value;
     else
         *(c == DECAY ? &f->decay : c == L2 ? &f->l2 : &f->l2_factors) = value;
-    if (f->decay > 1)
-        return fail(BAD_USER, "model.features, '%s': decay must be at most 1", feature);
     return OK;
 }
 
@@ -167,11 +178,17 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
                     "model.features, '%s': a count that fades is small already; leave out "
                     "log or decay",
                     feature);
-    if (f->what == KTM_TIME && model->dataset != NULL && !model->dataset->has_time)
+    if (f->decay < 1 && f->within > 0)
+        return fail(BAD_USER,
+                    "model.features, '%s': a count fades or has a window, not both; leave out "
+                    "decay or within",
+                    feature);
+    if ((f->what == KTM_TIME || f->within > 0) && model->dataset != NULL &&
+        !model->dataset->has_time)
         return fail(BAD_USER,
                     "model.features, '%s': %s has no times; import it with --time, or leave "
-                    "this feature out",
-                    feature, model->dataset->path);
+                    "%s out",
+                    feature, model->dataset->path, f->within > 0 ? "within" : "this feature");
     if (model->n_skills == 0) { /* an item is its own skill */
         f->said_of_skills = f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL;
         f->what = f->what == KTM_SKILL ? KTM_ITEM : f->what;
@@ -182,16 +199,18 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
                                        "attempts", "wins", "fails", "elapsed"};
     static const char *const scope[] = {"", "_item", "_skill"};
     static const char *const value[] = {"", "_log", ""};
-    char by[16] = "", decay[24] = "";
+    char by[16] = "", recent[24] = "";
     if (f->by != standard_by(f->what, f->of))
         snprintf(by, sizeof by, "%s",
                  f->by == KTM_OF_ALL    ? "_shared"
                  : f->by == KTM_OF_ITEM ? "_by_item"
                                         : "_by_skill");
     if (f->decay < 1)
-        snprintf(decay, sizeof decay, "_decay%g", f->decay);
+        snprintf(recent, sizeof recent, "_decay%g", f->decay);
+    if (f->within > 0)
+        snprintf(recent, sizeof recent, "_within%" PRIu64, f->within);
     snprintf(f->name, sizeof f->name, "%s%s%s%s%s", what[f->what],
-             f->what >= KTM_PREVIOUS ? scope[f->of] : "", value[f->value], by, decay);
+             f->what >= KTM_PREVIOUS ? scope[f->of] : "", value[f->value], by, recent);
     return OK;
 }
 

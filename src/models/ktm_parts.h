@@ -34,7 +34,8 @@ struct ktm_feature {
     enum ktm_what what;
     enum ktm_of of, by;
     enum ktm_value value;
-    double decay; /* 1: counts do not fade */
+    double decay;    /* 1: counts do not fade */
+    uint64_t within; /* counts are of so many seconds; 0: of all time */
     double l2, l2_factors;
     size_t first_row, n_rows;
     size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
@@ -57,7 +58,19 @@ void ktm_design_help(FILE *out, bool markdown);
 /* A number kept for an item or a skill (or for all) along one student's attempts. */
 struct ktm_past {
     double value;
-    uint64_t walk; /* the walk it belongs to; of another one it is void */
+    uint64_t walk;           /* the walk it belongs to; of another one it is void */
+    uint32_t oldest, newest; /* where counts have a window: the moments counted now */
+};
+
+/* The moments that counts with a window are of, all those of the student that is walked along;
+ * each knows the next one of the same item or skill. */
+struct ktm_moment {
+    int64_t time;
+    uint32_t next;
+};
+struct ktm_moments {
+    struct ktm_moment *list;
+    size_t n, room;
 };
 
 /* The features of a student's attempts, made while walking along them. */
@@ -65,6 +78,7 @@ struct ktm_walk {
     const struct ktm_design *design;
     const struct dataset *dataset;
     struct ktm_past *past[KTM_MOST_FEATURES];
+    struct ktm_moments moments[KTM_MOST_FEATURES];
     uint64_t number;
     int64_t last_item;      /* of the attempt before, -1: there is none */
     uint32_t last_seen;     /* its outcome, 2: not shown */

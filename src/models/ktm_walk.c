@@ -4,7 +4,11 @@
  * An attempt tells later ones that it was made (attempts, elapsed, previous) and, if its
  * outcome is shown, how it went (wins, fails, previous). Each feature keeps its own numbers, by
  * item or skill; a number that another walk left behind is void, so nothing is cleared in
- * between. */
+ * between.
+ *
+ * A count with a window (within) is the length of a queue: what counts enters it with its time,
+ * and leaves it at the first attempt that is too late for it. So a window costs two steps an
+ * attempt, however long it is, and memory for the attempts of one student. */
 #include "ktm_parts.h"
 #include "memory.h"
 #include <math.h>
@@ -33,8 +37,10 @@ void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
 
 void ktm_walk_free(struct ktm_walk *walk)
 {
-    for (size_t j = 0; j < KTM_MOST_FEATURES; j++)
+    for (size_t j = 0; j < KTM_MOST_FEATURES; j++) {
         memory_free(walk->past[j]);
+        memory_free(walk->moments[j].list);
+    }
     memory_free(walk->place);
     memory_free(walk->first);
     memory_free(walk->row);
@@ -113,15 +119,47 @@ struct sight {
     size_t n_skills, student_row;
 };
 
-/* What an attempt tells those after it. */
-static inline void remember(const struct ktm_walk *walk, const struct ktm_feature *f,
-                            struct ktm_past *past, const struct sight *sight)
+/* What was counted and is too long ago leaves the window. */
+static inline void forget(const struct ktm_walk *walk, size_t j, struct ktm_past *past,
+                          int64_t time)
 {
+    const struct ktm_moment *moments = walk->moments[j].list;
+    while (past->walk == walk->number && past->value > 0) {
+        const struct ktm_moment *oldest = &moments[past->oldest];
+        if (time < oldest->time ||
+            (uint64_t)time - (uint64_t)oldest->time < walk->design->list[j].within)
+            return;
+        past->oldest = oldest->next;
+        past->value--;
+    }
+}
+
+/* A moment enters the window, which has some in it already or not. */
+static void enter(struct ktm_moments *moments, struct ktm_past *past, bool has_some,
+                  int64_t time)
+{
+    const uint32_t m = (uint32_t)moments->n;
+    GROW(moments->list, moments->n, moments->room);
+    moments->list[moments->n++] = (struct ktm_moment){.time = time};
+    if (has_some)
+        moments->list[past->newest].next = m;
+    else
+        past->oldest = m;
+    past->newest = m;
+}
+
+/* What an attempt tells those after it. */
+static inline void remember(struct ktm_walk *walk, size_t j, struct ktm_past *past,
+                            const struct sight *sight)
+{
+    const struct ktm_feature *f = &walk->design->list[j];
     const bool met = past->walk == walk->number;
     if ((f->what == KTM_WINS || f->what == KTM_FAILS) && !mark_is_shown(sight->mark))
         return;
     const bool counts = f->what == KTM_ATTEMPTS ||
                         (f->what == KTM_WINS) == (mark_outcome(sight->mark) == CORRECT);
+    if (f->within > 0 && counts)
+        enter(&walk->moments[j], past, met && past->value > 0, sight->time);
     past->value = f->what == KTM_TIME ? (double)sight->time
                                       : (met ? f->decay * past->value : 0) + (counts ? 1 : 0);
     past->walk = walk->number;
@@ -146,20 +184,24 @@ static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, 
     if (f->of == KTM_OF_SKILL) {
         for (size_t k = 0; k < sight->n_skills; k++) {
             struct ktm_past *past = &walk->past[j][sight->skills[k]];
+            if (f->within > 0)
+                forget(walk, j, past, sight->time);
             if (sight->wanted)
                 emit_past(walk, f, past, sight, f->by == KTM_OF_SKILL ? sight->skills[k] : item,
                           n);
-            remember(walk, f, past, sight);
+            remember(walk, j, past, sight);
         }
         return;
     }
     struct ktm_past *past = &walk->past[j][f->of == KTM_OF_ITEM ? sight->item : 0];
+    if (f->within > 0)
+        forget(walk, j, past, sight->time);
     if (sight->wanted && f->by != KTM_OF_SKILL)
         emit_past(walk, f, past, sight, item, n);
     else if (sight->wanted)
         for (size_t k = 0; k < sight->n_skills; k++)
             emit_past(walk, f, past, sight, sight->skills[k], n);
-    remember(walk, f, past, sight);
+    remember(walk, j, past, sight);
 }
 
 /* A feature that is there or not. */
@@ -190,6 +232,8 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
     walk->last_item = -1;
     walk->last_seen = 0;
     walk->first[0] = 0;
+    for (size_t j = 0; j < walk->design->n; j++)
+        walk->moments[j].n = 0;
     const size_t most = walk->design->n * walk->most_skills * walk->most_skills;
     for (uint64_t t = start; t < end; t++) {
         const uint32_t item = shard->item[t];
