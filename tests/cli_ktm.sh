@@ -95,6 +95,62 @@ train 1 recent "data=$TMP/recent.h5" 'model.features=item attempts_item:within=3
 check "the last hour tells more than all time ($(result recent test auc), $(result ever test auc))" \
     awk -v a="$(result recent test auc)" -v b="$(result ever test auc)" 'BEGIN { exit !(a > 0.8 && b < 0.6) }'
 
+# Columns that attempts bring: Ada's students are right mostly, Bo's rarely, and load is a burden.
+section "columns"
+awk 'BEGIN { srand(6); split("Ada Bo Cem", names, " "); print "who,what,right,teacher,load"
+    for (s = 0; s < 200; s++) for (t = 0; t < 20; t++) {
+        k = int(3 * rand()) + 1; load = int(9 * rand()) - 4
+        printf "s%d,i%d,%d,%s,%g\n", s, 5 * rand(), rand() < 1 / (1 + exp(load / 4 - 4 + 2 * k)), names[k], load } }' \
+    >"$TMP/taught.csv"
+# import_taught NAME FLAG...
+import_taught() {
+    run "$COHORT" import csv "$TMP/$1.csv" --student who --item what --outcome right "${@:2}" -o "$TMP/$1.h5" || fail "import $1"
+}
+import_taught taught --factors teacher --covariates load --split by-student=60/10/30
+taught=("data=$TMP/taught.h5" 'model.features=student item teacher load load:log' model.factors=2 train.patience=0)
+for n in 1 2 3 5; do
+    train $n "taught-$n" "${taught[@]}" train.epochs=4
+    expect_equal "$(sums taught-1)" "$(sums taught-$n)" "the checkpoints of 1 and $n ranks, columns"
+done
+slow=("${taught[@]}" model.tolerance=0 model.products=4 train.epochs=30 run.save_minutes=0)
+train 1 taught "${slow[@]}"
+start 2 "$COHORT" train model.kind=ktm "${slow[@]}" "run=$TMP/taught-cut"
+until_says ' ranks?$'
+pause 300
+kill_job all
+finish
+train 3 taught-cut "${slow[@]}"
+expect_equal "$(sums taught)" "$(sums taught-cut)" "the checkpoints of a run in one piece and of one that was killed, columns"
+train 1 untaught "data=$TMP/taught.h5" model.features=item
+train 1 levels "data=$TMP/taught.h5" 'model.features=item teacher load'
+check "teachers tell more than items ($(result levels test auc), $(result untaught test auc))" \
+    awk -v a="$(result levels test auc)" -v b="$(result untaught test auc)" 'BEGIN { exit !(a > 0.75 && b < 0.6) }'
+expect_status 0 "$COHORT" export "$TMP/levels" -o "$TMP/levels.tables"
+check "the table of levels has the teachers in their order" awk -F, '
+    $1 == "level" { good = $2 == "weight" } { weight[$1] = $2 }
+    END { exit !(good && weight["teacher Ada"] > weight["teacher Cem"] + 2 && weight["teacher Ada"] > weight["teacher Bo"] + 1) }' \
+    "$TMP/levels.tables/table_levels.csv"
+# Other data number levels otherwise: names decide, and unknown ones are as good as none.
+{ head -1 "$TMP/taught.csv"; echo "extra,i1,1,Cem,0"; tail -n +2 "$TMP/taught.csv" | grep '^s1[0-9]*,'; } >"$TMP/other.csv"
+sed 's/,Bo,/,Dana,/' "$TMP/other.csv" >"$TMP/unknown.csv"
+sed 's/,Bo,/,,/' "$TMP/other.csv" >"$TMP/empty.csv"
+{ head -1 "$TMP/taught.csv"; tail -n +2 "$TMP/taught.csv" | grep '^s1[0-9]*,'; } >"$TMP/same.csv"
+for name in other unknown empty same; do
+    import_taught $name --factors teacher --covariates load
+    expect_status 0 "$COHORT" predict "$TMP/levels" --data "$TMP/$name.h5" --split all -o "$TMP/$name.p"
+    grep -v '^extra,' "$TMP/$name.p" >"$TMP/$name.q"
+done
+expect_same "$TMP/same.q" "$TMP/other.q"
+expect_same "$TMP/unknown.q" "$TMP/empty.q"
+check "a known level has an effect" test "$(sha256sum <"$TMP/same.q")" != "$(sha256sum <"$TMP/empty.q")"
+import_taught same --factors teacher
+expect_status 1 "$COHORT" predict "$TMP/levels" --data "$TMP/same.h5" -o "$TMP/x.p"
+expect_match "its attempts have no 'load', which is a feature of the model; import it with --covariates load=COLUMN"
+check "nothing is left behind" test ! -e "$TMP/x.p"
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $5 += 1600000000 } { print }' "$TMP/taught.csv" >"$TMP/large.csv"
+import_taught large --factors a=teacher,a_factors=teacher --covariates load
+train 1 large "data=$TMP/large.h5" 'model.features=item load:log'
+
 section "other students"
 run "$COHORT" simulate bkt --students 50 --skills 4 --items 20 --seed 3 -o "$TMP/others.h5" || fail "simulate bkt"
 expect_status 0 "$COHORT" evaluate "$TMP/afm" --data "$TMP/others.h5" --json
@@ -202,6 +258,12 @@ mistake 'item wins:within' "'within' needs a whole number" tails
 mistake 'item elapsed:within=60' "':within' is not for this kind of feature" tails
 mistake 'item wins:witin=60' "there is no change 'witin'; did you mean 'within'" tails
 mistake 'item wins:within=60:decay=0.5' 'fades or has a window, not both' tails
+mistake 'item techer' "there is no feature 'techer'; did you mean 'teacher'" taught
+mistake 'item teacher' "there is no feature 'teacher'" bkt
+mistake 'item teacher:log' "':log' is not for this kind of feature" taught
+mistake 'item load:by_item' "':by_item' is not for this kind of feature" taught
+mistake 'item load' "numbers of 'load' are as large as 1.6e\+09, but can be learned from up to 1000; say load:log" large
+mistake 'a a_factors' "weights of one of 'factor_a_factors' and 'factor_a' cannot be told from factors of the other" large
 mistake 'wins:within=60 wins:within=60' 'is the same feature as one before it' tails
 
 # Settings that learn training outcomes by heart find nothing in outcomes that were dealt out at random.

@@ -67,10 +67,11 @@ static const struct flag flags[] = {
          "column of a number to be predicted for the whole student; the last row's counts"),
     TEXT("covariates", covariates, "",
          "columns of numbers that go with every attempt, as in COLUMN,NAME=COLUMN; for "
-         "model.fixed"),
+         "model.fixed of lme and model.features of ktm"),
     TEXT("factors", factors, "",
          "columns of names that group attempts (a teacher, a session), as in "
-         "COLUMN,NAME=COLUMN; for model.factors; an empty cell is in no group"),
+         "COLUMN,NAME=COLUMN; for model.factors of lme and model.features of ktm; an empty "
+         "cell is in no group"),
     TEXT("targets", targets, "", "file of two columns: a student, its target"),
     TEXT("split-column", split_column, "", "column that says train, valid or test"),
     TEXT("delimiter", delimiter, "auto",

@@ -4,11 +4,12 @@
  *
  *     logit p = b + sum_j x_j w_j + sum_{j < l} x_j x_l v_j . v_l
  *
- * j runs over the features the attempt has: who, which item, which skills, and counts of what
- * came before (see ktm_features.c). Without factors it is logistic regression, and the known
- * models are lists of features: Rasch is (student, item), AFM (student, skill, attempts at the
- * skill), PFA (skill, wins and fails at it), "best logistic regression" adds the item and
- * takes logarithms of the counts, and DAS3H counts within windows of time.
+ * j runs over the features the attempt has: who, which item, which skills, counts of what came
+ * before, and columns of the data (see ktm_features.c). Without factors it is logistic
+ * regression, and the known models are lists of features: Rasch is (student, item), AFM
+ * (student, skill, attempts at the skill), PFA (skill, wins and fails at it), "best logistic
+ * regression" adds the item and takes logarithms of the counts, and DAS3H counts within windows
+ * of time.
  *
  *     tensor            shape      symbol
  *     bias              1          b
@@ -210,7 +211,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
         p[work->walk.place[a]] = work->score[a];
 }
 
-/* Tables: weights by item, by skill, and all features in a few numbers. */
+/* Tables: all features in a few numbers, weights by item, by skill, and by level. */
 static bool is_by(const struct ktm_feature *f, enum ktm_of by)
 {
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
@@ -271,6 +272,28 @@ static void features_table(const struct model *model, const struct ktm_design *d
     }
 }
 
+/* Levels of all factors that attempts bring, one factor after the other. */
+static void levels_table(const struct model *model, const struct ktm_design *design,
+                         struct table *table)
+{
+    size_t n = 0, row = 0;
+    for (size_t j = 0; j < design->n; j++)
+        n += design->list[j].what == KTM_LEVEL ? design->list[j].n_rows : 0;
+    table_create(table, "levels", "level", n, "weight");
+    const struct covariates *known = model->covariates;
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        const char *factor = f->name + strlen("factor_");
+        for (size_t l = 0; f->what == KTM_LEVEL && l < f->n_rows; l++, row++) {
+            const struct names *levels = &known->levels[covariates_find(known, factor)];
+            char *name = memory_text("%s %s", factor, names_get(levels, l));
+            names_add(&table->row_names, name, strlen(name));
+            memory_free(name);
+            table_row(table, row)[0] = (double)ktm_point(model).w[f->first_row + l];
+        }
+    }
+}
+
 static void make_table(const struct model *model, size_t k, struct table *table)
 {
     struct ktm_design *design = NEW(struct ktm_design, 1);
@@ -278,6 +301,8 @@ static void make_table(const struct model *model, size_t k, struct table *table)
         fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
     if (k == 0)
         features_table(model, design, table);
+    else if (k == 3)
+        levels_table(model, design, table);
     else
         rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
     memory_free(design);
@@ -304,7 +329,7 @@ const struct model_kind ktm_kind = {
     .learn = ktm_learn,
     .keeps_best = true,
     .predict = predict,
-    .n_tables = 3,
+    .n_tables = 4,
     .table = make_table,
     .rasch = ktm_rasch,
 };

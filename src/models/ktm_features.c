@@ -5,6 +5,8 @@
  * item (_item) or at the same skill (_skill); and it acts by one row, or by a row for each item
  * or skill (by_item, by_skill), which is standard where it is counted so. An item of several
  * skills has an entry for each of them. Where the data have no skills an item is its own skill.
+ * What is none of these words is a column that attempts bring (see covariates.h): a row for
+ * each level of a factor, which other data are matched with by name, or one row for a number.
  * ktm_walk.c makes the features of attempts. */
 #include "fail.h"
 #include "ktm_parts.h"
@@ -49,9 +51,10 @@ static const struct {
     double least, most;
     const char *help;
 } changes[] = {
-    [RAW] = {"raw", NULL, 0, 0, "the count itself (standard for counts)"},
+    [RAW] = {"raw", NULL, 0, 0, "the count or number itself (standard for counts and numbers)"},
     [LOG] = {"log", NULL, 0, 0,
-             "log(1 + count), or log(1 + time) (0 where there was nothing before)"},
+             "log(1 + count), or log(1 + time) (0 where there was nothing before); of a number "
+             "x below 0, -log(1 - x)"},
     [BINS] = {"bins", NULL, 0, 0,
               "time in bins that double, and one for never (standard for time)"},
     [SHARED] = {"shared", NULL, 0, 0,
@@ -79,6 +82,10 @@ void ktm_design_help(FILE *out, bool markdown)
             markdown ? "| feature | what it is |\n|---|---|\n" : "");
     for (size_t w = 0; w < COUNT(words); w++)
         fprintf(out, line, words[w].name, words[w].help);
+    fprintf(out, line, "NAME",
+            "a column that `import --factors` (a row for each level; nothing for levels not "
+            "trained on) or `import --covariates` (the number itself) has named; words above "
+            "come first");
     fprintf(out, "\nWhat may follow a feature, as in wins_skill:log:l2=3:\n\n%s",
             markdown ? "| change | what it does |\n|---|---|\n" : "");
     for (size_t c = 0; c < COUNT(changes); c++) {
@@ -126,12 +133,14 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
                     changes[c].needs ? "needs" : "takes",
                     changes[c].needs ? changes[c].needs : "no number");
     const bool counts = is_count(f), time = f->what == KTM_TIME;
+    const bool number_itself = f->what == KTM_NUMBER;
     const bool acts = counts || time || f->what == KTM_PREVIOUS;
-    const bool fits = c == RAW || c == DECAY || c == WITHIN ? counts
-                      : c == BINS                           ? time
-                      : c == LOG                            ? counts || time
-                      : c >= SHARED && c < DECAY            ? acts
-                                                            : true;
+    const bool fits = c == DECAY || c == WITHIN  ? counts
+                      : c == RAW                 ? counts || number_itself
+                      : c == BINS                ? time
+                      : c == LOG                 ? counts || time || number_itself
+                      : c >= SHARED && c < DECAY ? acts
+                                                 : true;
     if (!fits)
         return fail(BAD_USER, "model.features, '%s': ':%s' is not for this kind of feature",
                     feature, text);
@@ -152,25 +161,62 @@ static enum ktm_of standard_by(enum ktm_what what, enum ktm_of of)
     return what == KTM_TIME || what == KTM_PREVIOUS ? KTM_OF_ALL : of;
 }
 
+/* The covariate k of the model, in the data at hand. */
+static enum status find_column(struct ktm_feature *f, const struct model *model, size_t k)
+{
+    const char *name = names_get(&model->covariates->names, k);
+    f->n_levels = covariates_n_levels(model->covariates, k);
+    f->what = f->n_levels > 0 ? KTM_LEVEL : KTM_NUMBER;
+    f->column = k;
+    if (model->dataset == NULL)
+        return OK;
+    const struct covariates *own = &model->dataset->covariates;
+    f->column = covariates_find(own, name);
+    if (f->column != COVARIATES_NONE &&
+        (covariates_n_levels(own, f->column) > 0) == (f->n_levels > 0))
+        return OK;
+    return fail(
+        BAD_USER,
+        "%s: its attempts have no '%s', which is a feature of the model; import it with "
+        "--%s %s=COLUMN",
+        model->dataset->path, name, f->n_levels > 0 ? "factors" : "covariates", name);
+}
+
+/* What `name` is: one of the words, or a column. */
+static enum status find_word(struct ktm_feature *f, const struct model *model,
+                             const char *feature, const char *name)
+{
+    const struct names *columns = &model->covariates->names;
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (strcmp(words[w].name, name) == 0) {
+            f->what = words[w].what;
+            f->of = words[w].of;
+            return OK;
+        }
+    const size_t k = covariates_find(model->covariates, name);
+    if (k != COVARIATES_NONE)
+        return find_column(f, model, k);
+    const char **names = NEW(const char *, COUNT(words) + columns->n);
+    for (size_t w = 0; w < COUNT(words); w++)
+        names[w] = words[w].name;
+    for (size_t c = 0; c < columns->n; c++)
+        names[COUNT(words) + c] = names_get(columns, c);
+    const enum status status =
+        unknown(feature, "feature", name, names, COUNT(words) + columns->n);
+    memory_free(names);
+    return status;
+}
+
 static enum status parse_feature(struct ktm_feature *f, const struct model *model, char *text)
 {
     const struct ktm_options *o = model->options;
-    const char *names[COUNT(words)];
     char feature[256];
     snprintf(feature, sizeof feature, "%s", text);
     char *rest = NULL, *name = strtok_r(text, ":", &rest);
-    size_t w = 0;
-    for (; w < COUNT(words) && (name == NULL || strcmp(words[w].name, name) != 0); w++)
-        names[w] = words[w].name;
-    if (w == COUNT(words))
-        return unknown(feature, "feature", name ? name : "", names, COUNT(words));
-    *f = (struct ktm_feature){.what = words[w].what,
-                              .of = words[w].of,
-                              .by = standard_by(words[w].what, words[w].of),
-                              .value = words[w].what == KTM_TIME ? KTM_BINNED : KTM_RAW,
-                              .decay = 1,
-                              .l2 = o->l2,
-                              .l2_factors = o->l2_factors};
+    *f = (struct ktm_feature){.decay = 1, .l2 = o->l2, .l2_factors = o->l2_factors};
+    TRY(find_word(f, model, feature, name ? name : ""));
+    f->by = standard_by(f->what, f->of);
+    f->value = f->what == KTM_TIME ? KTM_BINNED : KTM_RAW;
     for (char *change; (change = strtok_r(NULL, ":", &rest)) != NULL;)
         TRY(parse_change(f, feature, change));
     if (f->decay < 1 && f->value == KTM_LOG)
@@ -195,8 +241,18 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
         f->of = f->of == KTM_OF_SKILL ? KTM_OF_ITEM : f->of;
         f->by = f->by == KTM_OF_SKILL ? KTM_OF_ITEM : f->by;
     }
-    static const char *const what[] = {"student",  "item", "skill", "previous",
-                                       "attempts", "wins", "fails", "elapsed"};
+    if (f->what == KTM_LEVEL || f->what == KTM_NUMBER) {
+        snprintf(f->name, sizeof f->name, "%s_%.40s",
+                 f->what == KTM_LEVEL  ? "factor"
+                 : f->value == KTM_LOG ? "log"
+                                       : "number",
+                 name);
+        return OK;
+    }
+    static const char *const what[] = {
+        [KTM_STUDENT] = "student",   [KTM_ITEM] = "item",         [KTM_SKILL] = "skill",
+        [KTM_PREVIOUS] = "previous", [KTM_ATTEMPTS] = "attempts", [KTM_WINS] = "wins",
+        [KTM_FAILS] = "fails",       [KTM_TIME] = "elapsed"};
     static const char *const scope[] = {"", "_item", "_skill"};
     static const char *const value[] = {"", "_log", ""};
     char by[16] = "", recent[24] = "";
@@ -214,6 +270,13 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
     return OK;
 }
 
+/* Factors of rows are kept as NAME_factors, which must not be the weights of another column. */
+static bool is_factors_of(const struct ktm_feature *a, const struct ktm_feature *b)
+{
+    const size_t n = strlen(b->name);
+    return strncmp(a->name, b->name, n) == 0 && strcmp(a->name + n, "_factors") == 0;
+}
+
 static enum status add_feature(struct ktm_design *design, const struct ktm_feature *f,
                                const char *text)
 {
@@ -226,6 +289,13 @@ static enum status add_feature(struct ktm_design *design, const struct ktm_featu
                         "of them out",
                         text);
         }
+    for (size_t j = 0; j < design->n; j++)
+        if (is_factors_of(f, &design->list[j]) || is_factors_of(&design->list[j], f))
+            return fail(BAD_USER,
+                        "model.features: weights of one of '%s' and '%s' cannot be told from "
+                        "factors of the other; import it under another name, as in "
+                        "--factors other=COLUMN",
+                        f->name, design->list[j].name);
     if (design->n == KTM_MOST_FEATURES)
         return fail(BAD_USER, "model.features: there are more than %d", KTM_MOST_FEATURES);
     design->list[design->n++] = *f;
@@ -258,6 +328,7 @@ static enum status parse(struct ktm_design *design, const struct model *model, c
 static enum status count_rows(struct ktm_feature *f, const struct model *model)
 {
     f->n_rows = f->what == KTM_STUDENT  ? model->n_students
+                : f->what == KTM_LEVEL  ? f->n_levels
                 : f->by == KTM_OF_ITEM  ? model->n_items
                 : f->by == KTM_OF_SKILL ? model->n_skills
                                         : 1;

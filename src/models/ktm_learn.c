@@ -47,6 +47,33 @@ struct ktm_learner {
     int64_t n_passes;
 };
 
+/* Collective: numbers that attempts bring come in any unit; squares of these must not be too
+ * large to be added up. */
+static enum status check_numbers(const struct ktm_work *work, const struct comm *comm)
+{
+    const struct shard *shard = work->shard;
+    const struct covariates *columns = &shard->dataset->covariates;
+    const double most = 1000;
+    for (size_t j = 0; j < work->design.n; j++) {
+        const struct ktm_feature *f = &work->design.list[j];
+        if (f->what != KTM_NUMBER || f->value == KTM_LOG)
+            continue;
+        double size = 0;
+        for (uint64_t t = 0; t < shard->n_attempts; t++)
+            if (mark_split(shard->mark[t]) == TRAIN)
+                size = fmax(size, fabs(shard->covariate[t * columns->names.n + f->column]));
+        comm_max_double(comm, &size, 1);
+        const char *name = names_get(&columns->names, f->column);
+        if (size > most)
+            return fail(
+                BAD_USER,
+                "model.features: numbers of '%s' are as large as %g, but can be learned "
+                "from up to %g; say %s:log, or import it in another unit",
+                name, size, most, name);
+    }
+    return OK;
+}
+
 static struct ktm_learner *learner_create(const struct model *model,
                                           const struct ktm_work *work, const struct comm *comm)
 {
@@ -374,21 +401,25 @@ static void forget_untrained(struct ktm_learner *l, const struct shard *shard)
                    space->stride * sizeof *l->x);
 }
 
-static void prepare(const struct model *model, struct ktm_work *work, const struct pass *pass)
+static enum status prepare(const struct model *model, struct ktm_work *work,
+                           const struct pass *pass)
 {
-    if (work->learner == NULL)
+    if (work->learner == NULL) {
+        TRY(check_numbers(work, pass->comm));
         work->learner = learner_create(model, work, pass->comm);
+    }
     work->learner->most = 0x1p62 / (double)pass->lanes->n_lanes;
     ktm_space_take(&work->learner->space, model, work->shard->first_student,
                    model->params.value, work->learner->x);
     forget_untrained(work->learner, work->shard);
+    return OK;
 }
 
 enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct ktm_work *work = memory;
     const struct ktm_options *o = model->options;
-    prepare(model, work, pass);
+    TRY(prepare(model, work, pass));
     struct ktm_learner *l = work->learner;
     double before = 0, fall = 0;
     bool moved = false;
@@ -420,7 +451,7 @@ enum status ktm_gradient(const struct model *model, void *memory, const struct p
                          double *loss, real *gradient)
 {
     struct ktm_work *work = memory;
-    prepare(model, work, pass);
+    TRY(prepare(model, work, pass));
     TRY(differentiate(work->learner, work, pass, loss));
     ktm_space_put(&work->learner->space, model, work->learner->gradient, gradient);
     return OK;

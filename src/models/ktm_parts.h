@@ -13,6 +13,8 @@ enum ktm_what {
     KTM_STUDENT,
     KTM_ITEM,
     KTM_SKILL,
+    KTM_LEVEL,  /* of a factor that attempts bring */
+    KTM_NUMBER, /* a covariate of attempts */
     KTM_PREVIOUS,
     KTM_ATTEMPTS,
     KTM_WINS,
@@ -37,6 +39,7 @@ struct ktm_feature {
     double decay;    /* 1: counts do not fade */
     uint64_t within; /* counts are of so many seconds; 0: of all time */
     double l2, l2_factors;
+    size_t column, n_levels; /* KTM_LEVEL, KTM_NUMBER: which covariate of the data at hand */
     size_t first_row, n_rows;
     size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
     bool said_of_skills; /* where there are none: what it is about are items */

@@ -117,6 +117,7 @@ struct sight {
     int64_t time;
     const uint32_t *skills;
     size_t n_skills, student_row;
+    const double *columns; /* its covariates */
 };
 
 /* What was counted and is too long ago leaves the window. */
@@ -204,7 +205,20 @@ static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, 
     remember(walk, j, past, sight);
 }
 
-/* A feature that is there or not. */
+/* What a column says of the attempt; nothing where the cell was empty, and for a level that the
+ * model does not know. */
+static void emit_column(struct ktm_walk *walk, const struct ktm_feature *f, double cell,
+                        size_t *n)
+{
+    if (f->what == KTM_LEVEL && !isnan(cell))
+        emit(walk, n, f->first_row + (size_t)cell, 1);
+    else if (f->what == KTM_NUMBER && !isnan(cell) && cell != 0)
+        emit(walk, n, f->first_row,
+             f->value == KTM_LOG ? (real)copysign((double)log_of(fabs(cell)), cell)
+                                 : (real)cell);
+}
+
+/* A feature that rests on the attempt itself or on the one before. */
 static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struct sight *sight,
                  size_t *n)
 {
@@ -212,6 +226,8 @@ static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struc
         emit(walk, n, f->first_row + sight->item, 1);
     else if (f->what == KTM_STUDENT && sight->student_row > 0)
         emit(walk, n, sight->student_row, 1);
+    else if (f->what == KTM_LEVEL || f->what == KTM_NUMBER)
+        emit_column(walk, f, sight->columns[f->column], n);
     else if (f->what == KTM_PREVIOUS && f->by != KTM_OF_SKILL)
         emit_previous(walk, f, f->by == KTM_OF_ITEM ? sight->item : 0, n);
     else
@@ -226,6 +242,7 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
                       unsigned splits, bool known, size_t student_row)
 {
     const struct dataset *dataset = walk->dataset;
+    const size_t n_columns = dataset->covariates.names.n;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     size_t n = 0, n_entries = 0;
     walk->number++;
@@ -238,15 +255,16 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
     for (uint64_t t = start; t < end; t++) {
         const uint32_t item = shard->item[t];
         const uint8_t mark = shard->mark[t];
-        const struct sight sight = {.item = item,
-                                    .mark = mark,
-                                    .wanted = (splits >> mark_split(mark) & 1) &&
-                                              !(known && mark_outcome(mark) == UNKNOWN),
-                                    .time = shard->time ? shard->time[t] : 0,
-                                    .skills = dataset->item_skills + dataset->item_first[item],
-                                    .n_skills = dataset->item_first[item + 1] -
-                                                dataset->item_first[item],
-                                    .student_row = student_row};
+        const struct sight sight = {
+            .item = item,
+            .mark = mark,
+            .wanted =
+                (splits >> mark_split(mark) & 1) && !(known && mark_outcome(mark) == UNKNOWN),
+            .time = shard->time ? shard->time[t] : 0,
+            .skills = dataset->item_skills + dataset->item_first[item],
+            .n_skills = dataset->item_first[item + 1] - dataset->item_first[item],
+            .student_row = student_row,
+            .columns = n_columns > 0 ? shard->covariate + t * n_columns : NULL};
         if (n_entries + most > walk->entry_room) {
             walk->entry_room = 2 * (n_entries + most);
             walk->row = memory_resize(walk->row, walk->entry_room, sizeof *walk->row);
