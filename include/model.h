@@ -232,4 +232,8 @@ CHECKED enum status model_declare(struct model *model, const struct dataset *dat
                                   size_t n_students, size_t n_items, size_t n_skills);
 void model_destroy(struct model *model);
 
+/* Where the data at hand have column k of model->covariates: its number there, or k itself if
+ * there are no data. A column that is missing, or of the other kind, is an error. */
+CHECKED enum status model_column(const struct model *model, size_t k, size_t *found);
+
 #endif

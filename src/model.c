@@ -139,3 +139,20 @@ void model_help(FILE *out, bool markdown)
             kind->more_help(out, markdown);
     }
 }
+
+enum status model_column(const struct model *model, size_t k, size_t *found)
+{
+    const char *name = names_get(&model->covariates->names, k);
+    const bool is_factor = covariates_n_levels(model->covariates, k) > 0;
+    *found = k;
+    if (model->dataset == NULL)
+        return OK;
+    const struct covariates *own = &model->dataset->covariates;
+    *found = covariates_find(own, name);
+    if (*found != COVARIATES_NONE && (covariates_n_levels(own, *found) > 0) == is_factor)
+        return OK;
+    return fail(BAD_USER,
+                "%s: its attempts have no '%s', of which the model has effects; import it with "
+                "--%s %s=COLUMN",
+                model->dataset->path, name, is_factor ? "factors" : "covariates", name);
+}

@@ -145,7 +145,7 @@ expect_same "$TMP/unknown.q" "$TMP/empty.q"
 check "a known level has an effect" test "$(sha256sum <"$TMP/same.q")" != "$(sha256sum <"$TMP/empty.q")"
 import_taught same --factors teacher
 expect_status 1 "$COHORT" predict "$TMP/levels" --data "$TMP/same.h5" -o "$TMP/x.p"
-expect_match "its attempts have no 'load', which is a feature of the model; import it with --covariates load=COLUMN"
+expect_match "its attempts have no 'load', of which the model has effects; import it with --covariates load=COLUMN"
 check "nothing is left behind" test ! -e "$TMP/x.p"
 awk -F, 'BEGIN { OFS = "," } NR > 1 { $5 += 1600000000 } { print }' "$TMP/taught.csv" >"$TMP/large.csv"
 import_taught large --factors a=teacher,a_factors=teacher --covariates load

@@ -161,27 +161,6 @@ static enum ktm_of standard_by(enum ktm_what what, enum ktm_of of)
     return what == KTM_TIME || what == KTM_PREVIOUS ? KTM_OF_ALL : of;
 }
 
-/* The covariate k of the model, in the data at hand. */
-static enum status find_column(struct ktm_feature *f, const struct model *model, size_t k)
-{
-    const char *name = names_get(&model->covariates->names, k);
-    f->n_levels = covariates_n_levels(model->covariates, k);
-    f->what = f->n_levels > 0 ? KTM_LEVEL : KTM_NUMBER;
-    f->column = k;
-    if (model->dataset == NULL)
-        return OK;
-    const struct covariates *own = &model->dataset->covariates;
-    f->column = covariates_find(own, name);
-    if (f->column != COVARIATES_NONE &&
-        (covariates_n_levels(own, f->column) > 0) == (f->n_levels > 0))
-        return OK;
-    return fail(
-        BAD_USER,
-        "%s: its attempts have no '%s', which is a feature of the model; import it with "
-        "--%s %s=COLUMN",
-        model->dataset->path, name, f->n_levels > 0 ? "factors" : "covariates", name);
-}
-
 /* What `name` is: one of the words, or a column. */
 static enum status find_word(struct ktm_feature *f, const struct model *model,
                              const char *feature, const char *name)
@@ -194,8 +173,11 @@ static enum status find_word(struct ktm_feature *f, const struct model *model,
             return OK;
         }
     const size_t k = covariates_find(model->covariates, name);
-    if (k != COVARIATES_NONE)
-        return find_column(f, model, k);
+    if (k != COVARIATES_NONE) {
+        f->n_levels = covariates_n_levels(model->covariates, k);
+        f->what = f->n_levels > 0 ? KTM_LEVEL : KTM_NUMBER;
+        return model_column(model, k, &f->column);
+    }
     const char **names = NEW(const char *, COUNT(words) + columns->n);
     for (size_t w = 0; w < COUNT(words); w++)
         names[w] = words[w].name;

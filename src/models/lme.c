@@ -102,17 +102,7 @@ static enum status find_covariate(const struct model *model, const char *name, b
             is_factor ? "factors" : "fixed", name, is_factor ? "random effects" : "an effect",
             is_factor ? "item, group, skill" : "position, practice", list,
             is_factor ? "further ones" : "covariates", is_factor ? "factors" : "covariates");
-    *found = k;
-    if (model->dataset == NULL)
-        return OK;
-    *found = covariates_find(&model->dataset->covariates, name);
-    if (*found != COVARIATES_NONE &&
-        (covariates_n_levels(&model->dataset->covariates, *found) > 0) == is_factor)
-        return OK;
-    return fail(BAD_USER,
-                "%s: its attempts have no '%s', of which the model has effects; import it with "
-                "--%s %s=COLUMN",
-                model->dataset->path, name, is_factor ? "factors" : "covariates", name);
+    return model_column(model, k, found);
 }
 
 /* One word of model.factors. */
