@@ -1,6 +1,6 @@
 /* Machines with rows for items and for students as Rasch's model: logit P(correct) = theta - b
- * at a student's first attempt, where all counts are zero. The bias, the item's weight and
- * those of its skills are -b, the student's weight is theta. */
+ * at a student's first attempt, where all counts are zero, and without levels and numbers. The
+ * bias, the item's weight and those of its skills are -b, the student's weight is theta. */
 #include "ktm_parts.h"
 #include "memory.h"
 #include <math.h>
@@ -41,13 +41,14 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
     rasch->why_not = why_not(model, design);
     if (rasch->why_not != NULL)
         return;
-    bool has_skills = false, has_counts = false;
+    bool has_skills = false, has_columns = false, has_counts = false;
     const struct ktm_feature *student = &design->list[design->n - 1];
     rasch->b = NEW(double, model->n_items);
     rasch->theta = NEW(double, work->shard->n_students);
     for (size_t j = 0; j < design->n; j++) {
         has_skills |= design->list[j].what == KTM_SKILL;
-        has_counts |= design->list[j].what > KTM_SKILL;
+        has_columns |= design->list[j].what == KTM_LEVEL || design->list[j].what == KTM_NUMBER;
+        has_counts |= design->list[j].what >= KTM_PREVIOUS;
     }
     for (size_t i = 0; i < model->n_items; i++) {
         double sum = (double)ktm_point(model).w[0];
@@ -59,9 +60,10 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
         rasch->theta[s] = ktm_count_training(work->shard, s) > 0
                               ? (double)ktm_point(model).w[student->first_row + s]
                               : NAN;
-    snprintf(rasch->b_is, sizeof rasch->b_is, "-(bias + weight of the item%s)%s",
+    snprintf(rasch->b_is, sizeof rasch->b_is, "-(bias + weight of the item%s)%s%s",
              has_skills ? " + weights of its skills" : "",
-             has_counts ? " at a first attempt" : "");
+             has_counts ? " at a first attempt" : "",
+             has_columns ? " with nothing in the columns that attempts bring" : "");
     snprintf(rasch->theta_is, sizeof rasch->theta_is,
              "the weight of a student with training attempts");
 }
