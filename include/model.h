@@ -236,4 +236,7 @@ void model_destroy(struct model *model);
  * there are no data. A column that is missing, or of the other kind, is an error. */
 CHECKED enum status model_column(const struct model *model, size_t k, size_t *found);
 
+/* Names the next rows of a table after the levels of a factor that attempts bring. */
+void model_name_levels(const struct model *model, const char *factor, struct table *table);
+
 #endif

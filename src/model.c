@@ -156,3 +156,14 @@ enum status model_column(const struct model *model, size_t k, size_t *found)
                 "--%s %s=COLUMN",
                 model->dataset->path, name, is_factor ? "factors" : "covariates", name);
 }
+
+void model_name_levels(const struct model *model, const char *factor, struct table *table)
+{
+    const struct covariates *known = model->covariates;
+    const struct names *levels = &known->levels[covariates_find(known, factor)];
+    for (size_t l = 0; l < levels->n; l++) {
+        char *name = memory_text("%s %s", factor, names_get(levels, l));
+        names_add(&table->row_names, name, strlen(name));
+        memory_free(name);
+    }
+}

@@ -280,17 +280,13 @@ static void levels_table(const struct model *model, const struct ktm_design *des
     for (size_t j = 0; j < design->n; j++)
         n += design->list[j].what == KTM_LEVEL ? design->list[j].n_rows : 0;
     table_create(table, "levels", "level", n, "weight");
-    const struct covariates *known = model->covariates;
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
-        const char *factor = f->name + strlen("factor_");
-        for (size_t l = 0; f->what == KTM_LEVEL && l < f->n_rows; l++, row++) {
-            const struct names *levels = &known->levels[covariates_find(known, factor)];
-            char *name = memory_text("%s %s", factor, names_get(levels, l));
-            names_add(&table->row_names, name, strlen(name));
-            memory_free(name);
+        if (f->what != KTM_LEVEL)
+            continue;
+        model_name_levels(model, f->name + strlen("factor_"), table);
+        for (size_t l = 0; l < f->n_rows; l++, row++)
             table_row(table, row)[0] = (double)ktm_point(model).w[f->first_row + l];
-        }
     }
 }
 

@@ -427,12 +427,8 @@ static void level_table(const struct model *model, const struct lme_shape *shape
         const struct lme_factor *factor = &shape->factors[f];
         if (factor->kind != FACTOR_COVARIATE)
             continue;
-        const struct covariates *known = model->covariates;
-        const struct names *levels = &known->levels[covariates_find(known, factor->name)];
+        model_name_levels(model, factor->name, table);
         for (size_t l = 0; l < factor->n; l++, row++) {
-            char *name = memory_text("%s %s", factor->name, names_get(levels, l));
-            add_name(table, name);
-            memory_free(name);
             table_row(table, row)[0] =
                 (double)params_rows(&model->params, factor->effect_panel)[l];
             table_row(table, row)[1] =
