@@ -51,6 +51,8 @@ struct dataset {
         *target; /* n_students: a number for each, NaN: none; NULL: the file has no targets */
     struct names items, skills, groups;
     struct covariates covariates; /* of attempts; mostly none */
+    /* Of pieces, two numbers each: see dataset_digest.c. NULL: a file of version 1. */
+    uint64_t *attempt_digests, *student_digests;
     uint32_t *item_map;   /* items of the file to items here, after dataset_follow; else NULL */
     uint32_t **level_map; /* likewise levels of each covariate, INDEX_NONE: none here */
 };
@@ -94,7 +96,7 @@ CHECKED enum status dataset_follow(struct dataset *dataset, const struct names *
  * with about the same number of attempts; w = n_workers gives n_students. */
 size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers);
 
-/* Reads everything and compares the content's digest with the stored one. Not collective. */
+/* Reads everything and compares it with the stored digests. Not collective. */
 CHECKED enum status dataset_verify(const char *path);
 
 /* A table of doubles stored beside the data: the truth of a simulated class. */

@@ -3,6 +3,7 @@
 #define COHORT_H5_H
 
 #include "base.h"
+#include "comm.h"
 #include <hdf5.h>
 #include <mpi.h>
 
@@ -26,18 +27,23 @@ CHECKED enum status h5_group(hid_t file, const char *name);
 bool h5_exists(hid_t file, const char *name);
 
 /* Arrays, chunked with Fletcher-32 checksums. `file_type` is how numbers are stored, `type` how
- * they are in memory. */
+ * they are in memory. What is read must be as h5_write writes it: see h5_read.c. */
 CHECKED enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type,
                              int rank, const uint64_t *shape, const void *values);
 CHECKED enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4]);
 
+/* The length of an array that must have one dimension. */
+CHECKED enum status h5_length(hid_t file, const char *name, uint64_t *n);
+
 /* Elements first .. first + n of a one-dimensional array; or the whole array of any rank, whose
- * number of elements must be n. `collective`: all ranks that opened the file read together. */
+ * number of elements must be n. `comm` is that of h5_open if all ranks read together (they
+ * agree how it went), or NULL. */
 CHECKED enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first,
-                                  uint64_t n, void *values, bool collective);
+                                  uint64_t n, void *values, const struct comm *comm);
 CHECKED enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *values);
 
-/* Attributes of the root group. h5_text returns NULL where there is none (caller frees). */
+/* Attributes of the root group: one number, or one text. h5_text returns NULL where there is
+ * none (caller frees). */
 CHECKED enum status h5_write_text(hid_t file, const char *name, const char *text);
 CHECKED enum status h5_write_integer(hid_t file, const char *name, int64_t value);
 CHECKED enum status h5_write_number(hid_t file, const char *name, double value);

@@ -25,6 +25,10 @@ void names_copy(struct names *names, const struct names *from);       /* likewis
 void names_free(struct names *names);
 bool names_equal(const struct names *a, const struct names *b);
 
+/* Whether n names from a file, whose offsets may begin anywhere, fill their bytes: each has at
+ * least a NUL byte, at its end. */
+bool names_are_sound(const char *bytes, const uint64_t *first, size_t n, uint64_t n_bytes);
+
 /* GROUP/names (bytes) beside GROUP/names_first (their offsets). The group is made where it is
  * missing. */
 CHECKED enum status names_write(hid_t file, const char *group, const struct names *names);

@@ -1,4 +1,4 @@
-/* The data set file (HDF5, format version 1):
+/* The data set file (HDF5, format version 2):
  *
  *     /                  attributes: format, version, withheld, has_time, source, digest
  *     /students/first    uint64 [students + 1]   attempts of student s: first[s] .. first[s+1]
@@ -13,152 +13,26 @@
  *                        /covariates/K/names; NaN: none
  *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
  *     /skills/names, /groups/names
+ *     /digests/...       uint64                  of pieces: see dataset_digest.c
  *     /truth/...         double                  what a simulated class was made from
  *
  * Names are an array of bytes, each name closed by a NUL byte, beside their offsets
  * (names_first). Students come in a random order chosen at import, their attempts in time
  * order. So a contiguous range of students is a random sample, and one hyperslab of each array.
- * The digest is XXH3 (128 bits) of the arrays in a fixed order and of nothing else: not of
- * chunking, integer widths or the path. */
+ *
+ * A file is not believed: lengths, offsets, numbers of items and skills, and digests are
+ * checked before anything is made of them. Version 1 is read too; it has no digests of pieces.
+ */
 #include "dataset.h"
+#include "dataset_parts.h"
 #include "fail.h"
-#include "h5.h"
 #include "index.h"
 #include "memory.h"
-#include "store.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
-
-static const char format_name[] = "cohort data set";
-enum { FORMAT_VERSION = 1 };
-
-static void digest_array(XXH3_state_t *state, const void *values, size_t n_bytes)
-{
-    const uint64_t length = n_bytes; /* so that no two different contents run together alike */
-    XXH3_128bits_update(state, &length, sizeof length);
-    if (n_bytes > 0)
-        XXH3_128bits_update(state, values, n_bytes);
-}
-
-static void digest_of(const struct dataset_content *content, char digest[33])
-{
-    const struct dataset *head = &content->head;
-    XXH3_state_t *state = XXH3_createState();
-    if (state == NULL)
-        fail_abort(BAD_IO, "out of memory for a digest");
-    XXH3_128bits_reset(state);
-    digest_array(state, head->first, (head->n_students + 1) * sizeof *head->first);
-    digest_array(state, content->item, head->n_attempts * sizeof *content->item);
-    digest_array(state, content->mark, head->n_attempts * sizeof *content->mark);
-    if (head->has_time)
-        digest_array(state, content->time, head->n_attempts * sizeof *content->time);
-    digest_array(state, head->item_first, (head->n_items + 1) * sizeof *head->item_first);
-    digest_array(state, head->item_skills,
-                 head->item_first[head->n_items] * sizeof *head->item_skills);
-    digest_array(state, head->item_group, head->n_items * sizeof *head->item_group);
-    const struct names *all[] = {&content->students, &head->items, &head->skills,
-                                 &head->groups};
-    for (size_t a = 0; a < COUNT(all); a++)
-        digest_array(state, all[a]->bytes, names_size(all[a]));
-    if (head->target != NULL)
-        digest_array(state, head->target, head->n_students * sizeof *head->target);
-    const struct covariates *covariates = &head->covariates;
-    if (covariates->names.n > 0) {
-        digest_array(state, content->covariate,
-                     head->n_attempts * covariates->names.n * sizeof *content->covariate);
-        digest_array(state, covariates->names.bytes, names_size(&covariates->names));
-    }
-    for (size_t k = 0; k < covariates->names.n; k++)
-        if (covariates->levels[k].n > 0)
-            digest_array(state, covariates->levels[k].bytes,
-                         names_size(&covariates->levels[k]));
-    const XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    snprintf(digest, 33, "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-}
-
-static enum status write_content(hid_t file, const struct dataset_content *content)
-{
-    const struct dataset *head = &content->head;
-    TRY(h5_write_text(file, "format", format_name));
-    TRY(h5_write_integer(file, "version", FORMAT_VERSION));
-    TRY(h5_write_integer(file, "withheld", head->withheld));
-    TRY(h5_write_integer(file, "has_time", head->has_time));
-    TRY(h5_write_text(file, "source", head->source ? head->source : ""));
-    TRY(h5_write_text(file, "digest", head->digest));
-    static const char *const groups[] = {"/students", "/attempts", "/items", "/skills",
-                                         "/groups"};
-    for (size_t g = 0; g < COUNT(groups); g++)
-        TRY(h5_group(file, groups[g]));
-
-    const uint64_t n_attempts = head->n_attempts, n_items = head->n_items;
-    const uint64_t n_students = head->n_students;
-    const uint64_t n_first = n_students + 1, n_item_first = n_items + 1;
-    const uint64_t n_item_skills = head->item_first[n_items];
-    hid_t narrow = n_items <= UINT16_MAX ? H5T_STD_U16LE : H5T_STD_U32LE;
-    TRY(h5_write(file, "/students/first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
-                 head->first));
-    if (head->target != NULL)
-        TRY(h5_write(file, "/students/target", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1,
-                     &n_students, head->target));
-    TRY(h5_write(file, "/attempts/item", narrow, H5T_NATIVE_UINT32, 1, &n_attempts,
-                 content->item));
-    TRY(h5_write(file, "/attempts/mark", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_attempts,
-                 content->mark));
-    if (head->has_time)
-        TRY(h5_write(file, "/attempts/time", H5T_STD_I64LE, H5T_NATIVE_INT64, 1, &n_attempts,
-                     content->time));
-    TRY(h5_write(file, "/items/skill_first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_item_first,
-                 head->item_first));
-    TRY(h5_write(file, "/items/skills", H5T_STD_U32LE, H5T_NATIVE_UINT32, 1, &n_item_skills,
-                 head->item_skills));
-    TRY(h5_write(file, "/items/group", H5T_STD_I32LE, H5T_NATIVE_INT32, 1, &n_items,
-                 head->item_group));
-    TRY(names_write(file, "/students", &content->students));
-    TRY(names_write(file, "/items", &head->items));
-    TRY(names_write(file, "/skills", &head->skills));
-    TRY(names_write(file, "/groups", &head->groups));
-    if (head->covariates.names.n > 0) {
-        const uint64_t n = n_attempts * head->covariates.names.n;
-        TRY(h5_write(file, "/attempts/covariate", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &n,
-                     content->covariate));
-        TRY(covariates_write(file, &head->covariates));
-    }
-    if (content->n_truths > 0)
-        TRY(h5_group(file, "/truth"));
-    for (size_t i = 0; i < content->n_truths; i++) {
-        const struct truth *truth = &content->truths[i];
-        char name[128];
-        snprintf(name, sizeof name, "/truth/%s", truth->name);
-        TRY(h5_write(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, truth->rank, truth->shape,
-                     truth->values));
-    }
-    return OK;
-}
-
-enum status dataset_write(struct dataset_content *content, const char *path)
-{
-    digest_of(content, content->head.digest);
-    struct store_draft draft;
-    TRY(store_begin(&draft, path));
-    hid_t file = h5_create(draft.name);
-    enum status status =
-        file < 0 ? fail(BAD_IO, "the data set cannot be written there: %s", strerror(errno))
-                 : write_content(file, content);
-    if (status == OK)
-        status = h5_close(file, path);
-    else if (file >= 0)
-        h5_give_up(file);
-    if (status != OK) {
-        store_abandon(&draft);
-        return fail_context(status, "%s", path);
-    }
-    return store_commit(&draft, path);
-}
 
 static enum status check_head(const struct dataset *head)
 {
@@ -168,7 +42,7 @@ static enum status check_head(const struct dataset *head)
     if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
         return fail(BAD_DATA, "the students do not cover the attempts");
     for (size_t i = 0; i < head->n_items; i++) {
-        if (head->item_first[i + 1] < head->item_first[i])
+        if (head->item_first[0] != 0 || head->item_first[i + 1] < head->item_first[i])
             return fail(BAD_DATA, "item %zu has its skills out of order", i);
         if (head->item_group[i] < -1 || head->item_group[i] >= (int64_t)head->n_groups)
             return fail(BAD_DATA, "item %zu is in a group that is not there", i);
@@ -179,55 +53,49 @@ static enum status check_head(const struct dataset *head)
     return OK;
 }
 
-static enum status read_head(hid_t file, struct dataset *head)
+static enum status expect_length(hid_t file, const char *name, uint64_t n, uint64_t width)
 {
-    char *format = h5_text(file, "format");
-    const bool ours = format != NULL && strcmp(format, format_name) == 0;
-    memory_free(format);
-    if (!ours)
-        return fail(BAD_DATA, "this is not a cohort data set; make one with `cohort import` or "
-                              "`cohort simulate`");
-    int64_t version = 0, withheld = 0, has_time = 0;
-    TRY(h5_integer(file, "version", &version));
-    if (version != FORMAT_VERSION)
-        return fail(BAD_DATA,
-                    "the file has format version %lld, this program reads version %d; "
-                    "import the data again",
-                    (long long)version, FORMAT_VERSION);
-    TRY(h5_integer(file, "withheld", &withheld));
-    TRY(h5_integer(file, "has_time", &has_time));
-    head->withheld = withheld != 0;
-    head->has_time = has_time != 0;
-    head->source = h5_text(file, "source");
-    char *digest = h5_text(file, "digest");
-    snprintf(head->digest, sizeof head->digest, "%s", digest ? digest : "");
-    memory_free(digest);
+    uint64_t n_stored = 0;
+    TRY(h5_length(file, name, &n_stored));
+    if (width > 0 ? n_stored / width == n && n_stored % width == 0 : n_stored == 0)
+        return OK;
+    return fail(BAD_DATA,
+                "the array %s has %llu numbers, which does not fit the other arrays: the file "
+                "was damaged or changed; import it again",
+                name, (unsigned long long)n_stored);
+}
 
-    int rank = 0;
-    uint64_t shape[4] = {0};
-    TRY(h5_shape(file, "/students/first", &rank, shape));
-    if (rank != 1 || shape[0] == 0)
+/* Students and attempts, of which every array must have as many. */
+static enum status read_lengths(hid_t file, struct dataset *head)
+{
+    uint64_t n_first = 0, n_bytes = 0, end = 0;
+    TRY(h5_length(file, "/students/first", &n_first));
+    if (n_first == 0)
         return fail(BAD_DATA, "the array /students/first is damaged");
-    head->n_students = shape[0] - 1;
-    TRY(h5_shape(file, "/attempts/item", &rank, shape));
-    head->n_attempts = shape[0];
-    TRY(names_read(file, "/items", &head->items));
-    TRY(names_read(file, "/skills", &head->skills));
-    TRY(names_read(file, "/groups", &head->groups));
+    head->n_students = n_first - 1;
+    TRY(h5_length(file, "/attempts/item", &head->n_attempts));
+    TRY(expect_length(file, "/attempts/mark", head->n_attempts, 1));
+    if (head->has_time)
+        TRY(expect_length(file, "/attempts/time", head->n_attempts, 1));
     if (h5_exists(file, "/attempts/covariate")) {
         TRY(covariates_read(file, &head->covariates));
-        uint64_t n_covariates[4] = {0};
-        TRY(h5_shape(file, "/attempts/covariate", &rank, n_covariates));
-        if (n_covariates[0] != head->n_attempts * head->covariates.names.n)
-            return fail(BAD_DATA, "the array /attempts/covariate is damaged");
+        TRY(expect_length(file, "/attempts/covariate", head->n_attempts,
+                          head->covariates.names.n));
     }
-    head->n_items = head->items.n;
-    head->n_skills = head->skills.n;
-    head->n_groups = head->groups.n;
-    TRY(h5_shape(file, "/items/skills", &rank, shape));
+    TRY(h5_length(file, "/students/names", &n_bytes));
+    TRY(expect_length(file, "/students/names_first", n_first, 1));
+    TRY(h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, n_first - 1, 1, &end,
+                      NULL));
+    return end == n_bytes ? OK : fail(BAD_DATA, "the names in /students are damaged");
+}
+
+static enum status read_tables(hid_t file, struct dataset *head)
+{
+    uint64_t n_skills = 0;
+    TRY(h5_length(file, "/items/skills", &n_skills));
     head->first = NEW(uint64_t, head->n_students + 1);
     head->item_first = NEW(uint64_t, head->n_items + 1);
-    head->item_skills = NEW(uint32_t, shape[0]);
+    head->item_skills = NEW(uint32_t, n_skills);
     head->item_group = NEW(int32_t, head->n_items);
     TRY(h5_read(file, "/students/first", H5T_NATIVE_UINT64, head->n_students + 1, head->first));
     if (h5_exists(file, "/students/target")) {
@@ -238,17 +106,56 @@ static enum status read_head(hid_t file, struct dataset *head)
     TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, head->n_items + 1,
                 head->item_first));
     TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, head->n_items, head->item_group));
-    if (head->item_first[head->n_items] != shape[0])
+    if (head->item_first[head->n_items] != n_skills)
         return fail(BAD_DATA, "the array /items/skills is damaged");
-    TRY(h5_read(file, "/items/skills", H5T_NATIVE_UINT32, shape[0], head->item_skills));
-    return check_head(head);
+    return h5_read(file, "/items/skills", H5T_NATIVE_UINT32, n_skills, head->item_skills);
 }
 
+static enum status read_head(hid_t file, struct dataset *head)
+{
+    char *format = h5_text(file, "format");
+    const bool ours = format != NULL && strcmp(format, dataset_format) == 0;
+    memory_free(format);
+    if (!ours)
+        return fail(BAD_DATA, "this is not a cohort data set; make one with `cohort import` or "
+                              "`cohort simulate`");
+    int64_t version = 0, withheld = 0, has_time = 0;
+    TRY(h5_integer(file, "version", &version));
+    if (version < 1 || version > DATASET_VERSION)
+        return fail(BAD_DATA,
+                    "the file has format version %lld, this program reads versions 1 to %d; "
+                    "import the data again",
+                    (long long)version, DATASET_VERSION);
+    TRY(h5_integer(file, "withheld", &withheld));
+    TRY(h5_integer(file, "has_time", &has_time));
+    head->withheld = withheld != 0;
+    head->has_time = has_time != 0;
+    head->source = h5_text(file, "source");
+    char *digest = h5_text(file, "digest");
+    snprintf(head->digest, sizeof head->digest, "%s", digest ? digest : "");
+    memory_free(digest);
+    TRY(names_read(file, "/items", &head->items));
+    TRY(names_read(file, "/skills", &head->skills));
+    TRY(names_read(file, "/groups", &head->groups));
+    head->n_items = head->items.n;
+    head->n_skills = head->skills.n;
+    head->n_groups = head->groups.n;
+    TRY(read_lengths(file, head));
+    TRY(read_tables(file, head));
+    TRY(check_head(head));
+    return dataset_digest_check(file, head, version, head->comm->rank == 0);
+}
+
+/* Opening a pipe would wait for somebody to write to it. */
 static enum status check_file(const char *path)
 {
-    if (access(path, R_OK) != 0)
+    struct stat info;
+    if (access(path, R_OK) != 0 || stat(path, &info) != 0)
         return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: the data set cannot be read: %s",
                     path, strerror(errno));
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) /* HDF5 knows what a directory is */
+        return fail(BAD_USER, "%s: this is a device or a pipe; a data set is a plain file",
+                    path);
     return OK;
 }
 
@@ -314,29 +221,88 @@ void dataset_close(struct dataset *dataset)
     for (size_t k = 0; dataset->level_map != NULL && k < dataset->covariates.names.n; k++)
         memory_free(dataset->level_map[k]);
     memory_free(dataset->level_map);
+    dataset_digest_free(dataset);
     covariates_free(&dataset->covariates);
     *dataset = (struct dataset){0};
 }
 
-/* Collective. A damaged chunk fails on the rank that reads it, so all agree after each array.
- */
-static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard)
+static void make_room(struct shard *shard)
 {
-    const struct comm *comm = shard->dataset->comm;
-    const bool together = comm->size > 1;
-    const uint64_t n = shard->n_attempts;
-    TRY(comm_agree(comm, h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n,
-                                       shard->item, together)));
-    TRY(comm_agree(comm, h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n,
-                                       shard->mark, together)));
+    const struct dataset *dataset = shard->dataset;
+    shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
+    shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
+    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.names.n);
+}
+
+/* Attempts first .. first + n_attempts; collective where `comm` is not NULL. */
+static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard,
+                                 const struct comm *comm)
+{
+    const uint64_t n = shard->n_attempts, n_covariates = shard->dataset->covariates.names.n;
+    TRY(h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n, shard->item, comm));
+    TRY(h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n, shard->mark, comm));
     if (shard->time != NULL)
-        TRY(comm_agree(comm, h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n,
-                                           shard->time, together)));
-    const uint64_t n_covariates = shard->dataset->covariates.names.n;
+        TRY(h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n, shard->time,
+                          comm));
     if (n_covariates > 0)
-        TRY(comm_agree(comm, h5_read_range(file, "/attempts/covariate", H5T_NATIVE_DOUBLE,
-                                           first * n_covariates, n * n_covariates,
-                                           shard->covariate, together)));
+        TRY(h5_read_range(file, "/attempts/covariate", H5T_NATIVE_DOUBLE, first * n_covariates,
+                          n * n_covariates, shard->covariate, comm));
+    return OK;
+}
+
+static struct dataset_rows rows_from(const struct shard *shard, size_t t, size_t n)
+{
+    return (struct dataset_rows){.n = n,
+                                 .item = shard->item + t,
+                                 .mark = shard->mark + t,
+                                 .time = shard->time != NULL ? shard->time + t : NULL,
+                                 .covariate =
+                                     shard->covariate + t * shard->dataset->covariates.names.n};
+}
+
+/* A piece that lies only partly in the range is read whole, and the part is taken from there:
+ * what is used is what was checked. */
+static enum status check_partial(hid_t file, size_t p, uint64_t start, uint64_t end,
+                                 uint64_t first, struct shard *shard)
+{
+    struct shard whole = {.dataset = shard->dataset, .n_attempts = end - start};
+    make_room(&whole);
+    const struct dataset_rows rows = rows_from(&whole, 0, whole.n_attempts);
+    enum status status = read_attempts(file, start, &whole, NULL);
+    if (status == OK)
+        status = dataset_digest_rows(shard->dataset, p, &rows);
+    if (status == OK) {
+        const uint64_t from = size_max(first, start);
+        const size_t n = size_min(end, first + shard->n_attempts) - from;
+        const size_t here = from - first, there = from - start;
+        const size_t width = shard->dataset->covariates.names.n;
+        memcpy(shard->item + here, whole.item + there, n * sizeof *shard->item);
+        memcpy(shard->mark + here, whole.mark + there, n * sizeof *shard->mark);
+        if (shard->time != NULL)
+            memcpy(shard->time + here, whole.time + there, n * sizeof *shard->time);
+        memcpy(shard->covariate + here * width, whole.covariate + there * width,
+               n * width * sizeof *shard->covariate);
+    }
+    shard_free(&whole);
+    return status;
+}
+
+static enum status check_digests(hid_t file, uint64_t first, struct shard *shard)
+{
+    const uint64_t n = shard->n_attempts, n_all = shard->dataset->n_attempts;
+    if (n == 0 || shard->dataset->attempt_digests == NULL)
+        return OK;
+    for (size_t p = first / DATASET_PIECE; p <= (first + n - 1) / DATASET_PIECE; p++) {
+        const uint64_t start = (uint64_t)p * DATASET_PIECE;
+        const uint64_t end = size_min(start + DATASET_PIECE, n_all);
+        if (start < first || end > first + n) {
+            TRY(check_partial(file, p, start, end, first, shard));
+        } else {
+            const struct dataset_rows rows = rows_from(shard, start - first, end - start);
+            TRY(dataset_digest_rows(shard->dataset, p, &rows));
+        }
+    }
     return OK;
 }
 
@@ -390,14 +356,13 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     shard->first = NEW(uint64_t, n_students + 1);
     for (size_t s = 0; s <= n_students; s++)
         shard->first[s] = dataset->first[first_student + s] - first;
-    shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
-    shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
-    shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
-    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.names.n);
+    make_room(shard);
     hid_t file = -1;
     enum status status = comm_agree(comm, open_again(dataset, &file, comm->mpi, comm->size));
     if (status == OK)
-        status = read_attempts(file, first, shard);
+        status = read_attempts(file, first, shard, comm);
+    if (status == OK)
+        status = comm_agree(comm, check_digests(file, first, shard));
     if (status == OK)
         status = comm_agree(comm, check_attempts(first, shard));
     if (file >= 0)
@@ -419,27 +384,55 @@ void shard_free(struct shard *shard)
     *shard = (struct shard){0};
 }
 
+/* Names of students of whole pieces; their offsets stay those of the file. */
+static enum status read_pieces(hid_t file, const struct dataset *dataset, size_t first,
+                               struct names *names)
+{
+    TRY(h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first, names->n + 1,
+                      names->first, NULL));
+    uint64_t n_all = 0;
+    const uint64_t start = names->first[0], end = names->first[names->n];
+    TRY(h5_length(file, "/students/names", &n_all));
+    if (start > end || end > n_all)
+        return fail(BAD_DATA, "the names in /students are damaged");
+    names->bytes = NEW(char, end - start + 1);
+    TRY(h5_read_range(file, "/students/names", H5T_NATIVE_UINT8, start, end - start,
+                      names->bytes, NULL));
+    if (!names_are_sound(names->bytes, names->first, names->n, end - start))
+        return fail(BAD_DATA, "the names in /students are damaged");
+    for (size_t s = 0; s < names->n; s += DATASET_PIECE)
+        TRY(dataset_digest_names(dataset, (first + s) / DATASET_PIECE, names->first + s,
+                                 size_min(DATASET_PIECE, names->n - s),
+                                 names->bytes + names->first[s] - start));
+    return OK;
+}
+
 enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                struct names *names)
 {
-    *names = (struct names){.n = n, .first = NEW(uint64_t, n + 1)};
+    const size_t start = first / DATASET_PIECE * DATASET_PIECE;
+    const size_t end =
+        n == 0 ? start
+               : size_min(dataset_n_pieces(first + n) * DATASET_PIECE, dataset->n_students);
+    *names = (struct names){0};
+    struct names pieces = {.n = end - start, .first = NEW(uint64_t, end - start + 1)};
     hid_t file = -1;
     enum status status = open_again(dataset, &file, MPI_COMM_SELF, 1);
-    if (status == OK)
-        status = h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first, n + 1,
-                               names->first, false);
-    if (status == OK) {
-        const uint64_t start = names->first[0], n_bytes = names->first[n] - start;
-        for (size_t i = 0; i <= n; i++)
-            names->first[i] -= start;
-        names->bytes = NEW(char, n_bytes + 1);
-        status = h5_read_range(file, "/students/names", H5T_NATIVE_UINT8, start, n_bytes,
-                               names->bytes, false);
-    }
+    if (status == OK && n > 0)
+        status = read_pieces(file, dataset, start, &pieces);
     if (file >= 0)
         H5Fclose(file);
-    if (status != OK)
-        names_free(names);
+    if (status == OK && n > 0) {
+        const uint64_t *offsets = pieces.first + (first - start);
+        const uint64_t n_bytes = offsets[n] - offsets[0];
+        names->n = n;
+        names->first = NEW(uint64_t, n + 1);
+        names->bytes = NEW(char, n_bytes);
+        memcpy(names->bytes, pieces.bytes + offsets[0] - pieces.first[0], n_bytes);
+        for (size_t i = 0; i <= n; i++)
+            names->first[i] = offsets[i] - offsets[0];
+    }
+    names_free(&pieces);
     return status;
 }
 
@@ -460,31 +453,22 @@ size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
     return low;
 }
 
+/* Whatever is read is compared with its digest. */
 enum status dataset_verify(const char *path)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
-    struct dataset_content content = {0};
-    TRY(dataset_open(&content.head, path, &self));
+    struct dataset dataset;
     struct shard shard = {0};
-    enum status status = dataset_read(&content.head, 0, content.head.n_students, &shard);
-    if (status == OK)
-        status =
-            dataset_read_names(&content.head, 0, content.head.n_students, &content.students);
-    if (status == OK) {
-        char digest[33];
-        content.item = shard.item;
-        content.mark = shard.mark;
-        content.time = shard.time;
-        content.covariate = shard.covariate;
-        digest_of(&content, digest);
-        if (strcmp(digest, content.head.digest) != 0)
-            status = fail(BAD_DATA,
-                          "%s: the content has digest %s but %s is stored: the file was "
-                          "damaged or changed; import it again",
-                          path, digest, content.head.digest);
-    }
-    names_free(&content.students);
+    struct names students = {0};
+    TRY(dataset_open(&dataset, path, &self));
+    enum status status = dataset_read(&dataset, 0, dataset.n_students, &shard);
     shard_free(&shard);
-    dataset_close(&content.head);
+    if (status == OK) {
+        status = dataset_read_names(&dataset, 0, dataset.n_students, &students);
+        if (status != OK)
+            status = fail_context(status, "%s", path);
+    }
+    names_free(&students);
+    dataset_close(&dataset);
     return status;
 }

@@ -1,7 +1,7 @@
 /* HDF5 in the few forms cohort needs. Arrays are chunked with Fletcher-32 checksums, since
  * plain HDF5 reads flipped bits back as if nothing had happened. Object times are not stored,
  * so equal content gives equal bytes. Checkpoints are built in memory (the core driver) and
- * written by store.c, because HDF5 on a full disk may hang or lie. */
+ * written by store.c, because HDF5 on a full disk may hang or lie. h5_read.c reads. */
 #define _GNU_SOURCE /* memfd_create */
 #include "h5.h"
 #include "fail.h"
@@ -15,11 +15,13 @@
 enum { CHUNK = 1 << 16 };
 
 /* Our files are whole from the moment they have their name, and never written to after that, so
- * HDF5's locks guard nothing; but where a disk has none, it would refuse to open a file. */
+ * HDF5's locks guard nothing; but where a disk has none, it would refuse to open a file. And no
+ * file may name a filter for which HDF5 would load code from the disk. */
 void h5_start(void)
 {
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5PLset_loading_state(0);
 }
 
 static hid_t creation_list(hsize_t user_block)
@@ -145,24 +147,6 @@ enum status h5_group(hid_t file, const char *name)
     return OK;
 }
 
-bool h5_exists(hid_t file, const char *name)
-{
-    char *part = memory_text("%s", name);
-    bool exists = true;
-    for (char *p = part + 1; exists; p++) { /* every group on the way must be asked for */
-        if (*p != '/' && *p != '\0')
-            continue;
-        const char end = *p;
-        *p = '\0';
-        exists = H5Lexists(file, part, H5P_DEFAULT) > 0;
-        *p = end;
-        if (end == '\0')
-            break;
-    }
-    memory_free(part);
-    return exists;
-}
-
 enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, int rank,
                      const uint64_t *shape, const void *values)
 {
@@ -191,79 +175,6 @@ enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, 
     return failed || close_failed
                ? fail(BAD_IO, "HDF5 could not write %s; is the disk full?", name)
                : OK;
-}
-
-static enum status unreadable(const char *name)
-{
-    return fail(BAD_DATA, "the array %s is missing or damaged", name);
-}
-
-enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4])
-{
-    hid_t array = h5_exists(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
-    if (array < 0)
-        return unreadable(name);
-    hid_t space = H5Dget_space(array);
-    hsize_t size[H5S_MAX_RANK];
-    *rank = H5Sget_simple_extent_dims(space, size, NULL);
-    H5Sclose(space);
-    H5Dclose(array);
-    if (*rank < 0 || *rank > 4)
-        return unreadable(name);
-    for (int d = 0; d < *rank; d++)
-        shape[d] = size[d];
-    return OK;
-}
-
-enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first, uint64_t n,
-                          void *values, bool collective)
-{
-    hid_t array = h5_exists(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
-    if (array < 0)
-        return unreadable(name);
-    hid_t all = H5Dget_space(array);
-    const hsize_t start = first, count = n;
-    hid_t part = H5Screate_simple(1, &count, NULL);
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-    if (collective)
-        H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-    herr_t selected = n > 0
-                          ? H5Sselect_hyperslab(all, H5S_SELECT_SET, &start, NULL, &count, NULL)
-                          : H5Sselect_none(all);
-    if (n == 0)
-        H5Sselect_none(part);
-    bool failed =
-        H5Sget_simple_extent_ndims(all) != 1 || selected < 0 || H5Sselect_valid(all) <= 0;
-    if (!failed && (n > 0 || collective))
-        failed = H5Dread(array, type, part, all, transfer, values) < 0;
-    H5Pclose(transfer);
-    H5Sclose(part);
-    H5Sclose(all);
-    H5Dclose(array);
-    return failed ? unreadable(name) : OK;
-}
-
-enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *values)
-{
-    int rank = 0;
-    uint64_t shape[4] = {0}, n_stored = 1;
-    TRY(h5_shape(file, name, &rank, shape));
-    for (int d = 0; d < rank; d++)
-        n_stored *= shape[d];
-    if (n_stored != n)
-        return fail(
-            BAD_DATA,
-            "the array %s has %llu numbers where %llu were expected: another version of "
-            "the program wrote it, or it was changed; make the file again",
-            name, (unsigned long long)n_stored, (unsigned long long)n);
-    if (n == 0)
-        return OK;
-    hid_t array = H5Dopen2(file, name, H5P_DEFAULT);
-    const bool failed =
-        array < 0 || H5Dread(array, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0;
-    if (array >= 0)
-        H5Dclose(array);
-    return failed ? unreadable(name) : OK;
 }
 
 static enum status write_attribute(hid_t file, const char *name, hid_t type, const void *value)
@@ -296,75 +207,4 @@ enum status h5_write_integer(hid_t file, const char *name, int64_t value)
 enum status h5_write_number(hid_t file, const char *name, double value)
 {
     return write_attribute(file, name, H5T_IEEE_F64LE, &value);
-}
-
-static hid_t open_attribute(hid_t file, const char *name)
-{
-    return H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
-}
-
-char *h5_text(hid_t file, const char *name)
-{
-    hid_t attribute = open_attribute(file, name);
-    if (attribute < 0)
-        return NULL;
-    hid_t type = H5Aget_type(attribute);
-    char *text = NULL;
-    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) <= 0) {
-        text = memory_zeroed(H5Tget_size(type) + 1, 1);
-        if (H5Aread(attribute, type, text) < 0) {
-            memory_free(text);
-            text = NULL;
-        }
-    }
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return text;
-}
-
-static enum status read_attribute(hid_t file, const char *name, hid_t type, void *value)
-{
-    hid_t attribute = open_attribute(file, name);
-    const bool failed = attribute < 0 || H5Aread(attribute, type, value) < 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return failed ? fail(BAD_DATA, "the attribute %s is missing or damaged", name) : OK;
-}
-
-enum status h5_integer(hid_t file, const char *name, int64_t *value)
-{
-    return read_attribute(file, name, H5T_NATIVE_INT64, value);
-}
-
-enum status h5_number(hid_t file, const char *name, double *value)
-{
-    return read_attribute(file, name, H5T_NATIVE_DOUBLE, value);
-}
-
-struct each {
-    enum status (*visit)(const char *name, void *arg);
-    void *arg;
-    enum status status;
-};
-
-static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *arg)
-{
-    (void)group;
-    (void)info;
-    struct each *each = arg;
-    each->status = each->visit(name, each->arg);
-    return each->status == OK ? 0 : 1;
-}
-
-enum status h5_each(hid_t file, const char *group, enum status (*visit)(const char *, void *),
-                    void *arg)
-{
-    if (!h5_exists(file, group))
-        return OK;
-    struct each each = {visit, arg, OK};
-    hsize_t position = 0;
-    if (H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_INC, &position, visit_link,
-                           &each, H5P_DEFAULT) < 0)
-        return fail(BAD_DATA, "the group %s is damaged", group);
-    return each.status;
 }

@@ -57,23 +57,32 @@ enum status names_write(hid_t file, const char *group, const struct names *names
                     names->n > 0 ? names->first : nothing);
 }
 
+bool names_are_sound(const char *bytes, const uint64_t *first, size_t n, uint64_t n_bytes)
+{
+    for (size_t i = 0; i < n; i++)
+        if (first[i + 1] <= first[i] || first[i + 1] - first[0] > n_bytes ||
+            bytes[first[i + 1] - first[0] - 1] != '\0')
+            return false;
+    return first[n] - first[0] == n_bytes;
+}
+
 enum status names_read(hid_t file, const char *group, struct names *names)
 {
-    char path[64];
-    int rank = 0;
-    uint64_t n_bytes[4] = {0}, n_first[4] = {0};
-    snprintf(path, sizeof path, "%s/names_first", group);
-    TRY(h5_shape(file, path, &rank, n_first));
-    names->n = n_first[0] - 1;
-    names->first = NEW(uint64_t, n_first[0]);
-    TRY(h5_read(file, path, H5T_NATIVE_UINT64, n_first[0], names->first));
-    snprintf(path, sizeof path, "%s/names", group);
-    TRY(h5_shape(file, path, &rank, n_bytes));
-    names->bytes = NEW(char, n_bytes[0] + 1);
-    TRY(h5_read(file, path, H5T_NATIVE_UINT8, n_bytes[0], names->bytes));
-    for (size_t i = 0; i < names->n; i++)
-        if (names->first[i + 1] <= names->first[i] || names->first[i + 1] > n_bytes[0] ||
-            names->bytes[names->first[i + 1] - 1] != '\0')
-            return fail(BAD_DATA, "the names in %s are damaged", group);
-    return OK;
+    char bytes_path[64], first_path[64];
+    uint64_t n_bytes = 0, n_first = 0;
+    snprintf(bytes_path, sizeof bytes_path, "%s/names", group);
+    snprintf(first_path, sizeof first_path, "%s/names_first", group);
+    TRY(h5_length(file, bytes_path, &n_bytes));
+    TRY(h5_length(file, first_path, &n_first));
+    if (n_first == 0)
+        return fail(BAD_DATA, "the names in %s are damaged", group);
+    names->n = n_first - 1;
+    names->first = NEW(uint64_t, n_first);
+    names->bytes = NEW(char, n_bytes + 1);
+    TRY(h5_read(file, first_path, H5T_NATIVE_UINT64, n_first, names->first));
+    TRY(h5_read(file, bytes_path, H5T_NATIVE_UINT8, n_bytes, names->bytes));
+    return names->first[0] == 0 &&
+                   names_are_sound(names->bytes, names->first, names->n, n_bytes)
+               ? OK
+               : fail(BAD_DATA, "the names in %s are damaged", group);
 }

@@ -182,7 +182,7 @@ static enum status read_probe(const struct comm *comm, const char *path)
     int64_t number = -1;
     if (status == OK) {
         status = h5_read_range(file, "numbers", H5T_NATIVE_INT64, (uint64_t)comm->rank, 1,
-                               &number, comm->size > 1);
+                               &number, comm);
         if (status == OK && number != comm->rank)
             status = fail(BAD_IO, "doctor: %s reads wrong numbers back through MPI-IO", path);
     }
