@@ -101,7 +101,8 @@ struct model_kind {
     size_t n_options, options_size;
     const struct preset *presets;
     size_t n_presets;
-    const char *made_by; /* the command that makes it, for kinds that are not trained */
+    const char *defaults; /* settings of other sections that suit the kind (NULL: none) */
+    const char *made_by;  /* the command that makes it, for kinds that are not trained */
     void (*more_help)(FILE *out, bool markdown); /* what its options refer to (NULL: nothing) */
 
     /* Before the settings are resolved (NULL: nothing to do): what they name outside, a file of

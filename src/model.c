@@ -120,6 +120,17 @@ void model_predict(const struct model *model, void *work, const struct shard *sh
                                  p + shard->first[students[i]]);
 }
 
+/* Each line of the defaults. */
+static void print_defaults(FILE *out, const struct model_kind *kind, bool markdown)
+{
+    fprintf(out, "\nDefaults of %s for other sections:\n\n", kind->name);
+    for (const char *line = kind->defaults; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        fprintf(out, markdown ? "- `%.*s`\n" : "  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 void model_help(FILE *out, bool markdown)
 {
     for (size_t k = 0; k < n_model_kinds; k++) {
@@ -130,6 +141,8 @@ void model_help(FILE *out, bool markdown)
                          : "\nmodel.kind = %s: %s\n(%s)\nloss: %s\n",
                 kind->name, kind->title, kind->source, kind->loss);
         config_help(out, &group, 1, markdown);
+        if (kind->defaults != NULL)
+            print_defaults(out, kind, markdown);
         if (kind->n_presets > 0)
             fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
         for (size_t p = 0; p < kind->n_presets; p++)

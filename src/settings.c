@@ -115,6 +115,8 @@ enum status settings_create(struct settings *settings, struct config *config)
     if (kind->made_by != NULL)
         return fail(BAD_USER, "model.kind = %s: such a model is not trained but made, by `%s`",
                     kind->name, kind->made_by);
+    if (kind->defaults != NULL)
+        TRY(config_suggest(config, kind->defaults, "defaults of the kind"));
     if (kind->prepare != NULL)
         TRY(kind->prepare(config));
     settings->model = model_create(kind);

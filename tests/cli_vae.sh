@@ -106,6 +106,23 @@ train 1 whole-only "data=$TMP/large.h5" $good "model.prior_correlation=1 0.5 / 0
 check "beginnings help predictions" awk -v with="$(json_of "$TMP/large/result.json" test log_loss)" \
     -v without="$(json_of "$TMP/whole-only/result.json" test log_loss)" 'BEGIN { exit !(with < without - 0.001) }'
 
+section "no settings, and steps that are too large"
+run "$COHORT" simulate irt --students 600 --items 50 --skills 3 -o "$TMP/first.h5"
+expect_status 0 timeout -s KILL 60 "$COHORT" train "data=$TMP/first.h5" "run=$TMP/first" model.kind=vae
+check "it learns" awk -v auc="$(json_of "$TMP/first/result.json" test auc)" 'BEGIN { exit !(auc > 0.72) }'
+expect_status 4 timeout -s KILL 60 "$COHORT" train "data=$TMP/first.h5" "run=$TMP/large-steps" model.kind=vae \
+    optimizer.method=sgd optimizer.rate=1
+expect_match 'training diverged'
+
+section "one student of many answers"
+awk 'BEGIN { print "student,item,correct"; srand(3)
+    for (t = 0; t < 60000; t++) print "s1,i" int(30 * rand()) "," (rand() < 0.7)
+    for (t = 0; t < 600; t++) print "s" 2 + t % 20 ",i" int(30 * rand()) "," (rand() < 0.6) }' >"$TMP/long.csv"
+run "$COHORT" import csv "$TMP/long.csv" --split none -o "$TMP/long.h5" || fail "import of a long student"
+# shellcheck disable=SC2086
+expect_status 0 timeout -s KILL 60 "$COHORT" train "data=$TMP/long.h5" $small "run=$TMP/long"
+expect_status 0 timeout -s KILL 30 "$COHORT" export "$TMP/long" -o "$TMP/long-tables"
+
 section "dimensions without a Q-matrix"
 train 1 free model.dimensions=3 model.posterior=full model.discrimination=signed
 expect_status 0 "$COHORT" inspect "$TMP/free" --errors

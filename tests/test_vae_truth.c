@@ -201,7 +201,7 @@ static void test_predictions(void **state)
         /* student 1 answers item b first: the posterior before it is that of student 0's first
          */
         vae_encoder_read(bench.model, work, NULL, 0, &work->posterior);
-        vae_reserve(work, WIDTH, 1);
+        vae_reserve(work, WIDTH, 1, 1);
         const uint32_t unit = 1; /* item a, correct */
         vae_collect_items(bench.model, work, &unit, 1);
         const struct rng rng = {.seed = 11, .purpose = RNG_SIMULATE};
@@ -230,7 +230,7 @@ static void test_steep(void **state)
     struct bench bench;
     open_bench(&bench, &class, "hidden=3, dimensions=1");
     const struct tensor *tensor = find_tensor(&bench, "discrimination");
-    for (double a = 0.5; a < 40; a *= 1.5) {
+    for (double a = 0.5; a < 1e20; a *= a < 40 ? 1.5 : 1e6) {
         real dense[N_ITEMS], b[N_ITEMS], p[5];
         for (size_t i = 0; i < N_ITEMS; i++)
             dense[i] = (real)a;
@@ -249,6 +249,25 @@ static void test_steep(void **state)
         }
         if (!(fabs((double)p[0] - sum / all) < 5e-4))
             fail_msg("a = %g: %g instead of %g", a, (double)p[0], sum / all);
+    }
+    close_bench(&bench);
+    tiny_close(&class);
+}
+
+/* A posterior stays within what the prior allows, whatever the encoder says. */
+static void test_held_roots(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    struct bench bench;
+    open_bench(&bench, &class, "hidden=3, dimensions=1");
+    struct vae_posterior *posterior = &((struct vae_work *)bench.work)->posterior;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const real out[2] = {0, (real)(sign * 1e30)};
+        vae_posterior_of(&((struct vae_work *)bench.work)->shape, out, posterior);
+        assert_true(posterior->root[0] > 0 && posterior->root[0] < 3);
+        assert_true(fabs(exp(posterior->log_det) / (double)posterior->root[0] - 1) < 1e-6);
     }
     close_bench(&bench);
     tiny_close(&class);
@@ -390,7 +409,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_likelihood),          cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_predictions),         cmocka_unit_test(test_steep),
         cmocka_unit_test(test_unanswered),          cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_contradictions),      cmocka_unit_test(test_held_roots),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -322,6 +322,7 @@ const struct model_kind vae_kind = {
     .options_size = sizeof(struct vae_options),
     .presets = presets,
     .n_presets = COUNT(presets),
+    .defaults = "optimizer.method = adam\noptimizer.rate = 0.01\n",
     .prepare = vae_prior_prepare,
     .declare = declare,
     .init = init,

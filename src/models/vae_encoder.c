@@ -22,6 +22,8 @@
 #define GEMM cblas_sgemm
 #endif
 
+enum { LEAST_LOG = -16, MOST_LOG = 1 }; /* of log L_kk */
+
 void vae_encoder_reserve(struct vae_work *work, size_t n_rows)
 {
     const struct vae_shape *shape = &work->shape;
@@ -166,7 +168,11 @@ void vae_encoder_backward(const struct model *model, struct vae_work *work, stru
     touched_flush(&work->inputs, &model->params.panels[shape->input], tally);
 }
 
-/* Off the diagonal, L_kj stands behind the K means and the K logarithms, row by row. */
+/* Off the diagonal, L_kj stands behind the K means and the K logarithms, row by row.
+ *
+ * Answers only narrow the prior, whose abilities have variance 1, so that at the optimum
+ * log L_kk <= 0. Logarithms are held a little above that, where an encoder that steps too far
+ * cannot raise e^x without end; the derivative there still leads back. */
 void vae_posterior_of(const struct vae_shape *shape, const real *out,
                       struct vae_posterior *posterior)
 {
@@ -178,8 +184,9 @@ void vae_posterior_of(const struct vae_shape *shape, const real *out,
         posterior->mean[k] = out[k];
         for (size_t j = 0; j < n; j++)
             row[j] = j < k && shape->full ? *rest++ : 0;
-        row[k] = (real)Sleef_cinz_expd1_u10purec((double)out[n + k]);
-        posterior->log_det += (double)out[n + k];
+        const double log_root = fmin(fmax((double)out[n + k], LEAST_LOG), MOST_LOG);
+        row[k] = (real)Sleef_cinz_expd1_u10purec(log_root);
+        posterior->log_det += log_root;
     }
 }
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_DRAWS = 512, MOST = 2000, UNIT_BITS = 32 };
+enum { N_DRAWS = 512, MOST = 2000, UNIT_BITS = 32, SUM_BITS = 101 };
 
 /* The free parameters, item by item: a_ik where q_ik is set, then b_i. */
 struct free_list {
@@ -41,50 +41,84 @@ static void list_free(const struct model *model, const struct vae_shape *shape,
     }
 }
 
-/* One number of a student's score. */
-struct part {
-    size_t item, number; /* of the item and, among all, of the free parameter */
-    double value;
+/* A student's score: a number for each free parameter of the items answered, however often. */
+struct score {
+    size_t n;
+    struct part {
+        size_t item, number; /* of the item and, among all, of the free parameter */
+        double value;
+    } * parts;
+    size_t *place; /* of each free parameter: 1 + its place among the parts, or 0 */
 };
 
-/* The score of student s; returns how many numbers it has. */
-static size_t score_of(const struct model *model, struct vae_work *work, size_t s,
-                       const struct free_list *list, struct part *score)
+static void score_create(struct score *score, const struct free_list *list)
+{
+    *score = (struct score){.parts = NEW(struct part, list->n), .place = NEW(size_t, list->n)};
+}
+
+static void score_free(struct score *score)
+{
+    memory_free(score->parts);
+    memory_free(score->place);
+}
+
+static void score_clear(struct score *score)
+{
+    for (size_t k = 0; k < score->n; k++)
+        score->place[score->parts[k].number] = 0;
+    score->n = 0;
+}
+
+static void score_add(struct score *score, size_t item, size_t number, real value)
+{
+    if (score->place[number] == 0) {
+        score->parts[score->n++] = (struct part){item, number, 0};
+        score->place[number] = score->n;
+    }
+    score->parts[score->place[number] - 1].value += (double)value;
+}
+
+/* The score of student s. Draws are answered twice, before and after their weights are known,
+ * so that the room needed does not grow with draws x answers. */
+static void score_of(const struct model *model, struct vae_work *work, size_t s,
+                     const struct free_list *list, struct score *score)
 {
     const struct vae_shape *shape = &work->shape;
     const size_t n_dims = shape->n_dims, n = (size_t)(work->first[s + 1] - work->first[s]);
     const uint32_t *unit = work->unit + work->first[s];
     const struct draw draw = {0};
     vae_encoder_read(model, work, unit, n, &work->posterior);
-    vae_reserve(work, size_padded(n), N_DRAWS);
+    vae_reserve(work, size_padded(n), N_DRAWS, 1);
     vae_draw_epsilon(work, &draw, 0, s, N_DRAWS);
     const size_t padded = vae_collect_items(model, work, unit, n);
     for (size_t d = 0; d < N_DRAWS; d++) {
         const real *epsilon = work->epsilon + d * n_dims;
         real *theta = work->theta + d * n_dims;
         vae_posterior_draw(shape, &work->posterior, epsilon, theta);
-        work->log_weight[d] = (double)irt->respond(n_dims, theta, work->a, work->b, work->y,
-                                                   padded, work->e + d * padded) +
-                              vae_log_ratio(&work->prior, &work->posterior, epsilon, theta);
+        work->log_weight[d] =
+            (double)irt->respond(n_dims, theta, work->a, work->b, work->y, padded, work->e) +
+            vae_log_ratio(&work->prior, &work->posterior, epsilon, theta);
     }
     (void)vae_normalize(work->log_weight, N_DRAWS);
     memset(work->da, 0, n_dims * padded * sizeof *work->da);
     memset(work->db, 0, padded * sizeof *work->db);
-    for (size_t d = 0; d < N_DRAWS; d++)
-        irt->credit(n_dims, work->theta + d * n_dims, (real)work->log_weight[d],
-                    work->e + d * padded, padded, work->da, work->db);
+    for (size_t d = 0; d < N_DRAWS; d++) {
+        const real *theta = work->theta + d * n_dims;
+        (void)irt->respond(n_dims, theta, work->a, work->b, work->y, padded, work->e);
+        irt->credit(n_dims, theta, (real)work->log_weight[d], work->e, padded, work->da,
+                    work->db);
+    }
     const struct panel *panel = &model->params.panels[shape->decoder];
-    size_t m = 0;
+    score_clear(score);
     for (size_t j = 0; j < n; j++) {
         const size_t i = unit[j] / 2;
         size_t at = list->first[i];
         for (size_t k = 0; k < shape->column_q; k++)
             if (model->params.value[panel->offset + i * panel->stride + shape->column_q + k] !=
                 0)
-                score[m++] = (struct part){i, at++, (double)work->da[k * padded + j]};
-        score[m++] = (struct part){i, at, (double)work->db[j]};
+                score_add(score, i, at++, work->da[k * padded + j]);
+        score_add(score, i, at, work->db[j]);
     }
-    return m;
 }
 
 /* The diagonal of the inverse of an n x n matrix, which is destroyed. A parameter of which
@@ -119,7 +153,7 @@ static void invert_diagonal(double *matrix, size_t n, double *diagonal)
 
 /* Writes the errors of parameters first .. first + n from their block of the information. */
 static void write_errors(struct model *model, const struct free_list *list, size_t first,
-                         size_t n, const int64_t *information, size_t *n_missing)
+                         size_t n, const __int128 *information, size_t *n_missing)
 {
     double *matrix = NEW(double, n *n), *diagonal = NEW(double, n);
     for (size_t i = 0; i < n * n; i++)
@@ -138,14 +172,18 @@ static void write_errors(struct model *model, const struct free_list *list, size
 struct information {
     bool together;
     size_t n_cells, *start; /* of each item's matrix */
-    int64_t *cells;
+    __int128 *cells;
+    double most;          /* a term beyond it might leave the sum's range */
+    int64_t out_of_range; /* number of such terms */
 };
 
 static void information_create(struct information *information, const struct model *model,
                                const struct free_list *list)
 {
     *information =
-        (struct information){.together = list->n <= MOST, .start = NEW(size_t, model->n_items)};
+        (struct information){.together = list->n <= MOST,
+                             .start = NEW(size_t, model->n_items),
+                             .most = ldexp(1 / (1 + (double)model->n_students), SUM_BITS)};
     for (size_t i = 0; i < model->n_items; i++) {
         const size_t n = list->first[i + 1] - list->first[i];
         information->start[i] = information->n_cells;
@@ -153,23 +191,27 @@ static void information_create(struct information *information, const struct mod
     }
     if (information->together)
         information->n_cells = list->n * list->n;
-    information->cells = NEW(int64_t, information->n_cells);
+    information->cells = NEW(__int128, information->n_cells);
 }
 
 static void information_add(struct information *information, const struct free_list *list,
-                            const struct part *score, size_t n)
+                            const struct score *score)
 {
-    for (size_t x = 0; x < n; x++)
-        for (size_t y = 0; y < n; y++) {
-            const int64_t term =
-                (int64_t)rint(ldexp(score[x].value * score[y].value, UNIT_BITS));
-            const size_t i = score[x].item, first = list->first[i];
-            if (information->together)
-                information->cells[score[x].number * list->n + score[y].number] += term;
-            else if (score[y].item == i)
-                information->cells[information->start[i] +
-                                   (score[x].number - first) * (list->first[i + 1] - first) +
-                                   score[y].number - first] += term;
+    for (size_t x = 0; x < score->n; x++)
+        for (size_t y = 0; y < score->n; y++) {
+            const struct part *a = &score->parts[x], *b = &score->parts[y];
+            const size_t first = list->first[a->item], n = list->first[a->item + 1] - first;
+            if (!information->together && a->item != b->item)
+                continue;
+            const double term = ldexp(a->value * b->value, UNIT_BITS);
+            if (!(fabs(term) <= information->most)) {
+                information->out_of_range++;
+                continue;
+            }
+            information->cells[information->together
+                                   ? a->number * list->n + b->number
+                                   : information->start[a->item] + (a->number - first) * n +
+                                         b->number - first] += (__int128)rint(term);
         }
 }
 
@@ -180,13 +222,17 @@ enum status vae_examine(struct model *model, void *memory, const struct comm *co
     struct information information;
     list_free(model, &work->shape, &list);
     information_create(&information, model, &list);
-    size_t longest = 0, n_missing = 0;
-    for (size_t s = 0; s < work->shard->n_students; s++)
-        longest = size_max(longest, (size_t)(work->first[s + 1] - work->first[s]));
-    struct part *score = NEW(struct part, longest * (work->shape.n_dims + 1));
-    for (size_t s = 0; s < work->shard->n_students; s++)
-        information_add(&information, &list, score, score_of(model, work, s, &list, score));
-    comm_sum_i64(comm, information.cells, information.n_cells);
+    struct score score;
+    score_create(&score, &list);
+    size_t n_missing = 0;
+    for (size_t s = 0; s < work->shard->n_students; s++) {
+        score_of(model, work, s, &list, &score);
+        information_add(&information, &list, &score);
+    }
+    comm_sum_i128(comm, information.cells, information.n_cells);
+    comm_sum_i64(comm, &information.out_of_range, 1);
+    if (information.out_of_range > 0) /* of such a model nothing is known */
+        memset(information.cells, 0, information.n_cells * sizeof *information.cells);
     if (information.together)
         write_errors(model, &list, 0, list.n, information.cells, &n_missing);
     for (size_t i = 0; !information.together && i < model->n_items; i++)
@@ -195,7 +241,8 @@ enum status vae_examine(struct model *model, void *memory, const struct comm *co
     if (n_missing > 0)
         log_say("note: %zu of %zu standard errors cannot be had: the answers say too little",
                 n_missing, list.n);
-    void *const all[] = {information.cells, information.start, score, list.first, list.place};
+    score_free(&score);
+    void *const all[] = {information.cells, information.start, list.first, list.place};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);
     return OK;

@@ -94,18 +94,20 @@ void vae_training(const void *memory, bool *has_training, int64_t *n_attempts)
     *n_attempts = (int64_t)work->first[work->shard->n_students];
 }
 
-/* Room for a student's answers (a padded number) and samples. */
-void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples)
+void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples, size_t n_residuals)
 {
     const size_t k = work->shape.n_dims;
-    if (n_answers <= work->capacity && n_samples <= work->n_samples)
+    if (n_answers <= work->capacity && n_samples <= work->n_samples &&
+        n_residuals <= work->n_residuals)
         return;
     work->capacity = size_padded(size_max(n_answers, work->capacity));
     work->n_samples = size_max(n_samples, work->n_samples);
+    work->n_residuals = size_max(n_residuals, work->n_residuals);
     const size_t n = work->capacity, samples = work->n_samples;
     real **const tables[] = {&work->a, &work->da, &work->b,       &work->db,
                              &work->y, &work->e,  &work->epsilon, &work->theta};
-    const size_t sizes[] = {k * n, k * n, n, n, n, samples * n, k * samples + 64, k * samples};
+    const size_t sizes[] = {k * n,      k * n, n, n, n, work->n_residuals * n, k * samples + 64,
+                            k * samples};
     for (size_t t = 0; t < COUNT(tables); t++) {
         memory_free(*tables[t]);
         *tables[t] = NEW(real, sizes[t]);
@@ -356,7 +358,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
         part = row->whole ? 0 : part + 1;
-        vae_reserve(work, size_padded(row->n), (size_t)o->samples);
+        vae_reserve(work, size_padded(row->n), (size_t)o->samples, (size_t)o->samples);
         vae_draw_epsilon(work, draw, part, row->student, (size_t)o->samples);
         vae_posterior_of(shape, work->out + r * shape->n_out, &work->posterior);
         const size_t padded = vae_collect_items(model, work, unit, row->n);

@@ -71,7 +71,7 @@ struct vae_work {
     real *a, *b, *y, *e, *da, *db;
     real *epsilon, *theta;
     double *log_weight;
-    size_t n_samples; /* room in epsilon, theta, e and log_weight */
+    size_t n_samples, n_residuals; /* room in epsilon, theta and log_weight; in e */
     struct vae_posterior posterior;
     real *sum; /* of rows of the first layer */
 };
@@ -131,7 +131,9 @@ void vae_accumulate(const struct model *model, void *work, const uint32_t *stude
                     const struct draw *draw, struct tally *tally);
 void vae_draw_epsilon(struct vae_work *work, const struct draw *draw, uint32_t part, size_t s,
                       size_t n_samples);
-void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples);
+/* Room for a student's answers (a padded number), samples, and samples whose residuals are kept
+ * together. */
+void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples, size_t n_residuals);
 size_t vae_collect_items(const struct model *model, struct vae_work *work, const uint32_t *unit,
                          size_t n);
 

@@ -4,8 +4,9 @@
  * a row for each, the rest is computed again when there was anything new. What an item asks of
  * theta is one number, x = a . theta - b, normal with mean a . m - b and variance |L^T a|^2, so
  * the mean of sigma(x) over the posterior is an integral over one dimension whatever K is: by
- * Gauss and Hermite at N_NODES points, or by equal steps where x is so uncertain that sigma
- * rises steeply between those. `plug_in` takes x at its mean.
+ * Gauss and Hermite at N_NODES points, by equal steps where x is so uncertain that sigma rises
+ * steeply between those, or in closed form where sigma is all but a step. `plug_in` takes x at
+ * its mean.
  *
  * log P(answers) is the integral of p(theta) prod_j P(y_j | theta): on a grid of equal steps in
  * W theta up to K = 3 (for a smooth integrand that falls off as fast, sums of equal steps are
@@ -19,7 +20,9 @@
 #include <sleef.h>
 #include <string.h>
 
-enum { N_NODES = 9, N_DRAWS = 4096 };
+enum { N_NODES = 9, N_DRAWS = 4096, WIDE = 8, N_STEPS = 48 };
+#define LOGISTIC_VARIANCE 3.28986813369645287294 /* pi^2 / 3 */
+#define ROOT_HALF 0.70710678118654752440
 static const double nodes[N_NODES] = {
     -4.512745863399783, -3.205429002856470, -2.076847978677830, -1.023255663789133, 0,
     1.023255663789133,  2.076847978677830,  3.205429002856470,  4.512745863399783};
@@ -33,7 +36,10 @@ static double sigmoid(double x)
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-x));
 }
 
-/* The mean of sigma(mean + sd z), z ~ N(0, 1). Off by less than 5e-4. */
+/* The mean of sigma(mean + sd z), z ~ N(0, 1), off by less than 5e-4, in at most N_STEPS + 1
+ * sigmoids. sigma is the distribution function of a logistic number, so the mean is the chance
+ * that this number less sd z stays below `mean`; for a large sd that difference is all but
+ * normal, with variance sd^2 + pi^2 / 3. */
 static double integral(double mean, double sd)
 {
     double p = 0, all = 0;
@@ -42,8 +48,11 @@ static double integral(double mean, double sd)
             p += weights[node] * sigmoid(mean + sd * nodes[node]);
         return fmin(1, p);
     }
-    const double step = fmin(0.5, 2 / sd);
-    for (double z = -6; z <= 6; z += step) {
+    if (!(sd <= WIDE))
+        return 0.5 * Sleef_cinz_erfcd1_u15purec(-mean * ROOT_HALF /
+                                                sqrt(sd * sd + LOGISTIC_VARIANCE));
+    for (int i = 0; i <= N_STEPS; i++) {
+        const double z = 12.0 * i / N_STEPS - 6;
         const double weight = Sleef_cinz_expd1_u10purec(-0.5 * z * z);
         p += weight * sigmoid(mean + sd * z);
         all += weight;
@@ -247,7 +256,7 @@ static double chance_of(const struct model *model, struct vae_work *work, size_t
     if (n == 0)
         return 0;
     const bool on_grid = work->shape.n_dims <= 3;
-    vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS);
+    vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS, 1);
     const size_t padded = vae_collect_items(model, work, unit, n);
     return on_grid ? integrate(work, padded)
                    : sample(model, work, s, unit, n, padded, seed, variance);
