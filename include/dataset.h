@@ -34,6 +34,15 @@ static inline uint8_t mark_make(enum outcome outcome, enum split split, bool sho
                      (step ? MARK_STEP : 0u));
 }
 
+/* What a data set or a trained model knows of items, as a view of its arrays. `first` NULL: of
+ * skills and groups there are the names alone. */
+struct item_table {
+    const struct names *items, *skills, *groups;
+    const uint64_t *first; /* items + 1 */
+    const uint32_t *skill; /* skills of item i: skill[first[i] .. first[i+1]] */
+    const int32_t *group;  /* -1: none */
+};
+
 /* What every rank knows of a data set: all but the attempts and the students' names. */
 struct dataset {
     char *path;
@@ -55,6 +64,9 @@ struct dataset {
     uint64_t *attempt_digests, *student_digests;
     uint32_t *item_map;   /* items of the file to items here, after dataset_follow; else NULL */
     uint32_t **level_map; /* likewise levels of each covariate, INDEX_NONE: none here */
+    /* After dataset_follow: a sentence about an item of which the file and the model say
+     * different things; NULL: there is none. */
+    char *other_skills, *other_groups;
 };
 
 /* The attempts of a contiguous range of students, held by one rank. Attempts of a student are
@@ -84,13 +96,14 @@ void shard_free(struct shard *shard);
 CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                        struct names *names);
 
-/* Numbers items, skills and levels of factors as in `items`, `skills` and `covariates` (a
- * trained model's); what is read from now on follows. An item that is not among them is the
- * user's mistake, since the model has never seen it; a skill that is not among them is left out
- * of its items, and an attempt of an unknown level has none. Before dataset_read. */
-CHECKED enum status dataset_follow(struct dataset *dataset, const struct names *items,
-                                   const struct names *skills,
+/* Numbers items, skills, groups and levels of factors as a trained model does, which knows
+ * `items` and `covariates`; what is read from now on follows. Items have the model's skills and
+ * groups; see other_skills for files that say otherwise. An item that the model has never seen
+ * is the user's mistake; an attempt of an unknown level has none. Before dataset_read. */
+CHECKED enum status dataset_follow(struct dataset *dataset, const struct item_table *items,
                                    const struct covariates *covariates);
+
+struct item_table dataset_items(const struct dataset *dataset);
 
 /* Student at which worker w of n_workers begins, when students are cut into contiguous ranges
  * with about the same number of attempts; w = n_workers gives n_students. */

@@ -92,6 +92,9 @@ struct preset {
  * a student: a chance, a score, or a score with its variance. */
 enum model_task { TASK_TRACE, TASK_CHANCE, TASK_SCORE, TASK_DENSITY };
 
+/* What of items a model may know besides who they are. */
+enum { MODEL_SKILLS = 1, MODEL_GROUPS = 2 };
+
 struct model_kind {
     const char *name;   /* model.kind */
     const char *title;  /* a line for people */
@@ -112,6 +115,9 @@ struct model_kind {
     /* Names and shapes of the tensors, from options, n_items, n_skills; refuses contradictions.
      */
     enum status (*declare)(struct model *model);
+    /* What of items a declared model makes use of, as bits MODEL_SKILLS, MODEL_GROUPS (NULL:
+     * nothing). */
+    unsigned (*uses)(const struct model *model);
     /* What declare put into the options beside settings (NULL: nothing). */
     void (*release)(struct model *model);
     /* First values; deterministic in (seed, counts). */
@@ -221,6 +227,11 @@ void model_help(FILE *out, bool markdown);
 /* predict_many of the kind, or predict of one student after the other. */
 void model_predict(const struct model *model, void *work, const struct shard *shard,
                    const uint32_t *students, size_t n, unsigned splits, real *p);
+
+static inline unsigned model_uses(const struct model *model)
+{
+    return model->kind->uses != NULL ? model->kind->uses(model) : 0;
+}
 
 static inline enum model_task model_task(const struct model *model)
 {

@@ -370,8 +370,7 @@ static enum status write_run(const struct blend *blend, const struct blend_weigh
         .model = model,
         .config = text,
         .data_digest = blend->data_digest,
-        .items = &first->checkpoint.items,
-        .skills = &first->checkpoint.skills,
+        .items = dataset_items(&first->dataset),
         .progress = &progress,
     };
     if (status == OK)

@@ -1,12 +1,18 @@
-/* The checkpoint file: 512 bytes of text with the XXH3 digest (128 bits) of all that follows,
- * then HDF5, which skips such a block in front by itself (h5ls, h5py and others open the file
- * as it is):
+/* The checkpoint file (format version 2): 512 bytes of text with the XXH3 digest (128 bits) of
+ * all that follows, then HDF5, which skips such a block in front by itself (h5ls, h5py and
+ * others open the file as it is):
  *
- *     /                     attributes: format, version, model, config, data_digest, skills,
- * epoch, ... /parameters/NAME      each tensor in its shape /optimizer/SLOT/NAME  momentum, or
- * Adam's mean and square, of each tensor /state                uint8, what belongs to students
- * (persistent chains), in student order /items/names          the items, to find them again in
- * other data sets
+ *     /                     attributes: format, version, model, numerics, config, data_digest,
+ *                           epoch, ...
+ *     /parameters/NAME      each tensor in its shape
+ *     /optimizer/SLOT/NAME  momentum, or Adam's mean and square, of each tensor
+ *     /state                uint8, what belongs to students (persistent chains), in student
+ * order /items, /skills, /groups, /covariates   as in a data set (src/dataset.c): names, and
+ * the skills and the group of each item, so that the model finds them in other data sets and
+ * needs nothing else to know them by
+ *
+ * Version 1 had no numerics, and of items, skills and groups the names of the first two. It is
+ * read as it was; tests/golden has files of every version.
  *
  * Nothing in it depends on the number of ranks, on the clock or on the machine, so sha256sum of
  * two checkpoints tests the whole distributed machinery. Rank 0 builds the file in memory and
@@ -15,12 +21,13 @@
 #include "fail.h"
 #include "h5.h"
 #include "memory.h"
+#include "numerics.h"
 #include "store.h"
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { BLOCK = 512, FORMAT_VERSION = 1 };
+enum { BLOCK = 512, FORMAT_VERSION = 2 };
 static const char format_name[] = "cohort checkpoint";
 
 static const struct {
@@ -90,12 +97,28 @@ static enum status read_flat(hid_t file, const char *group, const struct params 
     return OK;
 }
 
+static enum status write_items(hid_t file, const struct item_table *items)
+{
+    const uint64_t n = items->items->n, n_first = n + 1;
+    TRY(names_write(file, "/items", items->items));
+    TRY(names_write(file, "/skills", items->skills));
+    TRY(names_write(file, "/groups", items->groups));
+    TRY(h5_write(file, "/items/skill_first", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n_first,
+                 items->first));
+    TRY(h5_write(file, "/items/skills", H5T_STD_U32LE, H5T_NATIVE_UINT32, 1, &items->first[n],
+                 items->skill));
+    return h5_write(file, "/items/group", H5T_STD_I32LE, H5T_NATIVE_INT32, 1, &n, items->group);
+}
+
 static enum status write_content(hid_t file, const struct checkpoint_content *content)
 {
     const struct model *model = content->model;
     TRY(h5_write_text(file, "format", format_name));
     TRY(h5_write_integer(file, "version", FORMAT_VERSION));
     TRY(h5_write_text(file, "model", model->kind->name));
+    const int64_t numerics = content->progress->numerics;
+    TRY(h5_write_integer(file, "numerics",
+                         numerics > 0 ? numerics : numerics_revision(model->kind->name)));
     TRY(h5_write_text(file, "config", content->config));
     TRY(h5_write_text(file, "data_digest", content->data_digest));
     TRY(h5_write_integer(file, "students", (int64_t)model->n_students));
@@ -116,8 +139,7 @@ static enum status write_content(hid_t file, const struct checkpoint_content *co
     if (n_state > 0)
         TRY(h5_write(file, "/state", H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n_state,
                      content->state));
-    TRY(names_write(file, "/items", content->items));
-    TRY(names_write(file, "/skills", content->skills));
+    TRY(write_items(file, &content->items));
     return covariates_write(file, model->covariates);
 }
 
@@ -179,6 +201,41 @@ static enum status check_digest(struct checkpoint *checkpoint, size_t n_bytes)
     return OK;
 }
 
+static enum status check_items(const struct checkpoint *checkpoint, uint64_t n_skills)
+{
+    const uint64_t *first = checkpoint->item_first;
+    const size_t n = checkpoint->items.n;
+    bool sound = first[0] == 0 && first[n] == n_skills;
+    for (size_t i = 0; i < n; i++)
+        sound &= first[i] <= first[i + 1] && checkpoint->item_group[i] >= -1 &&
+                 checkpoint->item_group[i] < (int64_t)checkpoint->groups.n;
+    for (uint64_t j = 0; j < n_skills; j++)
+        sound &= checkpoint->item_skills[j] < checkpoint->skills.n;
+    return sound ? OK : damaged(checkpoint->path, "the skills or groups of items are damaged");
+}
+
+static enum status read_items(struct checkpoint *checkpoint, int64_t version)
+{
+    hid_t file = checkpoint->file;
+    TRY(names_read(file, "/items", &checkpoint->items));
+    TRY(names_read(file, "/skills", &checkpoint->skills));
+    if (version < 2)
+        return OK;
+    TRY(names_read(file, "/groups", &checkpoint->groups));
+    const size_t n = checkpoint->items.n;
+    int rank = 0;
+    uint64_t n_skills[4] = {0};
+    TRY(h5_shape(file, "/items/skills", &rank, n_skills));
+    checkpoint->item_first = NEW(uint64_t, n + 1);
+    checkpoint->item_skills = NEW(uint32_t, n_skills[0]);
+    checkpoint->item_group = NEW(int32_t, n);
+    TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, n + 1, checkpoint->item_first));
+    TRY(h5_read(file, "/items/skills", H5T_NATIVE_UINT32, n_skills[0],
+                checkpoint->item_skills));
+    TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, n, checkpoint->item_group));
+    return check_items(checkpoint, n_skills[0]);
+}
+
 static enum status read_head(struct checkpoint *checkpoint)
 {
     size_t n_bytes = 0;
@@ -190,9 +247,16 @@ static enum status read_head(struct checkpoint *checkpoint)
     hid_t file = checkpoint->file;
     int64_t version = 0;
     TRY(h5_integer(file, "version", &version));
-    if (version != FORMAT_VERSION)
-        return fail(BAD_DATA, "%s: format version %lld, this program reads version %d",
+    if (version > FORMAT_VERSION)
+        return fail(BAD_USER,
+                    "%s: a newer version of cohort wrote it (format %lld; this program reads "
+                    "formats up to %d); use that version, or train it again with this one",
                     checkpoint->path, (long long)version, FORMAT_VERSION);
+    if (version < 1)
+        return damaged(checkpoint->path, "the attribute version is damaged");
+    checkpoint->progress.numerics = 1;
+    if (version > 1)
+        TRY(h5_integer(file, "numerics", &checkpoint->progress.numerics));
     checkpoint->model = h5_text(file, "model");
     checkpoint->config = h5_text(file, "config");
     char *digest = h5_text(file, "data_digest");
@@ -205,8 +269,7 @@ static enum status read_head(struct checkpoint *checkpoint)
         TRY(h5_integer(file, progress_fields[i].name,
                        (int64_t *)((char *)&checkpoint->progress + progress_fields[i].offset)));
     TRY(h5_number(file, "best", &checkpoint->progress.best));
-    TRY(names_read(file, "/items", &checkpoint->items));
-    TRY(names_read(file, "/skills", &checkpoint->skills));
+    TRY(read_items(checkpoint, version));
     return covariates_read(file, &checkpoint->covariates);
 }
 
@@ -226,6 +289,23 @@ static void broadcast_names(const struct comm *comm, struct names *names)
         return;
     broadcast_block(comm, (void **)&names->first, (names->n + 1) * sizeof *names->first);
     broadcast_block(comm, (void **)&names->bytes, names_size(names));
+}
+
+static void broadcast_items(const struct comm *comm, struct checkpoint *checkpoint)
+{
+    broadcast_names(comm, &checkpoint->items);
+    broadcast_names(comm, &checkpoint->skills);
+    broadcast_names(comm, &checkpoint->groups);
+    int64_t has_table = checkpoint->item_first != NULL;
+    comm_max_i64(comm, &has_table, 1);
+    if (!has_table)
+        return;
+    const size_t n = checkpoint->items.n;
+    broadcast_block(comm, (void **)&checkpoint->item_first,
+                    (n + 1) * sizeof *checkpoint->item_first);
+    broadcast_block(comm, (void **)&checkpoint->item_skills,
+                    checkpoint->item_first[n] * sizeof *checkpoint->item_skills);
+    broadcast_block(comm, (void **)&checkpoint->item_group, n * sizeof *checkpoint->item_group);
 }
 
 static void broadcast_covariates(const struct comm *comm, struct covariates *covariates)
@@ -255,8 +335,7 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
                     first ? strlen(checkpoint->model) + 1 : 0);
     broadcast_block(comm, (void **)&checkpoint->config,
                     first ? strlen(checkpoint->config) + 1 : 0);
-    broadcast_names(comm, &checkpoint->items);
-    broadcast_names(comm, &checkpoint->skills);
+    broadcast_items(comm, checkpoint);
     broadcast_covariates(comm, &checkpoint->covariates);
     return OK;
 }
@@ -271,8 +350,28 @@ void checkpoint_close(struct checkpoint *checkpoint)
     memory_free(checkpoint->bytes);
     names_free(&checkpoint->items);
     names_free(&checkpoint->skills);
+    names_free(&checkpoint->groups);
+    memory_free(checkpoint->item_first);
+    memory_free(checkpoint->item_skills);
+    memory_free(checkpoint->item_group);
     covariates_free(&checkpoint->covariates);
     *checkpoint = (struct checkpoint){.file = -1};
+}
+
+struct item_table checkpoint_items(const struct checkpoint *checkpoint)
+{
+    return (struct item_table){.items = &checkpoint->items,
+                               .skills = &checkpoint->skills,
+                               .groups = &checkpoint->groups,
+                               .first = checkpoint->item_first,
+                               .skill = checkpoint->item_skills,
+                               .group = checkpoint->item_group};
+}
+
+enum status checkpoint_follow(const struct checkpoint *checkpoint, struct dataset *dataset)
+{
+    const struct item_table items = checkpoint_items(checkpoint);
+    return dataset_follow(dataset, &items, &checkpoint->covariates);
 }
 
 enum status checkpoint_params(const struct checkpoint *checkpoint, const struct comm *comm,
@@ -327,6 +426,17 @@ enum status checkpoint_state(const struct checkpoint *checkpoint, const struct c
     return status;
 }
 
+/* Whether the data say of items what the model makes use of. */
+static enum status check_uses(const struct model *model, const struct dataset *dataset)
+{
+    const unsigned uses = model_uses(model);
+    if ((uses & MODEL_SKILLS) != 0 && dataset->other_skills != NULL)
+        return fail(BAD_USER, "%s", dataset->other_skills);
+    if ((uses & MODEL_GROUPS) != 0 && dataset->other_groups != NULL)
+        return fail(BAD_USER, "%s", dataset->other_groups);
+    return OK;
+}
+
 enum status checkpoint_model(const struct checkpoint *checkpoint, const struct comm *comm,
                              struct config *config, struct dataset *dataset,
                              struct model **model)
@@ -336,8 +446,7 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     TRY(config_read_text(config, checkpoint->config, checkpoint->path));
     TRY(model_choose(config, &kind));
     if (dataset != NULL)
-        TRY(dataset_follow(dataset, &checkpoint->items, &checkpoint->skills,
-                           &checkpoint->covariates));
+        TRY(checkpoint_follow(checkpoint, dataset));
     *model = model_create(kind);
     (*model)->covariates = &checkpoint->covariates;
     struct model_names names;
@@ -349,6 +458,8 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     if (status == OK)
         status = model_declare(*model, dataset, (size_t)checkpoint->n_students,
                                checkpoint->items.n, checkpoint->skills.n);
+    if (status == OK && dataset != NULL)
+        status = check_uses(*model, dataset);
     (*model)->knows_students =
         dataset != NULL && strcmp(dataset->digest, checkpoint->data_digest) == 0;
     if (status == OK)

@@ -214,6 +214,8 @@ void dataset_close(struct dataset *dataset)
     memory_free(dataset->item_skills);
     memory_free(dataset->item_group);
     memory_free(dataset->item_map);
+    memory_free(dataset->other_skills);
+    memory_free(dataset->other_groups);
     memory_free(dataset->target);
     names_free(&dataset->items);
     names_free(&dataset->skills);

@@ -171,8 +171,7 @@ bool opened_counts(const struct opened *opened, struct item_counts *counts)
     if (status == OK && !is_trained_on(opened, &dataset))
         status = BAD_USER;
     if (status == OK)
-        status = dataset_follow(&dataset, &opened->checkpoint.items, &opened->checkpoint.skills,
-                                &opened->checkpoint.covariates);
+        status = checkpoint_follow(&opened->checkpoint, &dataset);
     if (status == OK)
         status = read_part(opened, &dataset, &shard);
     if (status == OK)

@@ -11,6 +11,7 @@
  * ranks must stop at the same step. */
 #include "trainer.h"
 #include "checkpoint.h"
+#include "continuing.h"
 #include "fail.h"
 #include "finals.h"
 #include "likelihood.h"
@@ -65,39 +66,10 @@ struct trainer {
     int64_t steps_at_start, check_every;
 };
 
-/* What may differ between a run and its continuation. */
-static bool may_change(const char *line)
-{
-    return strncmp(line, "epochs = ", 9) == 0 || strncmp(line, "patience = ", 11) == 0;
-}
-
-static enum status check_same_config(const char *stored, const char *now, const char *path)
-{
-    bool refits = false;
-    while (*stored != '\0' || *now != '\0') {
-        const size_t a = strcspn(stored, "\n"), b = strcspn(now, "\n");
-        refits |= strncmp(stored, "[refit]", 7) == 0 && strncmp(now, "[refit]", 7) == 0;
-        if (refits && (a != b || memcmp(stored, now, a) != 0))
-            return fail(BAD_USER,
-                        "%s: the run that this is a refit of has changed since: it had '%.*s' "
-                        "and has '%.*s'; choose another run= for the refit of what it is now",
-                        path, (int)a, stored, (int)b, now);
-        if ((a != b || memcmp(stored, now, a) != 0) && !(may_change(stored) && may_change(now)))
-            return fail(BAD_USER,
-                        "%s: this run was started with '%.*s' but now '%.*s' is asked for: "
-                        "continue it with the same settings (only epochs and patience may "
-                        "change), or choose another run=",
-                        path, (int)a, stored, (int)b, now);
-        stored += a + (stored[a] == '\n');
-        now += b + (now[b] == '\n');
-    }
-    return OK;
-}
-
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
-    TRY(check_same_config(checkpoint->config, t->config, checkpoint->path));
+    TRY(continuing_check(checkpoint, t->config, t->settings->groups, N_TRAINER_GROUPS));
     if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
         return fail(BAD_USER,
                     "%s: trained on a data set with digest %s, but %s has digest %s: it does "
@@ -128,8 +100,7 @@ static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
         .model = t->model,
         .config = t->config,
         .data_digest = t->stepper.dataset.digest,
-        .items = &t->stepper.dataset.items,
-        .skills = &t->stepper.dataset.skills,
+        .items = dataset_items(&t->stepper.dataset),
         .progress = &t->progress,
         .optimizer = &t->stepper.optimizer,
         .state = state,
@@ -537,6 +508,7 @@ static enum status begin(struct trainer *t, bool *done)
         (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
         t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
         t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
+    continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics);
     if (t->stepper.n_joined > 0)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",

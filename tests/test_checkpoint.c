@@ -7,6 +7,7 @@
 #include "tiny.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -31,6 +32,7 @@ static const struct progress somewhere = {.epoch = 3,
                                           .stale = 1,
                                           .n_scored = 1234,
                                           .loss = -56789,
+                                          .numerics = 3,
                                           .best = 0.6251};
 
 static void open_bench(struct bench *b)
@@ -85,8 +87,7 @@ static char *bytes_of(struct bench *b, size_t *n_bytes)
         .model = b->tiny.model,
         .config = "[model]\nkind = rbm\nhidden = 3\nconditional = yes\n",
         .data_digest = b->class.dataset.digest,
-        .items = &b->class.dataset.items,
-        .skills = &b->class.dataset.skills,
+        .items = dataset_items(&b->class.dataset),
         .progress = &somewhere,
         .optimizer = &b->optimizer,
         .state = state,
@@ -133,6 +134,12 @@ static void test_round_trip(void **state)
     assert_memory_equal(&checkpoint.progress, &somewhere, sizeof somewhere);
     assert_int_equal(checkpoint.items.n, 5);
     assert_string_equal(names_get(&checkpoint.items, 4), "item 4");
+    assert_string_equal(names_get(&checkpoint.groups, 0), "all");
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(checkpoint.item_first[i + 1], i + 1);
+        assert_int_equal(checkpoint.item_skills[i], i % 2);
+        assert_int_equal(checkpoint.item_group[i], 0);
+    }
     assert_int_equal(checkpoint_params(&checkpoint, &world, b.tiny.model), OK);
     assert_int_equal(checkpoint_slots(&checkpoint, &world, &b.optimizer), OK);
     assert_int_equal(checkpoint_state(&checkpoint, &world, b.state, b.n_state), OK);
@@ -188,6 +195,98 @@ static void test_damage(void **state)
     assert_int_equal(checkpoint_open(&checkpoint, b.path, &world), OK);
     checkpoint_close(&checkpoint);
     memory_free(bytes);
+    close_bench(&b);
+}
+
+/* The text in front says that the bytes behind it are whole, whatever was done to them. */
+static void sign(const char *path)
+{
+    enum { BLOCK = 512 };
+    char *bytes = NULL, digest[33], text[BLOCK];
+    size_t n = 0;
+    assert_int_equal(store_read(path, &bytes, &n), OK);
+    const XXH128_hash_t hash = XXH3_128bits(bytes + BLOCK, n - BLOCK);
+    snprintf(digest, sizeof digest, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+    snprintf(text, sizeof text, "cohort checkpoint\nxxh3-128 %s of the %zu bytes that follow\n",
+             digest, n - BLOCK);
+    memset(bytes, '\n', BLOCK);
+    memcpy(bytes, text, strlen(text));
+    assert_int_equal(store_write(path, bytes, n), OK);
+    memory_free(bytes);
+}
+
+/* Collective: writes a checkpoint with another number in an attribute or in an array of one
+ * dimension, under a digest that is right. */
+static void write_altered(struct bench *b, const char *name, size_t place, int64_t number)
+{
+    fill(b);
+    write_checkpoint(b);
+    if (world.rank == 0) {
+        hid_t file = H5Fopen(b->path, H5F_ACC_RDWR, H5P_DEFAULT);
+        assert_true(file >= 0);
+        if (name[0] == '/') {
+            hid_t array = H5Dopen2(file, name, H5P_DEFAULT), all = H5Dget_space(array);
+            int64_t values[64];
+            assert_true(H5Sget_simple_extent_npoints(all) <= (hssize_t)COUNT(values));
+            assert_true(
+                H5Dread(array, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            values[place] = number;
+            assert_true(
+                H5Dwrite(array, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            H5Sclose(all);
+            H5Dclose(array);
+        } else {
+            hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
+            assert_true(H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0);
+            H5Aclose(attribute);
+        }
+        H5Fclose(file);
+        sign(b->path);
+    }
+    comm_barrier(&world);
+}
+
+static void expect_refused(const char *path, enum status expected, const char *why)
+{
+    struct checkpoint checkpoint;
+    assert_int_equal(checkpoint_open(&checkpoint, path, &world), expected);
+    assert_non_null(strstr(fail_sentence(), path));
+    assert_non_null(strstr(fail_sentence(), why));
+    fail_clear();
+}
+
+/* A file of a newer version is not a damaged one: going on, a run would set it aside. */
+static void test_versions(void **state)
+{
+    (void)state;
+    struct bench b;
+    open_bench(&b);
+    write_altered(&b, "version", 0, 3);
+    expect_refused(b.path, BAD_USER, "a newer version of cohort wrote it (format 3;");
+    write_altered(&b, "version", 0, 0);
+    expect_refused(b.path, BAD_DATA, "version");
+    close_bench(&b);
+}
+
+/* Skills and groups of items are read into memory that models use as numbers of rows. */
+static void test_items_that_are_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *array;
+        size_t place;
+        int64_t number;
+    } bad[] = {{"/items/skill_first", 0, 1}, {"/items/skill_first", 2, 5},
+               {"/items/skill_first", 5, 6}, {"/items/skill_first", 5, 4},
+               {"/items/skills", 3, 2},      {"/items/group", 4, 1},
+               {"/items/group", 0, -2}};
+    struct bench b;
+    open_bench(&b);
+    for (size_t j = 0; j < COUNT(bad); j++) {
+        write_altered(&b, bad[j].array, bad[j].place, bad[j].number);
+        expect_refused(b.path, BAD_DATA, "the skills or groups of items are damaged");
+    }
     close_bench(&b);
 }
 
@@ -279,6 +378,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_items_that_are_none),
         cmocka_unit_test(test_numbers_that_are_none),
         cmocka_unit_test(test_state_of_the_optimizer),
         cmocka_unit_test(test_state_of_students),

@@ -269,6 +269,15 @@ static void test_what_is_no_data_set(void **state)
     tiny_close(&class);
 }
 
+/* Follows a model that was stored with the names of items and skills alone. */
+static enum status follow(struct dataset *dataset, const struct names *items,
+                          const struct names *skills, const struct covariates *covariates)
+{
+    const struct names none = {0};
+    const struct item_table known = {.items = items, .skills = skills, .groups = &none};
+    return dataset_follow(dataset, &known, covariates);
+}
+
 /* A model's items in another order, and some more: attempts and tables follow them. */
 static void test_follow(void **state)
 {
@@ -287,8 +296,7 @@ static void test_follow(void **state)
     struct dataset dataset;
     struct shard shard;
     tiny_must(dataset_open(&dataset, class.path, &world));
-    tiny_must(
-        dataset_follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates));
+    tiny_must(follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates));
     assert_int_equal(dataset.n_items, COUNT(order));
     expect_same_names(&dataset.items, &items);
     tiny_must(dataset_read(&dataset, 0, N_STUDENTS, &shard));
@@ -309,8 +317,7 @@ static void test_follow(void **state)
     names_add(&skills, "new", 3);
     names_add(&skills, "odd", 3);
     tiny_must(dataset_open(&dataset, class.path, &world));
-    tiny_must(
-        dataset_follow(&dataset, &class.dataset.items, &skills, &class.dataset.covariates));
+    tiny_must(follow(&dataset, &class.dataset.items, &skills, &class.dataset.covariates));
     assert_int_equal(dataset.n_skills, 2);
     for (uint32_t i = 0; i < N_ITEMS; i++) {
         assert_int_equal(dataset.item_first[i + 1] - dataset.item_first[i], i % 2);
@@ -321,8 +328,8 @@ static void test_follow(void **state)
     names_free(&skills);
 
     tiny_must(dataset_open(&dataset, class.path, &world)); /* its own items: nothing changes */
-    tiny_must(dataset_follow(&dataset, &class.dataset.items, &class.dataset.skills,
-                             &class.dataset.covariates));
+    tiny_must(follow(&dataset, &class.dataset.items, &class.dataset.skills,
+                     &class.dataset.covariates));
     assert_int_equal(dataset.n_items, N_ITEMS);
     dataset_close(&dataset);
 
@@ -334,13 +341,111 @@ static void test_follow(void **state)
             names_add(&items, name, strlen(name));
         }
     tiny_must(dataset_open(&dataset, class.path, &world));
-    assert_int_equal(
-        dataset_follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates),
-        BAD_USER);
+    assert_int_equal(follow(&dataset, &items, &class.dataset.skills, &class.dataset.covariates),
+                     BAD_USER);
     assert_non_null(strstr(fail_sentence(), "'item 5'"));
     fail_clear();
     dataset_close(&dataset);
     names_free(&items);
+    tiny_close(&class);
+}
+
+static void add_names(struct names *names, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        names_add(names, list[i], strlen(list[i]));
+}
+
+/* Opens a data set for a model that knows items so. */
+static void follow_table(struct dataset *dataset, const char *path,
+                         const struct item_table *known)
+{
+    const struct covariates none = {0};
+    tiny_must(dataset_open(dataset, path, &world));
+    tiny_must(dataset_follow(dataset, known, &none));
+}
+
+/* Skills and groups are the model's, by name; what the file says otherwise is noted. */
+static void test_follow_table(void **state)
+{
+    (void)state;
+    struct tiny class, bare;
+    open_class(&class);
+    tiny_begin(&bare, 3, false); /* without skills and groups */
+    memset(bare.draft.head.item_first, 0, 4 * sizeof(uint64_t));
+    memset(bare.draft.head.item_group, 0xff, 3 * sizeof(int32_t));
+    bare.draft.head.n_skills = bare.draft.head.n_groups = 0;
+    names_free(&bare.draft.head.skills);
+    names_free(&bare.draft.head.groups);
+    tiny_text(&bare, "a1 b0 c1");
+    tiny_finish(&bare, &world);
+
+    /* items 8 .. 0, then one that the data do not have; skills and groups the other way round
+     */
+    enum { N = N_ITEMS + 1 };
+    struct names items = {0}, skills = {0}, groups = {0};
+    add_names(&skills, (const char *[]){"odd", "even"}, 2);
+    add_names(&groups, (const char *[]){"none", "all"}, 2);
+    uint64_t first[N + 1] = {0};
+    uint32_t skill[N + 1];
+    int32_t group[N];
+    for (uint32_t i = 0; i < N; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "item %u", i < N_ITEMS ? N_ITEMS - 1 - i : i);
+        names_add(&items, name, strlen(name));
+        first[i + 1] = i + 1;
+        skill[i] = (N_ITEMS - 1 - i) % 2 == 1 ? 0 : 1;
+        group[i] = i < N_ITEMS && class.draft.head.item_group[N_ITEMS - 1 - i] < 0 ? -1 : 1;
+    }
+    skill[N] = 1;
+    struct item_table known = {&items, &skills, &groups, first, skill, group};
+    struct dataset dataset;
+    const char *const paths[] = {class.path, bare.path};
+    for (size_t p = 0; p < COUNT(paths); p++) {
+        follow_table(&dataset, paths[p], &known);
+        assert_null(dataset.other_skills);
+        assert_null(dataset.other_groups);
+        assert_int_equal(dataset.n_skills, 2);
+        assert_int_equal(dataset.n_groups, 2);
+        expect_same_names(&dataset.skills, &skills);
+        expect_same_names(&dataset.groups, &groups);
+        assert_memory_equal(dataset.item_first, first, sizeof first);
+        assert_memory_equal(dataset.item_skills, skill, N * sizeof *skill);
+        assert_memory_equal(dataset.item_group, group, sizeof group);
+        dataset_close(&dataset);
+    }
+
+    skill[N_ITEMS - 1 - 4] = 0; /* item 4 was odd to the model */
+    follow_table(&dataset, class.path, &known);
+    assert_non_null(
+        strstr(dataset.other_skills, "item 'item 4' has skills 'even', but 'odd' where"));
+    assert_null(dataset.other_groups);
+    dataset_close(&dataset);
+    follow_table(&dataset, bare.path, &known);
+    assert_null(dataset.other_skills);
+    dataset_close(&dataset);
+
+    skill[N_ITEMS - 1 - 4] = 1;
+    for (size_t i = N_ITEMS - 1 - 2; i < N; i++) /* item 2 had both: they move up by one */
+        first[i + 1]++;
+    for (size_t j = N; j > N_ITEMS - 1 - 2; j--)
+        skill[j] = skill[j - 1];
+    skill[N_ITEMS - 1 - 2] = 0;
+    follow_table(&dataset, class.path, &known);
+    assert_non_null(strstr(dataset.other_skills,
+                           "item 'item 2' has skills 'even', but 'odd', 'even' where"));
+    dataset_close(&dataset);
+
+    for (size_t i = 0; i < N; i++)
+        group[i] = 0;
+    follow_table(&dataset, class.path, &known);
+    assert_non_null(strstr(dataset.other_groups, "is in group 'all', but in 'none' where"));
+    assert_int_equal(dataset.n_groups, 1); /* the file's own */
+    dataset_close(&dataset);
+    names_free(&items);
+    names_free(&skills);
+    names_free(&groups);
+    tiny_close(&bare);
     tiny_close(&class);
 }
 
@@ -374,8 +479,7 @@ static void test_levels(void **state)
     struct dataset dataset;
     struct shard shard;
     tiny_must(dataset_open(&dataset, class.path, &world));
-    tiny_must(
-        dataset_follow(&dataset, &class.dataset.items, &class.dataset.skills, &covariates));
+    tiny_must(follow(&dataset, &class.dataset.items, &class.dataset.skills, &covariates));
     expect_same_names(&dataset.covariates.levels[1], &others);
     tiny_must(dataset_read(&dataset, 0, 5, &shard));
     for (size_t t = 0; t < class.n_attempts; t++) {
@@ -413,7 +517,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_cuts),       cmocka_unit_test(test_digest),
         cmocka_unit_test(test_damage),     cmocka_unit_test(test_what_is_no_data_set),
-        cmocka_unit_test(test_follow),     cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_follow),     cmocka_unit_test(test_follow_table),
+        cmocka_unit_test(test_levels),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

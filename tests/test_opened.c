@@ -129,8 +129,7 @@ static void write_changed(const char *from, const char *to, double number, size_
         .model = opened.model,
         .config = config,
         .data_digest = old->data_digest,
-        .items = &old->items,
-        .skills = &old->skills,
+        .items = checkpoint_items(old),
         .progress = &old->progress,
     };
     char *bytes = NULL;

@@ -349,6 +349,11 @@ static void make_table(const struct model *model, size_t which, struct table *ma
     }
 }
 
+static unsigned uses(const struct model *model)
+{
+    return bkt_shape_of(model).by_item ? 0 : MODEL_SKILLS;
+}
+
 const struct model_kind bkt_kind = {
     .name = "bkt",
     .title = "Bayesian knowledge tracing: each skill is known or not, learned by EM",
@@ -358,6 +363,7 @@ const struct model_kind bkt_kind = {
     .n_options = COUNT(table),
     .options_size = sizeof(struct bkt_options),
     .declare = declare,
+    .uses = uses,
     .init = init,
     .attach = attach,
     .detach = detach,

@@ -139,6 +139,15 @@ static enum status declare(struct model *model)
     return status;
 }
 
+static unsigned uses(const struct model *model)
+{
+    const struct options *o = model->options;
+    unsigned all = 0;
+    for (size_t m = 0; m < o->n; m++)
+        all |= model_uses(o->list[m].model);
+    return all;
+}
+
 static void release(struct model *model)
 {
     struct options *o = model->options;
@@ -275,6 +284,7 @@ const struct model_kind blend_kind = {
     .options_size = sizeof(struct options),
     .made_by = "cohort blend RUN... -o DIRECTORY",
     .declare = declare,
+    .uses = uses,
     .release = release,
     .init = init,
     .attach = attach,

@@ -201,6 +201,12 @@ static void hidden(const struct model *model, void *memory, size_t s, real *acti
            stack->hidden * sizeof *activation);
 }
 
+static unsigned uses(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    return o->input != INPUT_ITEM ? MODEL_SKILLS : 0;
+}
+
 const struct model_kind dkt_kind = {
     .name = "dkt",
     .title = "deep knowledge tracing: a recurrent network over a student's attempts",
@@ -210,6 +216,7 @@ const struct model_kind dkt_kind = {
     .n_options = COUNT(table),
     .options_size = sizeof(struct dkt_options),
     .declare = declare,
+    .uses = uses,
     .init = init,
     .attach = dkt_attach,
     .detach = dkt_detach,

@@ -318,6 +318,7 @@ const struct model_kind ktm_kind = {
     .n_presets = COUNT(presets),
     .more_help = ktm_design_help,
     .declare = declare,
+    .uses = ktm_design_uses,
     .init = init,
     .attach = attach,
     .detach = detach,

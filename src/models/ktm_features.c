@@ -355,3 +355,15 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
     }
     return OK;
 }
+
+unsigned ktm_design_uses(const struct model *model)
+{
+    struct ktm_design *design = NEW(struct ktm_design, 1);
+    ENSURE(ktm_design_make(design, model) == OK); /* it was declared */
+    bool skills = false;
+    for (size_t j = 0; j < design->n; j++)
+        skills |= design->list[j].what == KTM_SKILL || design->list[j].of == KTM_OF_SKILL ||
+                  design->list[j].by == KTM_OF_SKILL;
+    memory_free(design);
+    return skills ? MODEL_SKILLS : 0;
+}

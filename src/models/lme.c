@@ -291,6 +291,17 @@ static struct lme_shape known_shape(const struct model *model)
     return shape;
 }
 
+static unsigned uses(const struct model *model)
+{
+    const struct lme_shape shape = known_shape(model);
+    unsigned all = 0;
+    for (size_t f = 0; f < shape.n_factors; f++)
+        all |= shape.factors[f].kind == FACTOR_SKILL   ? MODEL_SKILLS
+               : shape.factors[f].kind == FACTOR_GROUP ? MODEL_GROUPS
+                                                       : 0;
+    return all;
+}
+
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     (void)seed;
@@ -468,6 +479,7 @@ const struct model_kind lme_kind = {
     .n_options = COUNT(option_table),
     .options_size = sizeof(struct lme_options),
     .declare = declare,
+    .uses = uses,
     .init = init,
     .attach = lme_attach,
     .detach = lme_detach,

@@ -86,6 +86,12 @@ static size_t count_groups(const struct model *model)
                                              : 0;
 }
 
+static unsigned uses(const struct model *model)
+{
+    const struct rtrbm_options *o = model->options;
+    return o->structure == STRUCTURE_SKILLS ? MODEL_SKILLS : 0;
+}
+
 struct rtrbm_shape rtrbm_shape_of(const struct model *model)
 {
     const struct rtrbm_options *o = model->options;
@@ -233,6 +239,7 @@ const struct model_kind rtrbm_kind = {
     .n_options = COUNT(table),
     .options_size = sizeof(struct rtrbm_options),
     .declare = declare,
+    .uses = uses,
     .init = init,
     .attach = rtrbm_attach,
     .detach = rtrbm_detach,

@@ -84,6 +84,13 @@ static size_t count_dims(const struct model *model)
     return o->dimensions > 0 ? (size_t)o->dimensions : size_max(1, model->n_skills);
 }
 
+/* Without dimensions of its own it has an ability for each skill, and a Q-matrix. */
+static unsigned uses(const struct model *model)
+{
+    const struct vae_options *o = model->options;
+    return o->dimensions == 0 ? MODEL_SKILLS : 0;
+}
+
 static enum status check(const struct model *model)
 {
     const struct vae_options *o = model->options;
@@ -325,6 +332,7 @@ const struct model_kind vae_kind = {
     .defaults = "optimizer.method = adam\noptimizer.rate = 0.01\n",
     .prepare = vae_prior_prepare,
     .declare = declare,
+    .uses = uses,
     .init = init,
     .attach = vae_attach,
     .detach = vae_detach,
