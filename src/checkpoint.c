@@ -73,15 +73,44 @@ static enum status write_flat(hid_t file, const char *group, const struct params
     return OK;
 }
 
-static enum status read_flat(hid_t file, const char *group, const struct params *params,
-                             real *flat)
+/* Whether the file has a tensor as the model has it now. Another version may have had others.
+ */
+static bool has_tensor(hid_t file, const char *name, const struct tensor *tensor)
 {
+    int rank = 0;
+    uint64_t shape[4] = {0};
+    if (h5_shape(file, name, &rank, shape) != OK) {
+        fail_clear();
+        return false;
+    }
+    bool same = rank == tensor->rank;
+    for (int d = 0; same && d < rank; d++)
+        same = shape[d] == tensor->shape[d];
+    return same;
+}
+
+static enum status other_shape(const struct checkpoint *checkpoint, const char *name)
+{
+    const char *slash = strrchr(checkpoint->path, '/');
+    const int n = slash != NULL ? (int)(slash + 1 - checkpoint->path) : 0;
+    return fail(BAD_DATA,
+                "the array %s is missing or not of the shape that this version of cohort "
+                "expects; train it again with `cohort train %.*sconfig.ini run=ANOTHER`",
+                name, n, checkpoint->path);
+}
+
+static enum status read_flat(const struct checkpoint *checkpoint, const char *group,
+                             const struct params *params, real *flat)
+{
+    hid_t file = checkpoint->file;
     for (size_t t = 0; t < params->n_tensors; t++) {
         const struct tensor *tensor = &params->tensors[t];
         const size_t n = params_size(params, tensor);
-        real *dense = NEW_SCRATCH(real, n);
         char name[128];
         snprintf(name, sizeof name, "%s/%s", group, tensor->name);
+        if (!has_tensor(file, name, tensor))
+            return other_shape(checkpoint, name);
+        real *dense = NEW_SCRATCH(real, n);
         enum status status = h5_read(file, name, memory_type(), n, dense);
         for (size_t i = 0; status == OK && i < n; i++)
             if (!isfinite(dense[i]))
@@ -379,8 +408,7 @@ enum status checkpoint_params(const struct checkpoint *checkpoint, const struct 
 {
     enum status status = OK;
     if (comm->rank == 0)
-        status =
-            read_flat(checkpoint->file, "/parameters", &model->params, model->params.value);
+        status = read_flat(checkpoint, "/parameters", &model->params, model->params.value);
     if (status != OK)
         status = fail_context(status, "%s", checkpoint->path);
     TRY(comm_agree(comm, status));
@@ -397,7 +425,7 @@ enum status checkpoint_slots(const struct checkpoint *checkpoint, const struct c
                  optimizer_slot_names[optimizer->options.method][k]);
         enum status status = OK;
         if (comm->rank == 0)
-            status = read_flat(checkpoint->file, group, optimizer->params, optimizer->slot[k]);
+            status = read_flat(checkpoint, group, optimizer->params, optimizer->slot[k]);
         if (status != OK)
             status = fail_context(status, "%s", checkpoint->path);
         TRY(comm_agree(comm, status));
