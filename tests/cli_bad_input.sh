@@ -139,7 +139,7 @@ done
 
 section divergence
 # The rate rises until it is too much, so that some epochs are good.
-diverges=("$TMP/good.ini" data="$class" model.hidden_kind=gaussian train.epochs=50 optimizer.rate=0.003 optimizer.warm_up=600)
+diverges=("$TMP/good.ini" data="$class" model.hidden_kind=gaussian train.epochs=50 optimizer.rate=0.1 optimizer.warm_up=600)
 for n in 1 3; do
     bad 4 'training diverged in epoch 1, by step [0-9]+: (weights|visible_bias|hidden_bias) reached ' \
         optimizer.rate=1e6 optimizer.decay=0.1

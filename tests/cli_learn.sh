@@ -42,9 +42,9 @@ train conditional model.conditional=yes
 expect_gain conditional 0.07
 train factored model.factors=3
 expect_gain factored 0.07
-train gaussian model.hidden_kind=gaussian model.copies=1
+train gaussian model.hidden_kind=gaussian model.copies=1 optimizer.rate=0.002
 expect_gain gaussian 0.07
-train relu model.hidden_kind=relu
+train relu model.hidden_kind=relu optimizer.rate=0.005 optimizer.bias_rate=0.05
 expect_gain relu 0.07
 train persistent model.persistent=yes
 expect_gain persistent 0.07
@@ -52,3 +52,16 @@ train mean-field model.prediction=mean_field
 expect_gain mean-field 0.07
 train adam optimizer.method=adam optimizer.rate=0.01 optimizer.clip=100 optimizer.schedule=cosine
 expect_gain adam 0.07
+
+# Rates of the presets are for binary units, whose means are at most 1.
+section "hidden units without a bound, with the settings of the source"
+expect_status 0 "$COHORT" evaluate "$TMP/items" --split valid --json
+items=$(json item_mean log_loss)
+for kind in gaussian relu; do
+    for preset in binomial softmax; do
+        expect_status 0 "$COHORT" train "data=$TMP/class.h5" "run=$TMP/$kind-$preset" model.kind=rbm model.preset=$preset \
+            model.hidden_kind=$kind train.epochs=40
+        check "$kind, $preset: log-loss $(json_of "$TMP/$kind-$preset/result.json" valid log_loss), of the items $items" \
+            awk -v a="$(json_of "$TMP/$kind-$preset/result.json" valid log_loss)" -v b="$items" 'BEGIN { exit !(a > 0 && a < b) }'
+    done
+done

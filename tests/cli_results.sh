@@ -41,6 +41,12 @@ expect_status 0 "$COHORT" evaluate "$TMP/a09" --json
 expect_equal 101419 "$(json n)"
 expect_number auc '>=' 0.725
 expect_number 'skip_first auc' '>=' 0.725
+for kind in gaussian relu; do # rates that are for binary units
+    expect_status 0 "$COHORT" train model.kind=rbm model.preset=binomial model.hidden_kind=$kind data="$TMP/a09.h5" \
+        run="$TMP/a09_$kind"
+    expect_status 0 "$COHORT" evaluate "$TMP/a09_$kind" --split valid --json
+    expect_number log_loss '<' "$(json item_mean log_loss)"
+done
 
 section synthetic5
 files=$data/synthetic5/naive_c5_q50_s4000_v0

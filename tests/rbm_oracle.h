@@ -379,14 +379,22 @@ static inline void oracle_chain(const struct oracle *o, const struct oracle_unit
         oracle_gibbs(o, units, chance);
 }
 
-/* Adds the statistics of counts, times `weight`, to a flat vector: d log weight / d parameter.
- */
+/* What a student's hidden means are multiplied by in the statistics. */
+static inline double oracle_share(const struct oracle *o, const struct oracle_units *units)
+{
+    return o->kind == BINARY || units->n == 0 ? 1 : 1 / (o->copies * (double)units->n);
+}
+
+/* Adds the statistics of counts, times `weight`, to a flat vector: d log weight / d parameter,
+ * times the student's share in all tensors but the visible biases. */
 static inline void oracle_statistic(const struct oracle *o, const struct oracle_units *units,
                                     const int *count, double weight, double *flat)
 {
     double x[MOST_HIDDEN], h[MOST_HIDDEN], lowered[MOST_HIDDEN], f[MOST_HIDDEN] = {0};
     oracle_input(o, units, count, x);
     oracle_hidden_sum(o, x, h);
+    for (size_t j = 0; j < o->m; j++)
+        h[j] *= oracle_share(o, units);
     for (size_t c = 0; c < o->dims; c++) {
         lowered[c] = o->n_factors == 0 ? h[c] : 0;
         for (size_t j = 0; o->n_factors > 0 && j < o->m; j++)

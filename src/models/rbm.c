@@ -58,7 +58,9 @@ static const struct option table[] = {
      "copies of each visible unit; 2 is the binomial unit of the source"},
     {"hidden", OPTION_INTEGER, AT(hidden), "15", 1, 4096, NULL, "number of hidden units"},
     {"hidden_kind", OPTION_CHOICE, AT(hidden_kind), "binary", 0, 0, hidden_kinds,
-     "binary, gaussian (unit variance) or relu (noisy rectified)"},
+     "binary, gaussian (unit variance) or relu (noisy rectified); the last two have no bound, "
+     "so a "
+     "student's part of the gradient is divided by its number of visible copies"},
     {"conditional", OPTION_SWITCH, AT(conditional), "no", 0, 0, NULL,
      "let the items a student saw act on the hidden units, whatever the outcome"},
     {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,

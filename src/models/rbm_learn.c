@@ -4,6 +4,16 @@
  * answers (down), sum the rows of the reconstruction (up), and add data minus reconstruction to
  * the tally. Hidden units are sampled in every Gibbs step but the last, which uses their mean.
  *
+ * Gaussian and relu units have no bound: the mean of one whose weights are w is about n w after
+ * n answers, so the gradient of the weights grows with n w n where a binary unit's grows with
+ * n, and a rate that is right for binary units overshoots until nothing is finite. Their means
+ * therefore count divided by n copies, the student's number of visible copies,
+ *
+ *     dW_ij = sum over students of (data - model of n_i h_j) / (n copies),   dB, db, dD alike,
+ *
+ * which weighs students, but has its zero where every student's gradient is zero. The largest
+ * curvature of a student's share is then about 1, whatever n is. Visible biases are not scaled.
+ *
  * Statistics are whole numbers from the start: a hidden mean times 2^bits, rounded. With binary
  * hidden units a sum over the mini-batch is at most (students) x (most answers of one item by
  * one student) x (copies), so `bits` can be chosen such that 32-bit sums never overflow; data
@@ -389,6 +399,20 @@ static void quantize_lowered(const struct model *model, struct rbm_work *work, c
     vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape.rows.stride);
 }
 
+/* Means of units without a bound: counts those out of range (a NaN is not within the limit),
+ * and divides them by the student's number of visible copies. */
+static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
+{
+    const struct rbm_shape *shape = &work->shape;
+    const real share = 1 / (real)(n * (size_t)shape->rows.copies);
+    for (size_t j = 0; j < shape->m; j++) {
+        tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
+                                 fabs((double)work->mean[j]) < HIDDEN_LIMIT);
+        work->mean_data[j] *= share;
+        work->mean[j] *= share;
+    }
+}
+
 /* Adds run number `run` of a student's answers: n units from place `first` on. */
 static void add_run(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                     uint64_t first, size_t n, const struct draw *draw, struct tally *tally)
@@ -411,6 +435,8 @@ static void add_run(const struct model *model, struct rbm_work *work, size_t s, 
     if (work->chain != NULL)
         memcpy(work->chain + first, work->count, n);
 
+    if (shape->hidden_kind != HIDDEN_BINARY)
+        scale_means(work, n, tally);
     quantize_lowered(model, work, work->mean_data, tally, work->q_data);
     quantize_lowered(model, work, work->mean, tally, work->q_model);
     rows->tally(&shape->rows,
@@ -430,10 +456,6 @@ static void add_run(const struct model *model, struct rbm_work *work, size_t s, 
         wrong += unit[a] & 1 ? shape->rows.copies - work->count[a] : work->count[a];
     tally->loss += wrong * (((int64_t)1 << LOSS_BITS) / shape->rows.copies);
     tally->n_scored += (int64_t)n;
-    if (shape->hidden_kind != HIDDEN_BINARY) /* a NaN is not within the limit either */
-        for (size_t j = 0; j < shape->m; j++)
-            tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
-                                     fabs((double)work->mean[j]) < HIDDEN_LIMIT);
 }
 
 static void add_student(const struct model *model, struct rbm_work *work, size_t s,
