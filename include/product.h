@@ -1,4 +1,4 @@
-/* layer 1 (instruments): products with a matrix that many rows meet. */
+/* layer 1 (instruments): products of matrices, with the same bits on every machine. */
 #ifndef COHORT_PRODUCT_H
 #define COHORT_PRODUCT_H
 
@@ -23,6 +23,13 @@ struct product_table {
      * and column of B alone, not on n, and are the same with every instruction set. */
     void (*add)(size_t n, const real *a, size_t a_stride, const struct packed *b, real *c,
                 size_t c_stride);
+
+    /* c (rows x columns) += alpha a^T b, a (n x rows), b (n x columns): what n rows of inputs
+     * and derivatives say of a matrix of weights. Sums are in the order of the n rows, each
+     * term added with one rounding to what c held; alpha is 1 or -1. Rows of c are a multiple
+     * of WIDTH apart. */
+    void (*outer)(size_t n, size_t rows, size_t columns, real alpha, const real *a,
+                  size_t a_stride, const real *b, size_t b_stride, real *c, size_t c_stride);
 };
 extern const struct product_table *product;
 

@@ -14,15 +14,8 @@
 #include "memory.h"
 #include "product.h"
 #include "vec.h"
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
-
-#ifdef COHORT_REAL_DOUBLE
-#define GEMM cblas_dgemm
-#else
-#define GEMM cblas_sgemm
-#endif
 
 struct dkt_waves {
     size_t capacity;               /* students there is memory for */
@@ -142,8 +135,7 @@ static void pass_on(const struct model *model, struct dkt_work *work, size_t n, 
     for (size_t at = 0; at < n * padded; at++)
         waves->d[at] *= waves->now[at] * (1 - waves->now[at]);
     product->add(n, waves->d, padded, &waves->back, dh, width);
-    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)padded, (int)width, (int)n, 1, waves->d,
-         (int)padded, h, (int)width, 1, waves->gradient, (int)stride);
+    product->outer(n, padded, width, 1, waves->d, padded, h, width, waves->gradient, stride);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < padded; j++)
             waves->gradient[j * stride + width] += waves->d[i * padded + j];

@@ -15,15 +15,8 @@
 #include "memory.h"
 #include "product.h"
 #include "rng.h"
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
-
-#ifdef COHORT_REAL_DOUBLE
-#define GEMM cblas_dgemm
-#else
-#define GEMM cblas_sgemm
-#endif
 
 static const char *const gate_names[][4] = {
     [CELL_RNN] = {"state"},
@@ -284,8 +277,9 @@ static void add_gradient(const struct recurrent *stack, const struct params *par
 {
     const struct panel *p = &params->panels[panel];
     const size_t columns = stack->n_gates * stack->width;
-    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)stack->hidden, (int)n_columns, (int)n, 1,
-         a, (int)stack->width, b, (int)columns, 0, run->gradient, (int)n_columns);
+    memset(run->gradient, 0, stack->hidden * n_columns * sizeof(real));
+    product->outer(n, stack->hidden, n_columns, 1, a, stack->width, b, columns, run->gradient,
+                   n_columns);
     for (size_t row = 0; row < stack->hidden; row++)
         tally_add(tally, p->offset + row * p->stride + column, run->gradient + row * n_columns,
                   n_columns);

@@ -20,7 +20,6 @@
  * field instead, or hidden inputs that are turned up too, were tried and were worse. All
  * chains of a step move together. */
 #include "binary.h"
-#include "blas.h"
 #include "cells.h"
 #include "memory.h"
 #include "rng.h"
@@ -114,7 +113,8 @@ struct annealing {
     real *y, *h;                 /* n_chains rows: v W, samples of the hidden units */
     real *low, *high, *s, *none; /* one row */
     real *u;
-    double *weight; /* logarithms */
+    double *weight;         /* logarithms */
+    struct packed up, down; /* the bits' weights, and their transpose */
 };
 
 /* Draws all chains' visible units by their logits. */
@@ -134,9 +134,9 @@ static void draw_visible(struct annealing *a, const struct rng *rng)
 static void cool(struct annealing *a, double before, double now, struct rng *rng)
 {
     const struct rtrbm_bits *bits = a->bits;
-    const size_t width = a->shape->width, hidden = a->shape->hidden, n = a->n_chains;
-    blas_forward(n, hidden, bits->n, (struct matrix){a->v, bits->stride},
-                 (struct matrix){bits->weight, width}, 0, a->y, width);
+    const size_t width = a->shape->width, n = a->n_chains;
+    memset(a->y, 0, n * width * sizeof(real));
+    product->add(n, a->v, bits->stride, &a->up, a->y, width);
     rng->purpose = RNG_HIDDEN;
     vec->uniform(rng, a->u, n * width);
     for (size_t c = 0; c < n; c++) {
@@ -147,8 +147,8 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
         a->weight[c] += (double)binary->pair(a->none, a->low, a->high, width, a->s, a->high);
         binary->draw(a->high, a->u + c * width, a->h + c * width, width);
     }
-    blas_back(n, bits->n, hidden, (struct matrix){a->h, width},
-              (struct matrix){bits->weight, width}, 0, a->logit, bits->stride);
+    memset(a->logit, 0, n * bits->stride * sizeof(real));
+    product->add(n, a->h, width, &a->down, a->logit, bits->stride);
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; i < bits->stride; i++)
             a->logit[c * bits->stride + i] =
@@ -192,6 +192,8 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
                           .none = NEW(real, width),
                           .u = NEW(real, n * size_max(width, stride) + 4 * WIDTH),
                           .weight = NEW(double, n)};
+    product_pack(&a.up, bits->n, shape->hidden, bits->weight, width, false);
+    product_pack(&a.down, shape->hidden, bits->n, bits->weight, width, true);
     double first = 0;
     for (size_t i = 0; i < bits->n; i++)
         first += softplus((double)bits->bias[i]);
@@ -211,6 +213,8 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
     void *const all[] = {a.v, a.logit, a.y, a.h, a.low, a.high, a.s, a.none, a.u, a.weight};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
+    product_free(&a.up);
+    product_free(&a.down);
     return result;
 }
 

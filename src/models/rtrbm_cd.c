@@ -7,7 +7,6 @@
  * Where all items are visible (dense), all steps of a stretch go through the chain together, as
  * products of matrices. */
 #include "binary.h"
-#include "blas.h"
 #include "cells.h"
 #include "memory.h"
 #include "rng.h"
@@ -132,26 +131,23 @@ void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
 }
 
 /* rows: the visible units' inputs from samples of the hidden ones. */
-static void lower(const struct model *model, struct rtrbm_work *work, size_t n)
+static void lower(struct rtrbm_work *work, size_t n)
 {
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
     for (size_t row = 0; row < n; row++)
         memcpy(frames->model + row * frames->stride, frames->bias,
                frames->stride * sizeof(real));
-    blas_back(n, model->n_items, work->shape.hidden, (struct matrix){frames->hidden, width},
-              (struct matrix){work->visible, width}, 1, frames->model, frames->stride);
+    product->add(n, frames->hidden, width, &work->down, frames->model, frames->stride);
 }
 
 /* mean = sigma(x + W v) */
-static void lift(const struct model *model, struct rtrbm_work *work, size_t n, const real *x,
-                 const real *v)
+static void lift(struct rtrbm_work *work, size_t n, const real *x, const real *v)
 {
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
     memcpy(frames->mean, x, n * width * sizeof *x);
-    blas_forward(n, work->shape.hidden, model->n_items, (struct matrix){v, frames->stride},
-                 (struct matrix){work->visible, width}, 1, frames->mean, width);
+    product->add(n, v, frames->stride, &work->up, frames->mean, width);
     vec->sigmoid(frames->mean, n * width);
 }
 
@@ -161,8 +157,8 @@ static void add_frames(const struct model *model, struct rtrbm_work *work, size_
 {
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
-    blas_outer(n, model->n_items, work->shape.hidden, sign, (struct matrix){v, frames->stride},
-               (struct matrix){frames->mean, width}, 1, frames->gradient, width);
+    product->outer(n, model->n_items, work->shape.hidden, sign, v, frames->stride, frames->mean,
+                   width, frames->gradient, width);
     for (size_t row = 0; row < n; row++)
         cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
 }
@@ -224,7 +220,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
             binary->draw(frames->mean + row * width, frames->u, frames->hidden + row * width,
                          width);
         }
-    lower(model, work, n);
+    lower(work, n);
     for (size_t t = from, row = 0; t < to; t++)
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
             real *v = frames->model + row * stride;
@@ -237,7 +233,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
             for (size_t k = model->n_items; k < stride; k++)
                 v[k] = 0;
         }
-    lift(model, work, n, x, frames->model);
+    lift(work, n, x, frames->model);
 }
 
 void rtrbm_learn_frames(const struct model *model, struct rtrbm_work *work, size_t from,
@@ -251,7 +247,7 @@ void rtrbm_learn_frames(const struct model *model, struct rtrbm_work *work, size
     memset(frames->gradient, 0, model->n_items * width * sizeof(real));
     memset(frames->bias_gradient, 0, frames->stride * sizeof(real));
     read_frames(work, from, to, tally);
-    lift(model, work, n, x, frames->data);
+    lift(work, n, x, frames->data);
     memcpy(frames->first, frames->mean, n * width * sizeof(real));
     for (int64_t g = 0; g < n_gibbs; g++)
         gibbs(model, work, from, to, draw, g, n_gibbs, x, tally);

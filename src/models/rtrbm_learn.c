@@ -13,7 +13,6 @@
  * steps instead of T, for one more forward pass. Everything is computed in the same order and
  * shapes either way, so the bits are the same. */
 #include "binary.h"
-#include "blas.h"
 #include "cells.h"
 #include "memory.h"
 #include "product.h"
@@ -178,8 +177,8 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 static void flush_outer(struct rtrbm_work *work)
 {
     const size_t width = work->shape.width, hidden = work->shape.hidden;
-    blas_outer(work->n_outer, hidden, hidden, 1, (struct matrix){work->before, width},
-               (struct matrix){work->after, width}, 1, work->gradient, width);
+    product->outer(work->n_outer, hidden, hidden, 1, work->before, width, work->after, width,
+                   work->gradient, width);
     work->n_outer = 0;
 }
 
@@ -246,6 +245,10 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     const size_t hidden = work->shape.hidden;
     product_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
     product_pack(&work->back, hidden, hidden, work->recurrent, width, true);
+    if (work->dense) {
+        product_pack(&work->up, model->n_items, hidden, work->visible, width, false);
+        product_pack(&work->down, hidden, model->n_items, work->visible, width, true);
+    }
     memset(work->gradient, 0, hidden * width * sizeof(real));
     memset(work->carry, 0, sequence->n * width * sizeof(real));
 

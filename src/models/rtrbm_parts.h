@@ -79,6 +79,7 @@ struct rtrbm_work {
     real *own_visible, *own_recurrent, *gate;
 
     struct packed forth, back; /* U for products, and its transpose */
+    struct packed up, down;    /* dense: the visible weights, and their transpose */
 
     struct sequence sequence;
     size_t stretch; /* steps of a stretch, about the root of the number of steps */

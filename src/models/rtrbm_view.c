@@ -69,6 +69,8 @@ void rtrbm_detach(void *memory)
     sequence_free(&work->sequence);
     product_free(&work->forth);
     product_free(&work->back);
+    product_free(&work->up);
+    product_free(&work->down);
     rtrbm_frames_free(&work->frames);
     void *const all[] = {work->first_step,
                          work->step,

@@ -11,16 +11,9 @@
 #include "cells.h"
 #include "memory.h"
 #include "vae_parts.h"
-#include <cblas.h>
 #include <math.h>
 #include <sleef.h>
 #include <string.h>
-
-#ifdef COHORT_REAL_DOUBLE
-#define GEMM cblas_dgemm
-#else
-#define GEMM cblas_sgemm
-#endif
 
 enum { LEAST_LOG = -16, MOST_LOG = 1 }; /* of log L_kk */
 
@@ -127,9 +120,9 @@ static void add_layer(const struct model *model, struct vae_work *work, size_t l
 {
     const struct vae_shape *shape = &work->shape;
     const size_t columns = columns_of(shape, l);
-    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)shape->hidden, (int)columns,
-         (int)work->n_rows, 1, work->h[l - 1], (int)shape->width, dz, (int)columns, 0,
-         work->gradient, (int)columns);
+    memset(work->gradient, 0, shape->hidden * columns * sizeof *work->gradient);
+    product->outer(work->n_rows, shape->hidden, columns, 1, work->h[l - 1], shape->width, dz,
+                   columns, work->gradient, columns);
     tally_add(tally, model->params.panels[weight_panel(shape, l)].offset, work->gradient,
               shape->hidden * columns);
     memset(work->gradient, 0, columns * sizeof *work->gradient);
