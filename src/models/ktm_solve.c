@@ -7,8 +7,8 @@
  * and, for a scalar product, one number: the students' part, in fixed point of 128 bits
  * (steps of 2^-64), whose sum is exact in any order. */
 #include "ktm_solve.h"
+#include "cholesky.h"
 #include "memory.h"
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -127,10 +127,6 @@ void ktm_space_put(const struct ktm_space *space, const struct model *model, con
 
 enum { BLOCK_BITS = 16 };
 
-/* Of LAPACK, which is part of OpenBLAS: the Cholesky factor of a symmetric matrix. */
-extern void dpotrf_(const char *half, const int *n, double *matrix, const int *stride,
-                    int *failed_at);
-
 void ktm_block_create(struct ktm_block *block, const struct ktm_design *design)
 {
     *block = (struct ktm_block){.n = 1};
@@ -140,8 +136,9 @@ void ktm_block_create(struct ktm_block *block, const struct ktm_design *design)
             block->n = f->first_row + f->n_rows;
     }
     block->sums = NEW(int64_t, block->n * (block->n + 1) / 2);
-    block->matrix = NEW(double, block->n * block->n);
-    block->side = NEW(double, block->n);
+    const size_t order = cholesky_order(block->n);
+    block->matrix = NEW(double, order *order);
+    block->side = NEW(double, order);
 }
 
 void ktm_block_free(struct ktm_block *block)
@@ -182,38 +179,47 @@ void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const
     }
 }
 
+/* Rows from `first` on become those of the unit matrix. */
+static void set_unit(struct ktm_block *block, size_t first)
+{
+    const size_t order = cholesky_order(block->n);
+    for (size_t a = first; a < order; a++)
+        for (size_t b = 0; b <= a; b++)
+            block->matrix[a * order + b] = a == b;
+}
+
 void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,
                       const real *penalty, const real *scale)
 {
-    const size_t n = block->n;
+    const size_t n = block->n, order = cholesky_order(n);
     comm_sum_i64(space->comm, block->sums, n * (n + 1) / 2);
-    int failed_at = 1;
-    for (double ridge = 1e-7; failed_at != 0; ridge *= 100) { /* singular designs need it */
+    bool done = false;
+    for (double ridge = 1e-7; !done && ridge < 1e9; ridge *= 100) { /* for singular designs */
         for (size_t a = 0; a < n; a++) {
             for (size_t b = 0; b <= a; b++)
-                block->matrix[b * n + a] = (double)block->sums[a * (a + 1) / 2 + b] /
-                                           (1 << BLOCK_BITS) * (double)scale[a] *
-                                           (double)scale[b];
-            double *diagonal = &block->matrix[a * n + a];
+                block->matrix[a * order + b] = (double)block->sums[a * (a + 1) / 2 + b] /
+                                               (1 << BLOCK_BITS) * (double)scale[a] *
+                                               (double)scale[b];
+            double *diagonal = &block->matrix[a * order + a];
             *diagonal += (double)penalty[a] * (double)scale[a] * (double)scale[a];
             *diagonal = scale[a] > 0 ? *diagonal + ridge : 1;
         }
-        const int size = (int)n;
-        dpotrf_("L", &size, block->matrix, &size, &failed_at);
+        set_unit(block, n);
+        done = cholesky_factor(block->matrix, order);
     }
+    if (!done)
+        set_unit(block, 0);
 }
 
 void ktm_block_apply(const struct ktm_block *block, const struct ktm_space *space,
                      const real *r, real *z)
 {
     memcpy(z, r, space->n * sizeof *z);
-    const int n = (int)block->n;
-    for (int i = 0; i < n; i++)
+    for (size_t i = 0; i < block->n; i++)
         block->side[i] = (double)r[i];
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, block->matrix, n,
-                block->side, 1);
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, n, block->matrix, n,
-                block->side, 1);
-    for (int i = 0; i < n; i++)
+    for (size_t i = block->n; i < cholesky_order(block->n); i++)
+        block->side[i] = 0;
+    cholesky_solve(block->matrix, cholesky_order(block->n), block->side);
+    for (size_t i = 0; i < block->n; i++)
         z[i] = (real)block->side[i];
 }

@@ -36,8 +36,8 @@ enum { KTM_MOST_DENSE = 1000 };
 struct ktm_block {
     size_t n;       /* rows; all but these are taken for independent */
     int64_t *sums;  /* lower triangle, row by row, fixed point */
-    double *matrix; /* n x n: its Cholesky factor, in scaled numbers */
-    double *side;   /* n */
+    double *matrix; /* its Cholesky factor, in scaled numbers */
+    double *side;   /* a vector */
 };
 void ktm_block_create(struct ktm_block *block, const struct ktm_design *design);
 void ktm_block_free(struct ktm_block *block);
