@@ -156,6 +156,24 @@ run "$COHORT" simulate bkt --students 50 --skills 4 --items 20 --seed 3 -o "$TMP
 expect_status 0 "$COHORT" evaluate "$TMP/afm" --data "$TMP/others.h5" --json
 expect_number auc '>' 0.5
 
+# Students that the model has never seen are followed answer by answer, and those it was trained on likewise: to one
+# that has only the items all students are the same.
+section "students are followed"
+run "$COHORT" simulate irt --students 400 --items 40 --skills 1 --model 1pl --seed 9 --split by-student=60/10/30 \
+    -o "$TMP/able.h5" || fail "simulate irt"
+train 1 items "data=$TMP/able.h5" model.features=item
+for preset in rasch fm; do
+    train 1 "able-$preset" "data=$TMP/able.h5" model.preset=$preset
+    check "$preset knows more than items ($(result able-$preset test auc), $(result items test auc))" \
+        awk -v a="$(result able-$preset test auc)" -v b="$(result items test auc)" 'BEGIN { exit !(a > b + 0.05) }'
+    expect_status 0 "$COHORT" predict "$TMP/able-$preset" --split all -o "$TMP/able.p"
+    for isa in plain avx2 avx512; do
+        COHORT_ISA=$isa run "$COHORT" --version || continue
+        COHORT_ISA=$isa run "$COHORT" predict "$TMP/able-$preset" --split all -o "$TMP/able-$isa.p" || fail "predict"
+        expect_same "$TMP/able.p" "$TMP/able-$isa.p"
+    done
+done
+
 section "tables"
 expect_status 0 "$COHORT" export "$TMP/bestlr" -o "$TMP/tables"
 expect_match '^item,item$' "$TMP/tables/table_items.csv"
@@ -177,12 +195,12 @@ for n in 1 3; do
 done
 expect_same "$TMP/truth-1.json" "$TMP/truth-3.json"
 run "$COHORT" export "$TMP/truth-1" -o "$TMP/truth-tables" || fail "export"
-run "$COHORT" predict "$TMP/truth-1" --split all -o "$TMP/truth.p" || fail "predict"
-# What is left of a prediction's logit without bias and item is the student.
 awk -F, 'FILENAME ~ /bias/ { c = $2; next } FNR > 1 { printf "%s,%.9f\n", $1, -(c + $2) }' \
     "$TMP/truth-tables/bias.csv" "$TMP/truth-tables/table_items.csv" >"$TMP/b.csv"
-awk -F, 'NR == FNR { b[$1] = $2; next } FNR > 1 && !($1 in is) { is[$1]; printf "%s,%.9f\n", $1, log($5 / (1 - $5)) + b[$2] }' \
-    "$TMP/b.csv" "$TMP/truth.p" >"$TMP/theta.csv"
+# Predictions name the students in their order.
+run "$COHORT" predict "$TMP/truth-1" --split all -o "$TMP/truth.p" || fail "predict"
+awk -F, 'NR == FNR { theta[$1] = $2; next } FNR > 1 && !($1 in is) { is[$1]; printf "%s,%s\n", $1, theta[++n] }' \
+    "$TMP/truth-tables/student.csv" "$TMP/truth.p" >"$TMP/theta.csv"
 expect_status 0 "$COHORT" inspect "$TMP/truth-1" --truth --json
 expect_equal 'b item -(bias + weight of the item)' "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
 expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
@@ -191,7 +209,7 @@ expect_equal 'theta student the weight of a student with training attempts' \
     "$(json truth 1 name) $(json truth 1 of) $(json truth 1 estimate)"
 expect_beside 1 "$TMP/rasch_theta.csv" "$TMP/theta.csv"
 expect_number "truth 1 correlation" ">=" 0.8
-# The skills of an item belong to its difficulty; students not trained on have no weights.
+# The skills of an item belong to its difficulty; of students not trained on no weights were learned.
 run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 4 -o "$TMP/two.h5" || fail "simulate"
 train 1 two "data=$TMP/two.h5" 'model.features=student item skill attempts'
 expect_status 0 "$COHORT" inspect "$TMP/two" --truth

@@ -211,7 +211,7 @@ static void test_no_future(void **state)
     struct bench b;
     open_class(&class, false);
     open_bench(&b,
-               "features=item wins:log wins:within=300 fails_skill:within=64:log "
+               "features=student item wins:log wins:within=300 fails_skill:within=64:log "
                "attempts_item:within=1000 previous_item, factors=2",
                &class);
     tiny_model_scatter(&b.tiny, 0.5, 5);

@@ -17,7 +17,8 @@
  *     FEATURE_factors   rows, k    v
  *
  * Rows of all features are numbered through, the bias is row 0, students come last: a rank
- * needs only its own students' rows while it learns. A pass costs O(entries (1 + k)). */
+ * needs only its own students' rows while it learns, and none to predict (ktm_student.c). A
+ * pass costs O(entries (1 + k)). */
 #include "fail.h"
 #include "ktm_parts.h"
 #include "memory.h"
@@ -163,6 +164,12 @@ static void *attach(const struct model *model, const struct shard *shard)
     ktm_walk_create(&work->walk, &work->design, model, longest);
     work->score = NEW(real, size_padded(longest));
     work->sum = NEW_SCRATCH(real, longest * ktm_point(model).stride);
+    if (work->design.has_students) {
+        const struct ktm_feature *students = &work->design.list[work->design.n - 1];
+        work->own_score = NEW(real, size_padded(longest));
+        work->student =
+            ktm_student_create(ktm_point(model).k, students->l2, students->l2_factors, longest);
+    }
     return work;
 }
 
@@ -171,7 +178,9 @@ static void detach(void *memory)
     struct ktm_work *work = memory;
     ktm_learner_free(work->learner);
     ktm_walk_free(&work->walk);
+    ktm_student_free(work->student);
     memory_free(work->score);
+    memory_free(work->own_score);
     memory_free(work->sum);
     memory_free(work);
 }
@@ -195,20 +204,43 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
+/* Adds to the scores of a split's attempts what the student brings, which is found anew at each
+ * of them, and at no others: so it does not matter what else is asked for. */
+static void follow(struct ktm_work *work, size_t s, enum split split, size_t stride)
+{
+    const uint8_t *mark = work->shard->mark + work->shard->first[s];
+    size_t n = work->walk.attempts.n;
+    while (n > 0 && mark_split(mark[n - 1]) != split)
+        n--;
+    ktm_student_begin(work->student);
+    for (size_t t = 0; t < n; t++) {
+        const double offset = (double)work->score[t];
+        const real *sum = work->sum + t * stride;
+        if (mark_split(mark[t]) == split)
+            work->own_score[t] = (real)(offset + ktm_student_score(work->student, sum));
+        if (mark_is_shown(mark[t]) && t + 1 < n)
+            ktm_student_show(work->student, offset, sum, mark_outcome(mark[t]) == CORRECT);
+    }
+}
+
 static void predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
 {
     struct ktm_work *work = memory;
     const struct shard *shard = work->shard;
+    const uint8_t *mark = shard->mark + shard->first[s];
     const struct sparse_point point = ktm_point(model);
-    const size_t student = shard->first_student + s;
-    const bool known = model->knows_students && student < model->n_students;
-    ktm_walk_student(&work->walk, shard, s, splits, false,
-                     known ? work->design.n_common + student : 0);
-    const size_t n = work->walk.attempts.n;
+    const bool follows = work->student != NULL;
+    const unsigned walked = follows ? (1u << N_SPLITS) - 1 : splits;
+    ktm_walk_student(&work->walk, shard, s, walked, false, 0);
     sparse->score(&work->walk.attempts, &point, work->sum, work->score);
-    vec->sigmoid(work->score, size_padded(n));
-    for (size_t a = 0; a < n; a++)
-        p[work->walk.place[a]] = work->score[a];
+    for (unsigned split = 0; follows && split < N_SPLITS; split++)
+        if (splits >> split & 1)
+            follow(work, s, (enum split)split, point.stride);
+    real *score = follows ? work->own_score : work->score;
+    vec->sigmoid(score, size_padded(work->walk.attempts.n));
+    for (size_t a = 0; a < work->walk.attempts.n; a++)
+        if (splits >> mark_split(mark[work->walk.place[a]]) & 1)
+            p[work->walk.place[a]] = score[a];
 }
 
 /* Tables: all features in a few numbers, weights by item, by skill, and by level. */

@@ -22,7 +22,9 @@ static const struct {
     enum ktm_of of;
     const char *help;
 } words[] = {
-    {"student", KTM_STUDENT, KTM_OF_ALL, "who it is; nothing for students not trained on"},
+    {"student", KTM_STUDENT, KTM_OF_ALL,
+     "who it is: a row for each student, learned with all others; predictions put in its "
+     "place what the answers shown before say of the student, whoever it is"},
     {"item", KTM_ITEM, KTM_OF_ITEM, "the item"},
     {"skill", KTM_SKILL, KTM_OF_SKILL, "each skill of the item"},
     {"previous_item", KTM_PREVIOUS, KTM_OF_ITEM,

@@ -1,7 +1,8 @@
 /* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
  * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
  * ktm_kept.c (those that are needed again), ktm_learn.c (Newton's method), ktm_solve.c (its
- * vectors), ktm_rasch.c. Nothing else includes this but tests. */
+ * vectors), ktm_student.c (a student's own numbers at prediction), ktm_rasch.c. Nothing else
+ * includes this but tests. */
 #ifndef COHORT_KTM_PARTS_H
 #define COHORT_KTM_PARTS_H
 
@@ -97,8 +98,7 @@ void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
 void ktm_walk_free(struct ktm_walk *walk);
 
 /* Features of those attempts of student s of the shard whose split is in `splits` (and whose
- * outcome is known, if asked); student_row: the row of this student, 0 for a student the model
- * does not know. */
+ * outcome is known, if asked); student_row: the row of this student, 0: that is left out. */
 void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
                       unsigned splits, bool known, size_t student_row);
 
@@ -124,12 +124,30 @@ struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
 /* Attempts of student s of the shard to learn from. */
 int64_t ktm_count_training(const struct shard *shard, size_t s);
 
+/* The most probable weight and k factors of a student, given what has been shown; see
+ * ktm_student.c. Exact (to 1e-6) up to KTM_EXACT answers. */
+enum { KTM_EXACT = 1000 };
+struct ktm_student;
+/* With the penalties of students' rows; `most`: attempts of the longest student. */
+struct ktm_student *ktm_student_create(size_t k, double l2, double l2_factors, size_t most);
+void ktm_student_free(struct ktm_student *student);
+/* A student begins, of whom nothing is known. */
+void ktm_student_begin(struct ktm_student *student);
+/* What the student's numbers add to the score of an attempt, `sum` being the sum of its other
+ * factors. */
+double ktm_student_score(struct ktm_student *student, const real *sum);
+/* An answer is shown; offset: the attempt's score without the student. */
+void ktm_student_show(struct ktm_student *student, double offset, const real *sum,
+                      bool correct);
+
 struct ktm_learner;
 struct ktm_work {
     const struct shard *shard;
     struct ktm_design design;
     struct ktm_walk walk;
-    real *score, *sum; /* of the attempts of a student */
+    real *score, *sum;           /* of the attempts of a student */
+    struct ktm_student *student; /* NULL: students have no rows */
+    real *own_score;             /* scores with what the student brings */
     struct ktm_learner *learner;
 };
 
