@@ -28,7 +28,6 @@ struct model {
     void *options; /* the kind's own struct, filled from its table */
     struct params params;
     size_t n_students, n_items, n_skills; /* of the data set it is trained on */
-    bool knows_students; /* the data at hand are those: student s is the model's student s */
     const struct dataset
         *dataset; /* items with their skills; NULL after loading without data */
     const struct covariates *covariates; /* of the data it is trained on */

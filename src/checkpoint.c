@@ -488,8 +488,6 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
                                checkpoint->items.n, checkpoint->skills.n);
     if (status == OK && dataset != NULL)
         status = check_uses(*model, dataset);
-    (*model)->knows_students =
-        dataset != NULL && strcmp(dataset->digest, checkpoint->data_digest) == 0;
     if (status == OK)
         status = checkpoint_params(checkpoint, comm, *model);
     if (status != OK) {

@@ -71,7 +71,6 @@ static enum status start_model(struct stepper *stepper)
     const struct model_kind *kind = stepper->model->kind;
     TRY(model_declare(stepper->model, &stepper->dataset, stepper->dataset.n_students,
                       stepper->dataset.n_items, stepper->dataset.n_skills));
-    stepper->model->knows_students = true;
     struct item_counts counts;
     item_counts_take(&counts, &stepper->shard);
     enum status status = check_outcomes(stepper, &counts);

@@ -230,7 +230,6 @@ static inline void tiny_model_open(struct tiny_model *tiny, const char *kind,
     tiny_must(config_resolve_some(tiny->config, groups, COUNT(groups)));
     tiny_must(model_declare(tiny->model, dataset, dataset->n_students, dataset->n_items,
                             dataset->n_skills));
-    tiny->model->knows_students = true;
     memory_free(text);
 }
 

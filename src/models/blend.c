@@ -190,7 +190,6 @@ static void *attach(const struct model *model, const struct shard *shard)
     for (size_t m = 0; m < o->n; m++) {
         struct model *member = o->list[m].model;
         member->params.value = model->params.value + o->list[m].offset;
-        member->knows_students = model->knows_students;
         work->members[m] = member->kind->attach(member, shard);
     }
     return work;
