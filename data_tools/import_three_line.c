@@ -9,6 +9,8 @@
 #include "q_matrix.h"
 #include <string.h>
 
+enum { MOST_PLACE = 1 << 30 };
+
 struct triple {
     struct text text;
     char *lines; /* a copy of the first two, as a line is valid only until the next */
@@ -141,18 +143,25 @@ static enum status read_q_matrix(struct import *import)
     const struct names *items = builder_items(import->builder);
     uint32_t *place = NEW(uint32_t, items->n);
     uint32_t first = 1, most = 0;
-    for (size_t i = 0; i < items->n; i++) {
+    enum status status = OK;
+    for (size_t i = 0; i < items->n && status == OK; i++) {
         int64_t number = 0;
         const char *name = names_get(items, i);
         cell_integer((struct span){(char *)name, strlen(name)}, &number);
+        if (number > MOST_PLACE)
+            status = fail(BAD_DATA,
+                          "%s: item %s cannot be a place in a Q-matrix; expected items "
+                          "numbered from 1, as its rows are",
+                          import->files[0].path, name);
         place[i] = (uint32_t)number;
         first = number == 0 ? 0 : first;
         most = place[i] > most ? place[i] : most;
     }
     for (size_t i = 0; i < items->n; i++)
         place[i] -= first;
-    enum status status =
-        q_matrix_read(import->flags->q_matrix, import->builder, place, most + 1 - first, false);
+    if (status == OK)
+        status = q_matrix_read(import->flags->q_matrix, import->builder, place,
+                               most + 1 - first, false);
     memory_free(place);
     return status;
 }
