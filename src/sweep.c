@@ -248,33 +248,33 @@ static void trial_free(const struct sweep *sweep, struct sweep_trial *trial)
     free_parts(trial->values, trial->values == NULL ? 0 : sweep->n_dimensions);
 }
 
+/* Equal ids stand together after this, the earliest of them first. */
 static int by_id(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const struct sweep_trial *const *x = a, *const *y = b;
+    const int order = strcmp((*x)->id, (*y)->id);
+    return order != 0 ? order : *x < *y ? -1 : *x > *y;
 }
 
 /* Trials with the id of an earlier one are left out. */
 static void leave_out_twins(struct sweep *sweep)
 {
     const size_t n = sweep->n_trials;
-    const char **ids = NEW(const char *, n);
+    struct sweep_trial **sorted = NEW(struct sweep_trial *, n);
+    bool *is_twin = NEW(bool, n);
     for (size_t t = 0; t < n; t++)
-        ids[t] = sweep->trials[t].id;
-    qsort(ids, n, sizeof *ids, by_id);
-    bool any = false;
+        sorted[t] = &sweep->trials[t];
+    qsort(sorted, n, sizeof(struct sweep_trial *), by_id);
     for (size_t t = 1; t < n; t++)
-        any |= strcmp(ids[t - 1], ids[t]) == 0;
-    memory_free(ids);
-    size_t kept = any ? 0 : n;
-    for (size_t t = 0; any && t < n; t++) {
-        bool twin = false;
-        for (size_t k = 0; k < kept && !twin; k++)
-            twin = strcmp(sweep->trials[k].id, sweep->trials[t].id) == 0;
-        if (twin)
+        is_twin[sorted[t] - sweep->trials] = strcmp(sorted[t - 1]->id, sorted[t]->id) == 0;
+    size_t kept = 0;
+    for (size_t t = 0; t < n; t++)
+        if (is_twin[t])
             trial_free(sweep, &sweep->trials[t]);
         else
             sweep->trials[kept++] = sweep->trials[t];
-    }
+    memory_free(sorted);
+    memory_free(is_twin);
     sweep->n_twins = n - kept;
     sweep->n_trials = kept;
 }
