@@ -13,7 +13,9 @@ static const struct {
 } changes[] = {
     {"rtrbm", "products are no longer summed by the BLAS"},
     {"dkt", "products are no longer summed by the BLAS"},
-    {"vae", "products are no longer summed by the BLAS"},
+    {"vae", "products are no longer summed by the BLAS, and widths of posteriors are bounded"},
+    {"rbm", "gaussian and relu hidden units have smaller rates"},
+    {"ktm", "students are predicted by what was shown before, not by their trained rows"},
 };
 
 int64_t numerics_revision(const char *kind)
