@@ -145,7 +145,9 @@ expect_equal "$(sed -n '2s/^all,//p' "$TMP/partly-tables/table_common.csv")" \
     "$(sed -n 4p "$TMP/partly-tables/table_skills.csv" | cut -d , -f 2-5)" "the third skill has the common rates"
 printf '1,0,0,0\n0,0,0,1\n0,0,0,0\n' >"$TMP/q-new.csv" # item 2 in a skill that the model has never heard of
 import --q-matrix "$TMP/q-new.csv" -o "$TMP/new.h5"
-expect_status 0 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --split test -o "$TMP/new.csv"
+expect_status 1 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --split test -o "$TMP/new.csv"
+expect_match "item '2' has skills '4', but '2' where the model was trained"
+expect_status 0 "$COHORT" predict "$TMP/partly" --split test -o "$TMP/new.csv"
 expect_equal "$(awk -F , 'NR == 2 { p = $2 + 0; l = $3; g = $4; s = $5; printf "%.5f", p * (1 - s) + (1 - p) * g }' \
     "$TMP/partly-tables/table_common.csv")" "$(awk -F , 'NR == 2 { printf "%.5f", $5 }' "$TMP/new.csv")" \
     "what is predicted for an item in no skill"
