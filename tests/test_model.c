@@ -32,7 +32,6 @@ static const struct variant variants[] = {
     {"dkt", "hidden=5", BY_SUM},
     {"dkt", "cell=gru, layers=2, hidden=17, dropout=0.3", BY_SUM},
     {"dkt", "cell=rnn, hidden=4, smoothing=0.1, window=3", BY_SUM},
-    {"dkt", "hidden=4, input=both", BY_SUM},
     {"dkt", "hidden=4, reconstruction=0.1, waviness=0.3, waviness2=3", BY_SUM},
     {"rtrbm", "hidden=5, recompute=yes", BY_SUM},
     {"rtrbm", "hidden=18, visible=bernoulli, gradient=cd, cd_steps=3", BY_SUM},
@@ -592,6 +591,11 @@ static void test_uses(void **state)
 {
     (void)state;
     with_all(check_uses);
+    static const struct variant reads_skills = {"dkt", "hidden=4, input=both", PLAIN};
+    struct bench b;
+    open_bench(&b, &reads_skills, false);
+    check_uses(&b);
+    close_bench(&b);
 }
 
 int main(int argc, char **argv)
