@@ -19,9 +19,10 @@ hid_t h5_create_image(size_t reserve_in_front);
 void *h5_image(hid_t file, size_t *n_bytes);
 hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks);
 hid_t h5_open_image(const void *bytes, size_t n_bytes);
-/* Ends a file of h5_create: whole on the disk, or, after a failure, let go. */
+/* h5_close ends a file of h5_create, whole on the disk; h5_let_go one that was read, or whose
+ * writing has failed. */
 CHECKED enum status h5_close(hid_t file, const char *path);
-void h5_give_up(hid_t file);
+void h5_let_go(hid_t file);
 
 CHECKED enum status h5_group(hid_t file, const char *name);
 bool h5_exists(hid_t file, const char *name);

@@ -4,6 +4,10 @@
 
 #include "base.h"
 
+/* Makes a file that grows beyond what the user's limits allow a failed write, with a sentence,
+ * in place of a signal that ends the program; once per process. */
+void store_start(void);
+
 /* Writes `bytes` to `path` so that a kill or a full disk at any moment leaves either the old
  * file or the new one. */
 CHECKED enum status store_write(const char *path, const void *bytes, size_t n_bytes);
@@ -27,8 +31,11 @@ CHECKED enum status store_commit(struct store_draft *draft, const char *path);
 void store_abandon(struct store_draft *draft);
 char *store_temporary(const char *path); /* the name; caller frees */
 
-/* The whole file, with a NUL byte after it (caller frees). */
+/* The whole of a plain file, with a NUL byte after it (caller frees). */
 CHECKED enum status store_read(const char *path, char **bytes, size_t *n_bytes);
+
+/* At most n bytes from its beginning; how many there were, 0 if it cannot be read. */
+size_t store_peek(const char *path, void *bytes, size_t n);
 
 /* Makes a directory and those above it; it may exist. */
 CHECKED enum status store_directory(const char *path);

@@ -195,7 +195,7 @@ enum status dataset_open(struct dataset *dataset, const char *path, const struct
         if (status != OK && file >= 0)
             status = fail_context(status, "%s", path);
         if (file >= 0)
-            H5Fclose(file);
+            h5_let_go(file);
         status = comm_agree(comm, status);
     }
     if (status == OK)
@@ -368,7 +368,7 @@ enum status dataset_read(const struct dataset *dataset, size_t first_student, si
     if (status == OK)
         status = comm_agree(comm, check_attempts(first, shard));
     if (file >= 0)
-        H5Fclose(file);
+        h5_let_go(file);
     if (status != OK) {
         shard_free(shard);
         return fail_context(status, "%s", dataset->path);
@@ -423,7 +423,7 @@ enum status dataset_read_names(const struct dataset *dataset, size_t first, size
     if (status == OK && n > 0)
         status = read_pieces(file, dataset, start, &pieces);
     if (file >= 0)
-        H5Fclose(file);
+        h5_let_go(file);
     if (status == OK && n > 0) {
         const uint64_t *offsets = pieces.first + (first - start);
         const uint64_t n_bytes = offsets[n] - offsets[0];

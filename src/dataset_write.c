@@ -76,13 +76,16 @@ enum status dataset_write(struct dataset_content *content, const char *path)
         file < 0 ? fail(BAD_IO, "the data set cannot be written there: %s", strerror(errno))
                  : write_content(file, content);
     dataset_digest_free(&content->head);
-    if (status == OK)
+    if (status == OK) {
         status = h5_close(file, path);
-    else if (file >= 0)
-        h5_give_up(file);
+    } else {
+        status = fail_context(status, "%s", path);
+        if (file >= 0)
+            h5_let_go(file);
+    }
     if (status != OK) {
         store_abandon(&draft);
-        return fail_context(status, "%s", path);
+        return status;
     }
     return store_commit(&draft, path);
 }

@@ -2,14 +2,17 @@
  * plain HDF5 reads flipped bits back as if nothing had happened. Object times are not stored,
  * so equal content gives equal bytes. Checkpoints are built in memory (the core driver) and
  * written by store.c, because HDF5 on a full disk may hang or lie. h5_read.c reads. */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* memfd_create, SEEK_DATA */
 #include "h5.h"
 #include "fail.h"
 #include "memory.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CHUNK = 1 << 16 };
@@ -43,8 +46,22 @@ static hid_t create(const char *name, hid_t access, H5F_libver_t oldest, hsize_t
     return file;
 }
 
+/* Whether a file on disk may have n more bytes. A limit of the user's (ulimit -f) must not be
+ * met by HDF5, which cannot close such a file in any way; metadata need some room too. */
+static bool within_limits(uint64_t size, uint64_t n)
+{
+    enum { METADATA = 1 << 18 };
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size + n + n / 512 + METADATA <= limit.rlim_cur;
+}
+
 hid_t h5_create(const char *path)
 {
+    if (!within_limits(0, 0)) {
+        errno = EFBIG;
+        return -1;
+    }
     return create(path, H5Pcreate(H5P_FILE_ACCESS), H5F_LIBVER_LATEST, 0);
 }
 
@@ -89,6 +106,9 @@ void *h5_image(hid_t file, size_t *n_bytes)
 
 hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks)
 {
+    struct stat info; /* opening a pipe would wait for a writer */
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return -1;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (n_ranks > 1)
         H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
@@ -109,30 +129,53 @@ hid_t h5_open_image(const void *bytes, size_t n_bytes)
     return file;
 }
 
-/* A file that HDF5 cannot close because the disk is full brings the program down when HDF5
- * ends, in the midst of MPI_Finalize. What it still wants to write is let go into memory. */
-void h5_give_up(hid_t file)
+/* The descriptor by which HDF5 knows a file on disk; -1: MPI has it, or memory. */
+static int descriptor_of(hid_t file)
 {
     void *handle = NULL;
-    const int sink = memfd_create("given up", MFD_CLOEXEC);
-    if (sink >= 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0)
-        dup2(sink, *(const int *)handle);
+    hid_t access = H5Fget_access_plist(file);
+    const bool plain = H5Pget_driver(access) == H5FD_SEC2;
+    H5Pclose(access);
+    return plain && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 ? *(const int *)handle
+                                                                       : -1;
+}
+
+/* A file that HDF5 cannot close, as the disk is full or broken, brings the program down when
+ * HDF5 ends, in the midst of MPI_Finalize. So HDF5 closes a file in memory in its stead; what
+ * it still wants to write stays there. */
+void h5_let_go(hid_t file)
+{
+    const int disk = descriptor_of(file), sink = memfd_create("let go", MFD_CLOEXEC);
+    if (sink >= 0 && disk >= 0)
+        dup2(sink, disk);
     H5Fclose(file);
     if (sink >= 0)
         close(sink);
 }
 
+/* After a flush HDF5 writes nothing more but a mark near the file's beginning. That part is
+ * lent to it in memory, and is put back by calls whose errors are ours to see. */
 enum status h5_close(hid_t file, const char *path)
 {
-    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0) {
-        h5_give_up(file);
-        return fail(BAD_IO, "%s: HDF5 could not close the file; is the disk full?", path);
-    }
-    /* What is written now, a mark at the file's beginning, has its room already. */
-    if (H5Fclose(file) < 0)
-        fail_abort(BAD_IO, "%s: HDF5 could not close the file; is the disk full, or broken?",
-                   path);
-    return OK;
+    enum { FRONT = 4096 };
+    char front[FRONT];
+    const int disk = descriptor_of(file), sink = memfd_create("front", MFD_CLOEXEC);
+    const int own = disk >= 0 ? fcntl(disk, F_DUPFD_CLOEXEC, 0) : -1;
+    bool done = own >= 0 && sink >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
+    const ssize_t n = done ? pread(own, front, FRONT, 0) : -1;
+    done = n > 0 && pwrite(sink, front, (size_t)n, 0) == n && dup2(sink, disk) >= 0;
+    if (done)
+        done = H5Fclose(file) >= 0 && lseek(sink, FRONT, SEEK_DATA) < 0 &&
+               pread(sink, front, (size_t)n, 0) == n && pwrite(own, front, (size_t)n, 0) == n;
+    else
+        h5_let_go(file);
+    if (own >= 0 && close(own) != 0)
+        done = false;
+    if (sink >= 0)
+        close(sink);
+    return done ? OK
+                : fail(BAD_IO,
+                       "%s: HDF5 could not close the file; is the disk full, or broken?", path);
 }
 
 enum status h5_group(hid_t file, const char *name)
@@ -150,7 +193,7 @@ enum status h5_group(hid_t file, const char *name)
 enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, int rank,
                      const uint64_t *shape, const void *values)
 {
-    hsize_t chunk[4], size[4];
+    hsize_t chunk[4], size[4], file_size = 0;
     uint64_t n = 1, room = CHUNK;
     for (int d = rank - 1; d >= 0; d--) {
         size[d] = shape[d];
@@ -158,6 +201,12 @@ enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, 
         chunk[d] = size_max(1, size_min(shape[d], room));
         room = size_max(1, room / chunk[d]);
     }
+    H5Fget_filesize(file, &file_size);
+    if (descriptor_of(file) >= 0 && !within_limits(file_size, n * H5Tget_size(file_type)))
+        return fail(BAD_IO,
+                    "no room for %s: your limit on the size of files (ulimit -f) is "
+                    "too small; raise it",
+                    name);
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_obj_track_times(creation, 0);
     H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);

@@ -45,11 +45,7 @@ static enum status check_old(const char *path)
 {
     static const char *const begins[] = {"cohort checkpoint", "\x89HDF"};
     char bytes[32] = "";
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return OK;
-    const size_t n = fread(bytes, 1, sizeof bytes - 1, file);
-    fclose(file);
+    const size_t n = store_peek(path, bytes, sizeof bytes - 1);
     for (size_t b = 0; b < COUNT(begins); b++)
         if (n > strlen(begins[b]) && memcmp(bytes, begins[b], strlen(begins[b])) == 0)
             return fail(BAD_USER,
@@ -138,7 +134,7 @@ enum status listing_h5_end(enum status status, const char *path, struct store_dr
 {
     const bool failed = status != OK;
     if (failed && file >= 0)
-        h5_give_up(file);
+        h5_let_go(file);
     else if (!failed)
         status = h5_close(file, path);
     if (status == OK)

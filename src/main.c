@@ -5,6 +5,7 @@
 #include "h5.h"
 #include "log.h"
 #include "machine.h"
+#include "store.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
+    store_start();
     enum status status = dispatch(&world, argc, argv);
     if (fflush(stdout) != 0 && status == OK)
         status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));

@@ -200,10 +200,7 @@ static bool starts_as_checkpoint(const char *path)
 {
     static const char begin[] = "cohort checkpoint";
     char bytes[sizeof begin] = "";
-    FILE *file = fopen(path, "rb");
-    const size_t n = file != NULL ? fread(bytes, 1, sizeof begin - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
+    const size_t n = store_peek(path, bytes, sizeof begin - 1);
     return n == sizeof begin - 1 && memcmp(bytes, begin, n) == 0;
 }
 
@@ -214,7 +211,7 @@ static char *format_of(const char *path)
     if (file < 0)
         return NULL;
     char *format = h5_text(file, "format");
-    H5Fclose(file);
+    h5_let_go(file);
     return format;
 }
 

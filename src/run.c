@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "store.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,7 +231,9 @@ enum status run_log_add(const struct run *run, const char *record)
 {
     char *path = run_path(run, "log.jsonl");
     enum status status = OK;
-    FILE *file = fopen(path, "a");
+    const int plain =
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    FILE *file = plain >= 0 ? fdopen(plain, "a") : NULL;
     const bool failed = file == NULL || fprintf(file, "%s\n", record) < 0;
     const int reason = errno;
     if ((file != NULL && fclose(file) != 0) || failed)

@@ -11,12 +11,18 @@
 #include "memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
+
+void store_start(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+}
 
 char *store_temporary(const char *path)
 {
@@ -56,6 +62,13 @@ static bool is_ours(int file, const char *name)
     return false;
 }
 
+void store_abandon(struct store_draft *draft)
+{
+    if (draft->name != NULL)
+        unlink(draft->name);
+    release(draft);
+}
+
 enum status store_begin(struct store_draft *draft, const char *path)
 {
     enum { MOST_TRIES = 100 };
@@ -77,18 +90,13 @@ enum status store_begin(struct store_draft *draft, const char *path)
         else
             ours = is_ours(draft->file, draft->name) || n == MOST_TRIES;
     }
-    if (status == OK && ftruncate(draft->file, 0) != 0)
+    if (status == OK && ftruncate(draft->file, 0) != 0) {
         status = fail(BAD_IO, "%s: cannot be emptied: %s", draft->name, strerror(errno));
-    if (status != OK)
+        store_abandon(draft);
+    } else if (status != OK) {
         release(draft);
+    }
     return status;
-}
-
-void store_abandon(struct store_draft *draft)
-{
-    if (draft->name != NULL)
-        unlink(draft->name);
-    release(draft);
 }
 
 static enum status sync_parent(const char *path)
@@ -202,11 +210,37 @@ enum status store_write(const char *path, const void *bytes, size_t n_bytes)
     return store_write_keeping(path, NULL, bytes, n_bytes);
 }
 
+/* Opening a pipe would wait for a writer, and some devices never end. */
+static FILE *open_plain(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return fdopen(file, "rb");
+    close(file);
+    errno = ESPIPE;
+    return NULL;
+}
+
+size_t store_peek(const char *path, void *bytes, size_t n)
+{
+    FILE *file = open_plain(path);
+    const size_t n_read = file != NULL ? fread(bytes, 1, n, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return n_read;
+}
+
 enum status store_read(const char *path, char **bytes, size_t *n_bytes)
 {
     *bytes = NULL;
     *n_bytes = 0;
-    FILE *file = fopen(path, "rb");
+    FILE *file = open_plain(path);
+    if (file == NULL && (errno == ESPIPE || errno == ENXIO))
+        return fail(BAD_USER, "%s: this is a device, a pipe or a socket; expected a plain file",
+                    path);
     if (file == NULL)
         return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be read: %s", path,
                     strerror(errno));

@@ -60,6 +60,31 @@ expect_status 0 "$COHORT" train run="$TMP/before"
 expect_match '^continuing .*previous.h5 after epoch 5'
 expect_same "$TMP/reference/last.h5" "$TMP/before/last.h5"
 
+section 'links and pipes in a run'
+echo precious >"$TMP/precious"
+for name in lock log.jsonl last.h5 config.ini; do
+    rm -rf "$TMP/odd"
+    cp -r "$TMP/three" "$TMP/odd"
+    rm "$TMP/odd/$name"
+    mkfifo "$TMP/odd/$name"
+    expect_status 1 timeout 30 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/odd"
+    expect_match "^cohort: .*odd/$name: this is a .*pipe"
+done
+for name in lock log.jsonl; do
+    rm -rf "$TMP/odd"
+    mkdir "$TMP/odd"
+    ln -s "$TMP/precious" "$TMP/odd/$name"
+    expect_status $([ $name = lock ] && echo 1 || echo 0) timeout 30 "$COHORT" train "${small[@]}" train.epochs=1 run="$TMP/odd"
+    expect_equal precious "$(cat "$TMP/precious")" "what $name leads to is as it was"
+done
+mkfifo "$TMP/pipe"
+for command in inspect verify; do
+    expect_status 3 timeout 30 "$COHORT" $command "$TMP/pipe"
+    expect_match 'pipe: this is no file of cohort'
+done
+expect_status 1 timeout 30 "$COHORT" evaluate "$TMP/pipe"
+expect_status 1 timeout 30 "$COHORT" predict "$TMP/three" -o "$TMP/pipe"
+
 section 'fewer epochs than there are'
 start 1 "$COHORT" train "${small[@]}" train.epochs=1000000 run="$TMP/fewer"
 until_epoch 4 "$TMP/fewer"

@@ -9,7 +9,7 @@ places() {
     local directory=$1 path
     shift
     command -v strace >"$TMP/strace" || skip 'there is no strace'
-    if ! run strace -y -o "$TMP/trace" -e trace=openat,mkdir,write,pwrite64,ftruncate,fsync,link,rename,unlink \
+    if ! run strace -y -o "$TMP/trace" -e trace=openat,mkdir,write,pwrite64,ftruncate,fsync,link,rename,unlink,close \
         "$@"; then
         [ -s "$TMP/trace" ] || skip 'strace may not trace here'
         fail "without a fault: $*"

@@ -1,6 +1,7 @@
 /* Files that are whole or not there: after errors, full disks and kills. */
 #define _GNU_SOURCE /* nftw */
 #include "fail.h"
+#include "lock.h"
 #include "memory.h"
 #include "rng.h"
 #include "store.h"
@@ -123,6 +124,41 @@ static void test_only_files_are_replaced(void **state)
     assert_int_equal(n_files(home), 2);
     memory_free(stream);
     memory_free(pipe);
+}
+
+/* Nothing waits at a pipe, and a lock is a plain file of its own: taking it changes no other.
+ */
+static void test_pipes_and_links(void **state)
+{
+    (void)state;
+    char *pipe = in_home("pipe"), *precious = in_home("precious"), *link_to = in_home("link");
+    char *second = in_home("second"), *own = in_home("own"), *bytes = NULL, start[4];
+    size_t n = 0;
+    int file = -1;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(store_write(precious, "precious", 8), OK);
+    assert_int_equal(symlink(precious, link_to), 0);
+    expect_failure(store_read(pipe, &bytes, &n), BAD_USER, pipe);
+    expect_failure(store_read("/dev/zero", &bytes, &n), BAD_USER, "/dev/zero");
+    assert_int_equal(store_peek(pipe, start, sizeof start), 0);
+    assert_int_equal(store_peek(precious, start, sizeof start), sizeof start);
+    assert_memory_equal(start, "prec", sizeof start);
+    expect_failure(lock_take(pipe, 0, &file), BAD_USER, pipe);
+    expect_failure(lock_take(link_to, 0, &file), BAD_USER, link_to);
+    assert_int_equal(link(precious, second), 0);
+    expect_failure(lock_take(second, 0, &file), BAD_USER, second);
+    expect_failure(lock_take(home, 0, &file), BAD_IO, home);
+    assert_int_equal(file, -1);
+    assert_false(lock_is_held(pipe));
+    assert_int_equal(lock_take(own, 0, &file), OK);
+    assert_true(file >= 0 && lock_is_held(own));
+    close(file);
+    expect_content(precious, "precious", 8);
+    memory_free(pipe);
+    memory_free(precious);
+    memory_free(link_to);
+    memory_free(second);
+    memory_free(own);
 }
 
 static void test_large_files(void **state)
@@ -336,7 +372,7 @@ static void expect_no_room(const char *directory)
 static void test_file_size_limit(void **state)
 {
     (void)state;
-    signal(SIGXFSZ, SIG_IGN);
+    store_start();
     struct rlimit before, limit;
     getrlimit(RLIMIT_FSIZE, &before);
     limit = before;
@@ -443,6 +479,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(test_write_and_replace),
         IN_A_DIRECTORY(test_only_files_are_replaced),
+        IN_A_DIRECTORY(test_pipes_and_links),
         IN_A_DIRECTORY(test_large_files),
         IN_A_DIRECTORY(test_old_file_is_never_touched),
         IN_A_DIRECTORY(test_the_file_before_is_kept),

@@ -187,7 +187,7 @@ static enum status read_probe(const struct comm *comm, const char *path)
             status = fail(BAD_IO, "doctor: %s reads wrong numbers back through MPI-IO", path);
     }
     if (file >= 0)
-        H5Fclose(file);
+        h5_let_go(file);
     return comm_agree(comm, status);
 }
 

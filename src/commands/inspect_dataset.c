@@ -147,7 +147,7 @@ static enum status truths_json(const char *path, json_t *object)
     if (truths.file < 0)
         return fail(BAD_DATA, "%s: HDF5 cannot read it again", path);
     enum status status = h5_each(truths.file, "/truth", add_truth, &truths);
-    H5Fclose(truths.file);
+    h5_let_go(truths.file);
     return status;
 }
 

@@ -306,7 +306,7 @@ static enum status compare_all(const struct opened *opened, json_t *object)
                                     "stores it, and `cohort import matrix --truth` takes it",
                                     opened->dataset.path);
     if (comparison.file >= 0)
-        H5Fclose(comparison.file);
+        h5_let_go(comparison.file);
     if (status == OK && json_array_size(comparison.array) == 0)
         status = nothing_compared(&comparison);
     for (size_t t = 0; t < comparison.n_tables; t++)

@@ -40,7 +40,7 @@ static enum status verify_dataset(const char *path)
     if (file < 0)
         return fail(BAD_DATA, "%s: HDF5 cannot read it again", path);
     enum status status = h5_each(file, "/truth", read_truth, &file);
-    H5Fclose(file);
+    h5_let_go(file);
     return status == OK ? OK : fail_context(status, "%s", path);
 }
 
