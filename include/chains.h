@@ -15,17 +15,11 @@ struct chains_group {
     const real *chance;
 };
 
-/* Of each lane: P(state 1 at first), P(0 -> 1), P(1 -> 0), P(right | 0), P(wrong | 1). */
+/* Of each lane: P(state 1 at first), P(0 -> 1), P(1 -> 0), P(right | 0), P(wrong | 1); none
+ * nearer to 0 or 1 than 1e-5, but P(1 -> 0) may be 0 in all lanes. */
 struct chains_rates {
     real first[WIDTH], learn[WIDTH], forget[WIDTH], guess[WIDTH], slip[WIDTH];
 } __attribute__((aligned(64)));
-
-/* The least probability of state 0: below it numbers become denormal, and slow. */
-#ifdef COHORT_REAL_DOUBLE
-#define CHAINS_LEAST ((real)1e-290)
-#else
-#define CHAINS_LEAST ((real)1e-32)
-#endif
 
 /* What is known of a chain after all its outcomes: the expected number of steps in state 1 (the
  * first; the last; those whose outcome is right, wrong, not known), of moves 0 -> 1, and the

@@ -61,7 +61,9 @@ static void open_bench(struct bench *b, const char *options, bool withheld)
 {
     *b = (struct bench){0};
     open_class(&b->class, withheld);
-    tiny_model_open(&b->tiny, "bkt", options, &b->class.dataset);
+    char *exact = memory_text("most_odds=0, %s", options);
+    tiny_model_open(&b->tiny, "bkt", exact, &b->class.dataset);
+    memory_free(exact);
     b->model = b->tiny.model;
     b->options = b->model->options;
     b->shape = bkt_shape_of(b->model);
@@ -171,6 +173,52 @@ static void test_predictions_are_sums_over_paths(void **state)
             }
             close_bench(&b);
         }
+}
+
+/* After long runs, where odds are beyond any number: a path of a skill that is not forgotten is
+ * the attempt it is known from, weighed by its logarithm. And `most_odds` takes runs back. */
+static void test_long_runs(void **state)
+{
+    (void)state;
+    enum { RUN = 2500, N = 2 * RUN };
+    static char text[3 * N + 1];
+    for (size_t t = 0; t < N; t++)
+        memcpy(text + 3 * t, t < RUN ? "a1 " : "a0 ", 3);
+    struct tiny class;
+    tiny_begin(&class, 1, false);
+    tiny_text(&class, text);
+    tiny_finish(&class, &world);
+    real p[2][N];
+    struct tiny_model tiny;
+    for (int capped = 0; capped < 2; capped++) {
+        tiny_model_open(&tiny, "bkt", capped ? "most_odds=1000" : "most_odds=0",
+                        &class.dataset);
+        tiny.model->kind->init(tiny.model, 7, NULL);
+        void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+        tiny.model->kind->predict(tiny.model, work, 0, 7, p[capped]);
+        tiny.model->kind->detach(work);
+        if (!capped)
+            tiny_model_close(&tiny);
+    }
+    const real *row = bkt_row(&tiny.model->params, tiny.model->params.value, 0, 0);
+    const double p0 = bkt_chance(row[RATE_FIRST]), learn = bkt_chance(row[RATE_LEARN]);
+    const double guess = bkt_chance(row[RATE_GUESS]), slip = bkt_chance(row[RATE_SLIP]);
+    double moved = 0;
+    /* log (P(not known, outcomes) / P(known, outcomes)) before each attempt */
+    long double log_odds = logl((1 - p0) / p0);
+    for (size_t t = 0; t < N; t++) {
+        const double unknown = (double)(1 / (1 + expl(-log_odds)));
+        expect_near((1 - unknown) * (1 - slip) + unknown * guess, (double)p[0][t], "long runs");
+        log_odds += logl(t < RUN ? guess / (1 - slip) : (1 - guess) / slip);
+        log_odds += log1pl(-learn) - log1pl(learn * expl(log_odds));
+        moved = fmax(moved, fabs((double)(p[0][t] - p[1][t])));
+        if (t == RUN + 10) /* ten wrong answers take odds of 1000 back */
+            assert_true(p[0][t] > 0.8 && p[1][t] < 0.35);
+    }
+    assert_true(moved > 0.4);
+    assert_true(p[0][N - 1] < 0.35); /* and as long a run of wrong ones, all of it */
+    tiny_model_close(&tiny);
+    tiny_close(&class);
 }
 
 /* Expected counts of a skill, and of the rows of guess and slip: skills, then items. */
@@ -440,6 +488,7 @@ int main(int argc, char **argv)
     h5_start();
     log_mute(true);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_predictions_are_sums_over_paths),
         cmocka_unit_test(test_a_step_is_that_of_all_paths),
         cmocka_unit_test(test_nothing_held_out_is_learned),

@@ -8,8 +8,10 @@
  *
  * Everything stays near 1 by itself, so there are no logarithms: f_t, u_t and 1 / c_t are all
  * that is kept of the way forward. u_t is not 1 - f_t: after a run of right outcomes it is far
- * below what a difference from 1 can show, and after a run of wrong ones it is what counts. (It
- * is kept from becoming a denormal number, as if a little were always forgotten.) The
+ * below what a difference from 1 can show, and after a run of wrong ones it is what counts.
+ * Where nothing is forgotten it has no least value: a group in which it falls below SHALLOW is
+ * begun again with u_t in units of 1 / UNIT, 1 / UNIT^2, ..., `depth` of them, in each lane. At
+ * a depth it is nothing beside f_t, so that the bits of a lane are the same both ways. The
  * probability of all outcomes is a product, from which the power of two is taken out every few
  * steps. A step waits for the one before it, about 40 cycles forth and back: several registers
  * side by side fill the wait. */
@@ -18,8 +20,13 @@
 
 #ifdef COHORT_REAL_DOUBLE
 enum { MANTISSA_BITS = 52, EXPONENT_OF_ONE = 1023 };
+#define UNIT ((real)0x1p512)
+#define SHALLOW ((real)0x1p-900)
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
+#define UNIT ((real)0x1p64)
+#define SHALLOW ((real)0x1p-92) /* a step makes it less by 2^-34 at most: no denormal number   \
+                                 */
 #endif
 enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
 
@@ -59,10 +66,18 @@ static inline __attribute__((always_inline)) void look_up(const struct chances *
     }
 }
 
-static inline __attribute__((always_inline)) void smooth_as(const struct chains_group *group,
-                                                            const struct chains_rates *rates,
-                                                            bool forgets, real *scratch,
-                                                            real sums[N_CHAINS_SUMS][WIDTH])
+/* Moves u in units by `depth` to a unit in which it is near 1. */
+static inline __attribute__((always_inline)) void measure(rreal *u, rmask *depth)
+{
+    const rmask less = *u < 1 / UNIT, more = (*u > 1) & (*depth > 0);
+    *u = simd_select(less, *u * UNIT, simd_select(more, *u * (1 / UNIT), *u));
+    *depth += more - less; /* a mask that is true is -1 */
+}
+
+/* False, without sums, if some lane is to be done at a depth and `deep` is false. */
+static inline __attribute__((always_inline)) bool
+smooth_as(const struct chains_group *group, const struct chains_rates *rates, bool forgets,
+          bool deep, real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
 {
     const size_t n_steps = group->n_steps;
     const rmask mantissa = (((rmask){0} + 1) << MANTISSA_BITS) - 1;
@@ -70,8 +85,8 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
     real *const kept = scratch, *const inverse = scratch + n_steps * WIDTH;
     real *const other_kept = scratch + 2 * n_steps * WIDTH;
     struct chances c;
-    rmask bit[REGISTERS], power[REGISTERS] = {0};
-    rreal f[REGISTERS], u[REGISTERS], product[REGISTERS];
+    rmask bit[REGISTERS], power[REGISTERS] = {0}, depth[REGISTERS] = {0};
+    rreal f[REGISTERS], u[REGISTERS], product[REGISTERS], lowest[REGISTERS];
     UNROLL for (int r = 0; r < REGISTERS; r++)
     {
         const size_t at = (size_t)r * LANES;
@@ -83,7 +98,7 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
         c.other0[r] = (rmask)c.wrong0[r] ^ (rmask)IN(rates->guess, at);
         f[r] = IN(rates->first, at);
         u[r] = 1 - f[r];
-        product[r] = simd_all(1);
+        product[r] = lowest[r] = simd_all(1);
     }
     for (size_t t = 0; t < n_steps; t++) {
         UNROLL for (int r = 0; r < REGISTERS; r++)
@@ -92,18 +107,25 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
             const rreal learn = IN(rates->learn, at);
             rreal e1, e0;
             look_up(&c, group, t, bit, r, &e1, &e0);
-            const rreal one = f[r] * e1, zero = u[r] * e0, all = one + zero, over = 1 / all;
+            const rreal one = f[r] * e1, zero = u[r] * e0;
+            const rreal all = one + (deep ? (rreal)((rmask)zero & (depth[r] == 0)) : zero);
+            const rreal over = 1 / all;
             AT(kept, t * WIDTH + at) = f[r];
             AT(other_kept, t * WIDTH + at) = u[r];
             AT(inverse, t * WIDTH + at) = over;
             product[r] *= all;
             const rreal known = one * over, unknown = zero * over;
-            f[r] = known + learn * unknown;
-            u[r] = (1 - learn) * unknown + CHAINS_LEAST;
+            u[r] = (1 - learn) * unknown;
             if (forgets) {
                 const rreal forget = IN(rates->forget, at);
                 f[r] = (1 - forget) * known + learn * unknown;
                 u[r] += forget * known;
+            } else if (deep) {
+                f[r] = known + (rreal)((rmask)(learn * unknown) & (depth[r] == 0));
+                measure(&u[r], &depth[r]);
+            } else {
+                f[r] = known + learn * unknown;
+                lowest[r] = simd_select(u[r] < lowest[r], u[r], lowest[r]);
             }
         }
         if (t % STEPS_TO_UNDERFLOW == STEPS_TO_UNDERFLOW - 1)
@@ -114,6 +136,12 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
                 product[r] = (rreal)((bits & mantissa) | one_bits);
             }
     }
+
+    if (!forgets && !deep)
+        for (int r = 0; r < REGISTERS; r++)
+            for (int i = 0; i < LANES; i++)
+                if (lowest[r][i] < SHALLOW)
+                    return false;
 
     rreal next1[REGISTERS], next0[REGISTERS], b1[REGISTERS] = {0}, smoothed[REGISTERS] = {0};
     rreal right[REGISTERS] = {0}, wrong[REGISTERS] = {0}, other[REGISTERS] = {0};
@@ -166,6 +194,7 @@ static inline __attribute__((always_inline)) void smooth_as(const struct chains_
         AT(sums[CHAINS_LOG], at) = simd_log(product[r]);
         AT(sums[CHAINS_EXPONENT], at) = __builtin_convertvector(power[r], rreal);
     }
+    return true;
 }
 
 static void smooth(const struct chains_group *group, const struct chains_rates *rates,
@@ -174,16 +203,19 @@ static void smooth(const struct chains_group *group, const struct chains_rates *
     /* each combination of what there is and is not is a loop of its own */
     const struct chains_group plain = {group->n_steps, group->right, NULL, NULL};
     const struct chains_group gaps = {group->n_steps, group->right, group->known, NULL};
+    bool done = false;
     if (group->chance != NULL)
-        smooth_as(group, rates, forgets, scratch, sums);
+        done = smooth_as(group, rates, forgets, false, scratch, sums);
     else if (group->known != NULL && forgets)
-        smooth_as(&gaps, rates, true, scratch, sums);
+        done = smooth_as(&gaps, rates, true, false, scratch, sums);
     else if (group->known != NULL)
-        smooth_as(&gaps, rates, false, scratch, sums);
+        done = smooth_as(&gaps, rates, false, false, scratch, sums);
     else if (forgets)
-        smooth_as(&plain, rates, true, scratch, sums);
+        done = smooth_as(&plain, rates, true, false, scratch, sums);
     else
-        smooth_as(&plain, rates, false, scratch, sums);
+        done = smooth_as(&plain, rates, false, false, scratch, sums);
+    if (!done)
+        smooth_as(group, rates, false, true, scratch, sums);
 }
 
 static void round_units(const real *x, double unit, double *to, size_t n)

@@ -176,7 +176,7 @@ static void take_rates(const struct model *model, const struct bkt_shape *shape,
     for (size_t k = 0; k < n; k++) {
         const real *row = bkt_row(p, p->value, panel, first + k);
         for (size_t c = 0; c < shape->n_rates; c++)
-            rates[k][c] = (real)bkt_chance(row[c]);
+            rates[k][c] = (real)fmin(fmax(bkt_chance(row[c]), least_rate), 1 - least_rate);
     }
 }
 
@@ -367,6 +367,23 @@ static void add_item_priors(const struct model *model, const struct bkt_work *wo
     }
 }
 
+/* Fits are added up in fixed point; a damaged checkpoint may say anything of them. */
+static enum status check_fits(const struct model *model, const struct bkt_shape *shape)
+{
+    const struct params *p = &model->params;
+    double sum = 0;
+    for (size_t k = 0; k < shape->n_skills; k++) {
+        const real fit = bkt_row(p, p->value, shape->skill_panel, k)[shape->fit];
+        sum += fabs((double)fit);
+        if (!(sum < ldexp(1, 62 - LOSS_BITS)))
+            return fail(BAD_DATA,
+                        "the checkpoint holds a log-likelihood of %g for skill %zu, which no "
+                        "data can give: it is damaged; choose another run=",
+                        (double)fit, k + 1);
+    }
+    return OK;
+}
+
 /* One iteration of the skills that are not settled. True if all are now. */
 static bool advance(const struct model *model, struct bkt_work *work, const struct pass *pass,
                     real *flat)
@@ -446,8 +463,10 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
     const struct bkt_shape *shape = &work->shape;
     const struct params *p = &model->params;
     const bool explores = shape->has_tries && pass->draw.epoch < o->explore;
-    if (!work->is_counted)
+    if (!work->is_counted) {
+        TRY(check_fits(model, shape));
         count(model, work, pass->comm);
+    }
     real *flat = NEW_SCRATCH(real, p->n);
     memcpy(flat, p->value, p->n * sizeof *flat);
     if (explores)

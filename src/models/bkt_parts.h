@@ -7,7 +7,7 @@
 
 struct bkt_options {
     int64_t restarts, explore;
-    double prior, most_guess, most_slip, tolerance;
+    double prior, most_guess, most_slip, most_odds, tolerance;
     int trace, several;
     bool forget, items;
 };
@@ -84,8 +84,10 @@ void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
 
 /* What a student is known to know of a skill, when attempts are predicted. */
 struct bkt_belief {
-    uint64_t call;                      /* of `predict`; an old one is nobody's */
-    real rate[N_RATES], known, unknown; /* see src/kernels/chains.c: not 1 - known */
+    uint64_t call; /* of `predict`; an old one is nobody's */
+    int64_t depth;
+    double rate[N_RATES],
+        odds; /* P(not known) / P(known), in units that get smaller by depth */
 };
 
 struct bkt_work {
