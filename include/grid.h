@@ -19,7 +19,8 @@ struct grid {
 CHECKED enum status grid_parse(const char *text, int *n_rows, int *n_columns);
 
 /* Collective. 0 x 0: one rank for a matrix of small order, else all ranks, as square as they
- * can stand. More than there are ranks is the user's mistake. Release with grid_destroy. */
+ * can stand. More than there are ranks is the user's mistake, and so are
+ * ranks with different kernels of the BLAS. Release with grid_destroy. */
 CHECKED enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows,
                                 int n_columns, size_t order);
 void grid_destroy(struct grid *grid);

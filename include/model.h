@@ -146,6 +146,7 @@ struct model_kind {
      * epoch is one pass, and the last pass is the result. */
     enum status (*learn)(struct model *model, void *work, struct pass *pass);
     bool keeps_best; /* with learn: the epoch that validates best is the result, not the last */
+    bool by_blas;    /* learns by the BLAS, so that its last bits are those of a kernel */
 
     /* State that belongs to students and moves with them (NULL: none): bytes in student order.
      */

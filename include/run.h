@@ -41,6 +41,10 @@ CHECKED enum status run_log_cut(const struct run *run, int64_t last);
 CHECKED enum status run_log_add(const struct run *run, const char *record);
 CHECKED enum status run_write(const struct run *run, const char *name, const char *text);
 
+/* Rank 0: warns where the last record names other kernels of the BLAS ("blas") than this
+ * process has. */
+CHECKED enum status run_compare_blas(const struct run *run);
+
 /* Rank 0: the file may be missing already. */
 CHECKED enum status run_remove(const struct run *run, const char *name);
 

@@ -3,12 +3,14 @@
  * until the end of a factorisation. A grid of one rank calls LAPACK itself, which is faster
  * (order 6000: 1.0 s against 1.6 s).
  *
- * The last bits of a factor depend on the shape of the grid and on nothing else: ranks that are
- * not in it only wait. Vectors come back to all ranks as sums of bit patterns of which all but
+ * The last bits of a factor depend on the shape of the grid and on the kernels of the BLAS, and
+ * on nothing else: ranks that are not in the grid only wait, and those in it must have the same
+ * kernels. Vectors come back to all ranks as sums of bit patterns of which all but
  * one are zero, which is exact. */
 #define _GNU_SOURCE
 #include "grid.h"
 #include "fail.h"
+#include "machine.h"
 #include "memory.h"
 #include <cblas.h>
 #include <dlfcn.h>
@@ -57,6 +59,22 @@ enum status grid_parse(const char *text, int *n_rows, int *n_columns)
                 text);
 }
 
+/* Collective: all ranks of the grid compute with rank 0's kernel, or none does. */
+static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_columns)
+{
+    char first[64] = "";
+    snprintf(first, sizeof first, "%s", machine_blas_kernel());
+    comm_broadcast(comm, first, sizeof first, 0);
+    enum status status = OK;
+    if (comm->rank < n_rows * n_columns && strcmp(first, machine_blas_kernel()) != 0)
+        status = fail(BAD_USER,
+                      "rank 0 has OpenBLAS's kernels for %s, rank %d those for %s: a matrix on "
+                      "both would have the bits of neither; set OPENBLAS_CORETYPE=%s on all "
+                      "ranks, or model.grid=1x1",
+                      first, comm->rank, machine_blas_kernel(), first);
+    return comm_agree(comm, status);
+}
+
 enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, int n_columns,
                         size_t order)
 {
@@ -75,6 +93,7 @@ enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, 
                     "model.grid=auto, or more ranks",
                     n_rows, n_columns, (long long)n_rows * n_columns,
                     comm->size == 1 ? "is" : "are", comm->size);
+    TRY(agree_on_kernel(comm, n_rows, n_columns));
     grid->n_rows = n_rows;
     grid->n_columns = n_columns;
     const bool inside = comm->rank < n_rows * n_columns;

@@ -7,6 +7,7 @@
 #include "fail.h"
 #include "lock.h"
 #include "log.h"
+#include "machine.h"
 #include "memory.h"
 #include "store.h"
 #include <errno.h>
@@ -225,6 +226,39 @@ enum status run_log_cut(const struct run *run, int64_t last)
     memory_free(text);
     memory_free(path);
     return status;
+}
+
+/* A text in the last record of log.jsonl; NULL if there is none. Caller frees. */
+static enum status last_logged(const struct run *run, const char *key, char **value)
+{
+    char *path = run_path(run, "log.jsonl"), *text = NULL;
+    size_t n_bytes = 0;
+    *value = NULL;
+    enum status status = store_exists(path) ? store_read(path, &text, &n_bytes) : OK;
+    size_t start = n_bytes > 0 ? n_bytes - 1 : 0;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    json_t *record = status == OK ? json_loadb(text + start, n_bytes - start, 0, NULL) : NULL;
+    const char *found = json_string_value(json_object_get(record, key));
+    if (found != NULL)
+        *value = memory_text("%s", found);
+    json_decref(record);
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+enum status run_compare_blas(const struct run *run)
+{
+    char *before = NULL;
+    TRY(last_logged(run, "blas", &before));
+    if (before != NULL && strcmp(before, machine_blas_kernel()) != 0)
+        log_warn("this run was trained with OpenBLAS's kernels for %s and goes on with those "
+                 "for %s: its numbers will agree with those of one kernel to about 1e-9, not "
+                 "to the bit; OPENBLAS_CORETYPE=%s keeps the bits",
+                 before, machine_blas_kernel(), before);
+    memory_free(before);
+    return OK;
 }
 
 enum status run_log_add(const struct run *run, const char *record)

@@ -1,9 +1,6 @@
-/* The training loop.
- *
- *     for each epoch: every lane shuffles its students
- *         for each step: every own lane's block adds to the tally; the tallies are summed
- * exactly; each rank moves its slice of the parameters and shares it validate; remember the
- * best epoch; save
+/* The training loop. In an epoch every lane shuffles its students; in each of its steps every
+ * own lane's block adds to the tally, the tallies are summed exactly, and each rank moves its
+ * slice of the parameters and shares it. Then: validate, remember the best epoch, save.
  *
  * What happens does not depend on the number of ranks, on when checkpoints were written, or on
  * how often the run was stopped and continued. Signals and the clock are looked at together
@@ -16,6 +13,7 @@
 #include "finals.h"
 #include "likelihood.h"
 #include "log.h"
+#include "machine.h"
 #include "memory.h"
 #include "refit.h"
 #include "run.h"
@@ -333,6 +331,8 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
         json_object_set_new(record, "valid", score_json(&t->valid));
     if (t->valid.n > 0 && isfinite(t->likelihood))
         json_object_set_new(record, "likelihood", json_real(t->likelihood));
+    if (t->model->kind->by_blas)
+        json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
     char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
@@ -451,6 +451,7 @@ static enum status prepare(const struct trainer *t, bool had_ended)
     TRY(run_log_cut(&t->run, t->progress.epoch));
     if (had_ended)
         return OK;
+    TRY(run_compare_blas(&t->run));
     char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
     enum status status = run_write(&t->run, "config.ini", complete);
     memory_free(complete);

@@ -31,6 +31,33 @@ done
 COHORT_SHARED=no train 3 sent model.grid=1x1 "$all" model.fixed=position
 expect_equal "$(sum one-1)" "$(sum sent)" "the checkpoints of 1 rank and of 3 that send"
 
+# The last bits are those of the BLAS kernel, which all ranks of a grid must share.
+cat >"$TMP/mixed" <<'EOF'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ] && OPENBLAS_CORETYPE=Haswell || OPENBLAS_CORETYPE=Nehalem
+export OPENBLAS_CORETYPE
+exec "$@"
+EOF
+chmod +x "$TMP/mixed"
+if [ "$(uname -m)" = x86_64 ]; then
+    words=("data=$TMP/tails.h5" model.kind=lme "$all" train.epochs=40)
+    expect_status 1 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x2 "run=$TMP/mixed-two"
+    expect_match "rank 0 has OpenBLAS's kernels for Haswell, rank 1 those for Nehalem"
+    expect_status 0 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/mixed-one"
+    OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/haswell" || fail "training with one kernel"
+    expect_equal "$(sum haswell)" "$(sum mixed-one)" "rank 0's kernel decides where the grid is 1x1"
+    OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" train.epochs=3 "run=$TMP/kernels" || fail "three epochs"
+    OPENBLAS_CORETYPE=Haswell expect_status 0 "$COHORT" train "${words[@]}" train.epochs=4 "run=$TMP/kernels"
+    expect_no_match 'goes on with those'
+    OPENBLAS_CORETYPE=Nehalem expect_status 0 "$COHORT" train "${words[@]}" "run=$TMP/kernels"
+    expect_match "trained with OpenBLAS's kernels for Haswell and goes on with those for Nehalem"
+    for name in haswell kernels; do
+        run "$COHORT" export "$TMP/$name" --tensor item -o "$TMP/$name.csv" || fail "export"
+    done
+    check "two kernels agree but for the last bit of a float" test "$(paste -d , "$TMP/haswell.csv" "$TMP/kernels.csv" |
+        awk -F , 'NR > 1 { d = $2 - $4; if (d * d > 1.5e-14 * ($2 * $2)) bad++ } END { print (NR > 50 && !bad) }')" = 1
+fi
+
 # Items eliminated, which are dealt out anew; and a factor of attempts: the classes of some teachers.
 awk 'BEGIN { srand(7); print "who,what,right,teacher,room"; for (s = 0; s < 60; s++) { t = int(6 * rand())
     for (i = 0; i < 100; i++) if (rand() < 0.4) { eta = (s % 7) / 4 - 1 + (i % 5) / 2 - 1 + (t - 2.5) / 2

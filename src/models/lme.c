@@ -481,6 +481,7 @@ const struct model_kind lme_kind = {
     .declare = declare,
     .uses = uses,
     .init = init,
+    .by_blas = true,
     .attach = lme_attach,
     .detach = lme_detach,
     .training = lme_training,
