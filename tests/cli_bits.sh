@@ -1,7 +1,9 @@
 #!/bin/bash
 # The same bits: sha256sum of the checkpoints of a run is the same at any number of ranks, with shared
-# memory and without, with every instruction set of this CPU, and for runs that were cut in two.
+# memory and without, with every instruction set of this CPU and every kernel of the BLAS, and for runs that were cut
+# in two.
 . "$(dirname "$0")/lib.sh"
+. tests/bits.sh
 
 # Long tails, unknown outcomes and single attempts held out; and a class with many repeats, of whole students.
 run "$COHORT" simulate grockit --students 260 --items 60 --seed 2 -o "$TMP/grockit.h5" || fail "simulate grockit"
@@ -84,4 +86,27 @@ for isa in plain avx2 avx512; do
     expect_equal "$(sums factored-1)" "$(sums "isa-$isa")" "the checkpoints of the best set and of $isa"
     COHORT_ISA=$isa train 1 "isa-last-$isa" bkt model.repeats=last model.hidden=20
     expect_equal "$(sums last-1)" "$(sums "isa-last-$isa")" "the checkpoints of the best set and of $isa, m = 20"
+done
+
+# Every kind, as if on two CPUs: rank 0 has no vector instructions, rank 1 the best there are and other BLAS kernels;
+# beside one rank with a third kernel. Only lme, whose dense factorisation is rank 0's BLAS, needs that one's kernel.
+section "ranks on different CPUs"
+cat >"$TMP/mixed" <<'EOF'
+#!/bin/sh
+case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} in
+0) export OPENBLAS_CORETYPE=Haswell COHORT_ISA=plain ;;
+*) export OPENBLAS_CORETYPE=Nehalem ;;
+esac
+exec "$@"
+EOF
+chmod +x "$TMP/mixed"
+mkdir "$TMP/kinds"
+run bits_data "$TMP/kinds" "$COHORT" || fail "the classes"
+for name in $bits_names; do
+    kernel=Sandybridge
+    [ "$name" != lme ] || kernel=Haswell
+    OPENBLAS_CORETYPE=$kernel run bits_run "$TMP/kinds" "$name" "$name-1" "$COHORT" || fail "$name on 1 rank"
+    run bits_run "$TMP/kinds" "$name" "$name-2" ranks 2 "$TMP/mixed" "$COHORT" || fail "$name on 2 ranks"
+    expect_match '^[0-9a-f]{64} [0-9a-f]{64} ' <(bits_sums "$TMP/kinds" "$name-1")
+    expect_equal "$(bits_sums "$TMP/kinds" "$name-1")" "$(bits_sums "$TMP/kinds" "$name-2")" "$name: checkpoints and predictions"
 done

@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# A small training of every kind of model, for tests that compare bits across ranks, instruction sets, compilers
+# and machines. Sourced, not run.
+#
+#     bits_data DIRECTORY COMMAND...           simulates the classes there, by the program COMMAND...
+#     bits_run DIRECTORY NAME RUN COMMAND...   trains NAME, one of $bits_names, into DIRECTORY/RUN, and predicts; a
+#                                              blend's members must have been trained into names that differ from its
+#                                              own by that word alone
+#     bits_sums DIRECTORY RUN                  checksums of its last and best checkpoint and of what it predicts
+export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student blend lme"
+
+bits_data() {
+    local directory=$1
+    shift
+    (cd "$directory" && "$@" simulate grockit --students 90 --items 40 --seed 2 -o tails.h5 &&
+        "$@" simulate bkt --students 60 --skills 4 --seed 2 -o bkt.h5 &&
+        "$@" simulate irt --students 80 --items 24 --skills 2 --seed 2 -o irt.h5)
+}
+
+# What a name trains: the data set, then settings.
+bits_words() {
+    local short="train.epochs=2 train.batch=24 train.block=5"
+    case $1 in
+    rbm) echo tails model.kind=rbm model.hidden=7 model.factors=3 model.conditional=yes "$short" ;;
+    dkt-lstm) echo tails model.kind=dkt model.hidden=21 model.layers=2 optimizer.method=adam optimizer.clip=1 "$short" ;;
+    dkt-gru) echo bkt model.kind=dkt model.cell=gru model.hidden=17 model.dropout=0.2 "$short" ;;
+    dkt-waves) echo bkt model.kind=dkt model.hidden=9 model.reconstruction=0.1 model.waviness=0.1 model.waviness2=1 "$short" ;;
+    rtrbm) echo tails model.kind=rtrbm model.hidden=19 optimizer.method=adam "$short" ;;
+    rtrbm-dense) echo bkt model.kind=rtrbm model.hidden=6 model.visible=bernoulli model.dense=yes model.gradient=cd "$short" ;;
+    rtrbm-skills) echo bkt model.kind=rtrbm model.hidden=4 model.structure=skills model.skill_units=2 "$short" ;;
+    vae) echo irt model.kind=vae model.hidden=18 "$short" ;;
+    vae-full) echo irt model.kind=vae model.hidden=9 model.posterior=full model.dimensions=2 model.samples=3 model.layers=3 "$short" ;;
+    bkt) echo bkt model.kind=bkt model.forget=yes model.restarts=2 train.epochs=5 ;;
+    ktm) echo bkt model.kind=ktm model.preset=pfa train.epochs=4 ;;
+    ktm-student) echo tails model.kind=ktm model.factors=3 train.epochs=4 ;;
+    lme) echo bkt model.kind=lme train.epochs=12 ;;
+    esac
+}
+
+bits_run() (
+    name=$2 run=$3
+    cd "$1" || exit
+    shift 3
+    if [ "$name" = blend ]; then
+        "$@" blend "${run/blend/dkt-gru}" "${run/blend/rtrbm-skills}" -o "$run" || exit
+    else
+        read -ra words <<<"$(bits_words "$name")"
+        "$@" train "data=${words[0]}.h5" "run=$run" "${words[@]:1}" || exit
+    fi
+    "$@" predict "$run" -o "$run.h5"
+)
+
+bits_sums() (
+    cd "$1" || exit
+    for file in "$2/last.h5" "$2/best.h5" "$2.h5"; do
+        [ ! -f "$file" ] || sha256sum <"$file" | cut -c 1-64
+    done | tr '\n' ' '
+)
