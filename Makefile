@@ -1,8 +1,9 @@
 # cohort: `make help` lists what can be made.
 #
-# Every variant has its own directory: build (release), build/debug, build/double, build/sanitize.
-# Libraries are found by tests/setup.sh (pkg-config, or HDF5_CFLAGS= HDF5_LIBS= and the like); the targets
-# that do all the set-up themselves call it and then make again, since only then can they be found.
+# Every variant has its own directory: build (release), build/debug, build/double, build/sanitize, build/clang.
+# Libraries are found by tests/setup.sh (pkg-config, or HDF5_CFLAGS= HDF5_LIBS= and the like) for the MPI that CC
+# belongs to; the targets that do all the set-up themselves call it and then make again, since only then can they
+# be found.
 VARIANT ?= $(if $(filter double,$(REAL)),double,release)
 BUILD ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
 # One spelling, whatever the user's: the files of dependencies hold it.
@@ -22,14 +23,21 @@ CFLAGS ?= $(OPTIMIZE_$(VARIANT)) -g
 HOUSE_release = -DNDEBUG
 HOUSE_double = -DCOHORT_REAL_DOUBLE
 HOUSE_sanitize = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# A program of other people's files fails rather than obeys. FORTIFY works with optimisation only, and once.
+HARD = -fstack-protector-strong $(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),\
+	$(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 # Never -ffast-math or contraction: the same bits on every machine.
-HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wno-format-truncation $(WERROR) \
-	-ffp-contract=off -fno-math-errno -fno-trapping-math -Iinclude -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT))
+HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow $(WERROR) -ffp-contract=off \
+	-fno-math-errno -fno-trapping-math -Iinclude -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT)) \
+	$(if $(filter-out sanitize,$(VARIANT)),$(HARD))
+# What not every compiler knows.
+MAYBE = -Wno-format-truncation -Wno-psabi
 COMPILE = $(CC) $(CPPFLAGS) $(strip $(file <$(BUILD)/build.cflags)) $(HOUSE) $(CFLAGS)
-LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
+LINKER = -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS)
+LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LINKER)
 LIBS = $(strip $(file <$(BUILD)/build.libs)) $(LDLIBS) -lm
 
-# Kernels are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi: wide
+# Kernels are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi above: wide
 # vectors are passed only to functions inlined in the same file.)
 KERNELS = $(wildcard src/kernels/*.c)
 SOURCES = $(wildcard src/*.c src/models/*.c src/commands/*.c data_tools/*.c)
@@ -61,8 +69,8 @@ endif
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help setup tests benches test run-tests check format layers readme scripts debug double sanitize bench \
-	soak demo install uninstall clean FORCE
+.PHONY: all help setup tests benches test run-tests check format layers readme scripts debug double sanitize clang \
+	bench soak demo install uninstall clean FORCE
 
 ##
 ## all             the program build/cohort (never installs packages; says what it needs)
@@ -80,13 +88,14 @@ test:
 	@$(SETUP) install build test
 	+@$(AGAIN) run-tests
 
-## check           format, layers, scripts; debug, double-precision and sanitizer builds and their tests
+## check           format, layers, scripts; debug, double-precision, sanitizer and clang builds and their tests
 check:
 	@$(SETUP) install build test check
 	+@$(AGAIN) format layers scripts readme
 	+@$(AGAIN) debug
 	+@$(AGAIN) double
 	+@$(AGAIN) sanitize
+	+@$(AGAIN) clang
 	@echo 'make check: all is well'
 
 ## bench           build and run the benchmarks of tests/bench (keep the machine free for it)
@@ -139,6 +148,12 @@ debug double sanitize:
 	+@$(AGAIN) VARIANT=$@ BUILD=$(BUILD)/$@ all tests
 	@BUILD=$(BUILD)/$@ COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),$(QUICK))
 
+## clang           build/clang, by the other compiler (OMPI_CC and MPICH_CC tell mpicc), and its unit tests
+clang:
+	@command -v clang >/dev/null || echo 'clang: skipped, there is no clang'
+	+@! command -v clang >/dev/null || OMPI_CC=clang MPICH_CC=clang $(AGAIN) BUILD=$(BUILD)/clang all tests
+	@! command -v clang >/dev/null || BUILD=$(BUILD)/clang COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),test_)
+
 ## install         PREFIX= (/usr/local) DESTDIR=: the program, its man page, the job templates
 install: $(BUILD)/cohort $(BUILD)/cohort.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cohort/jobs
@@ -168,7 +183,7 @@ run-tests: all tests
 
 $(BUILD)/cohort: $(BUILD)/src/main.o $(LIBRARY)
 	$(SAY) "link $@"
-	$(QUIET)$(LINK) -o $@ $^ $(LIBS)
+	$(QUIET)$(LINK) -o $@ $^ $(LIBS) && $(SETUP) one-mpi $@
 $(LIBRARY): $(PARTS) $(BUILD)/parts
 	$(SAY) "pack $@"
 	$(QUIET)rm -f $@ && ar rcs $@ $(PARTS)
@@ -185,25 +200,26 @@ define kernel_rule
 $(BUILD)/%.$(1).o: %.c $(BUILD)/build.cflags
 	@mkdir -p $$(@D)
 	$(SAY) "compile $$< for $(1)"
-	$(QUIET)$$(COMPILE) -DISA=$(1) -DISA_$(1) -Wno-psabi $(FLAGS_$(1)) -c -o $$@ $$<
+	$(QUIET)$$(COMPILE) -DISA=$(1) -DISA_$(1) $(FLAGS_$(1)) -c -o $$@ $$<
 endef
 $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
 $(BUILD)/tests/%: tests/%.c $(LIBRARY) $(BUILD)/test.cflags
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
-	$(QUIET)$(COMPILE) $(strip $(file <$(BUILD)/test.cflags)) $(LDFLAGS) -o $@ $< $(LIBRARY) \
+	$(QUIET)$(COMPILE) $(strip $(file <$(BUILD)/test.cflags)) $(LINKER) -o $@ $< $(LIBRARY) \
 		$(LIBS) $(strip $(file <$(BUILD)/test.libs))
 $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
-	$(QUIET)$(COMPILE) $(LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
+	$(QUIET)$(COMPILE) $(LINKER) -o $@ $< $(LIBRARY) $(LIBS)
 $(BUILD)/cohort.1: $(BUILD)/cohort
 	$(QUIET)$(BUILD)/cohort help --man >$@.new && mv $@.new $@
 
 # Flags of the libraries, looked for again when what decides them has changed; so are all objects then.
 $(BUILD)/%.cflags: $(BUILD)/settings tests/setup.sh
-	@$(SETUP) libs $* >$(BUILD)/$*.libs && $(SETUP) cflags $* >$@.new && mv $@.new $@
-SETTINGS = $(CC) $(CPPFLAGS) $(HOUSE) $(CFLAGS) $(LDFLAGS) $(PKG_CONFIG_PATH) $(CPATH) $(foreach name,\
+	@$(SETUP) libs $* >$(BUILD)/$*.libs && $(SETUP) cflags $* >$@.new && $(SETUP) known $(MAYBE) >>$@.new && \
+		$(SETUP) launcher $(BUILD)/mpi && mv $@.new $@
+SETTINGS = $(CC) $(shell $(CC) --version 2>/dev/null | head -1) $(CPPFLAGS) $(HOUSE) $(CFLAGS) $(LDFLAGS) $(PKG_CONFIG_PATH) $(CPATH) $(foreach name,\
 	HDF5 BLAS SLEEF XXHASH JANSSON ZLIB RANDOM123 SCALAPACK CMOCKA,$($(name)_CFLAGS) $($(name)_LIBS))
 $(BUILD)/settings $(BUILD)/parts: FORCE
 	@mkdir -p $(@D)

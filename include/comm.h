@@ -6,11 +6,12 @@
 #include <mpi.h>
 
 struct comm {
-    MPI_Comm mpi;
+    MPI_Comm mpi; /* used only where there is more than one rank: MPI may not be running */
     int rank, size;
 };
 
-/* Once per process. */
+/* Once per process. Starts MPI only where a launcher started the process (launcher.h); ends the
+ * program if that one started several and MPI knows of one. */
 void comm_start(struct comm *world, int *argc, char ***argv);
 void comm_finish(struct comm *world);
 

@@ -1,31 +1,70 @@
 /* A thin cover over MPI. Sums are of integers only, since MPI's sums of floating-point numbers
  * have other bits at every number of ranks. Messages larger than an int can count go in pieces.
+ * One rank has nobody to talk to: nothing here calls MPI for it, so that it need not be started
+ * where no launcher was.
  */
 #include "comm.h"
 #include "fail.h"
+#include "launcher.h"
 #include "log.h"
 #include "memory.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PIECE = 1 << 30, TAG_GATHER = 1, TAG_SCATTER, TAG_EXCHANGE };
 
+static const struct comm alone = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+
+/* A launcher of another MPI starts processes that know nothing of each other. The first speaks
+ * for all; the others let it finish, since the launcher may end all as soon as one has failed.
+ */
+static void refuse(const struct launcher *launcher)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    if (launcher->rank == 0)
+        fprintf(
+            stderr,
+            "cohort: %d processes were started (%s), but MPI knows of one: use the mpirun of "
+            "%s (or srun --mpi=pmix, pmi2),\nor COHORT_MPI=no for so many separate "
+            "commands\n",
+            launcher->size, launcher->variable, version);
+    else
+        sleep(1);
+    MPI_Finalize();
+    exit(BAD_USER);
+}
+
 void comm_start(struct comm *world, int *argc, char ***argv)
 {
-    MPI_Init(argc, argv);
-    world->mpi = MPI_COMM_WORLD;
-    MPI_Comm_rank(world->mpi, &world->rank);
-    MPI_Comm_size(world->mpi, &world->size);
+    const struct launcher launcher = launcher_look();
+    *world = alone;
+    if (launcher.variable != NULL) {
+        MPI_Init(argc, argv);
+        world->mpi = MPI_COMM_WORLD;
+        MPI_Comm_rank(world->mpi, &world->rank);
+        MPI_Comm_size(world->mpi, &world->size);
+        if (launcher.size > 1 && world->size == 1)
+            refuse(&launcher);
+    }
     log_mute(world->rank != 0);
 }
 
 void comm_finish(struct comm *world)
 {
-    (void)world;
-    MPI_Finalize();
+    if (world->mpi != MPI_COMM_SELF)
+        MPI_Finalize();
 }
 
 void comm_split(const struct comm *comm, int colour, struct comm *team)
 {
+    *team = alone;
+    if (comm->size == 1)
+        return;
     MPI_Comm_split(comm->mpi, colour, comm->rank, &team->mpi);
     MPI_Comm_rank(team->mpi, &team->rank);
     MPI_Comm_size(team->mpi, &team->size);
@@ -33,11 +72,14 @@ void comm_split(const struct comm *comm, int colour, struct comm *team)
 
 void comm_leave(struct comm *team)
 {
-    MPI_Comm_free(&team->mpi);
+    if (team->mpi != MPI_COMM_SELF)
+        MPI_Comm_free(&team->mpi);
 }
 
 enum status comm_agree(const struct comm *comm, enum status status)
 {
+    if (comm->size == 1)
+        return status;
     int failed = status == OK ? comm->size : comm->rank, lowest = failed;
     MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, comm->mpi);
     if (lowest == comm->size)
@@ -82,12 +124,13 @@ enum status comm_agree_on(const struct comm *comm, const char *text, const char 
 
 void comm_barrier(const struct comm *comm)
 {
-    MPI_Barrier(comm->mpi);
+    if (comm->size > 1)
+        MPI_Barrier(comm->mpi);
 }
 
 void comm_broadcast(const struct comm *comm, void *bytes, size_t n_bytes, int root)
 {
-    for (size_t done = 0; done < n_bytes; done += PIECE)
+    for (size_t done = 0; comm->size > 1 && done < n_bytes; done += PIECE)
         MPI_Bcast((char *)bytes + done, (int)size_min(PIECE, n_bytes - done), MPI_BYTE, root,
                   comm->mpi);
 }
@@ -96,7 +139,7 @@ static void reduce(const struct comm *comm, void *values, size_t n, MPI_Datatype
                    size_t size, MPI_Op operation)
 {
     const size_t most = PIECE / 8;
-    for (size_t done = 0; done < n; done += most)
+    for (size_t done = 0; comm->size > 1 && done < n; done += most)
         MPI_Allreduce(MPI_IN_PLACE, (char *)values + done * size, (int)size_min(most, n - done),
                       type, operation, comm->mpi);
 }
@@ -145,6 +188,8 @@ void comm_max_double(const struct comm *comm, double *values, size_t n)
 
 int comm_neighbours(const struct comm *comm)
 {
+    if (comm->size == 1)
+        return 1;
     MPI_Comm machine;
     int size = 0;
     MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
@@ -172,7 +217,10 @@ static size_t *gather_sizes(const struct comm *comm, size_t n_bytes)
 {
     size_t *sizes = comm->rank == 0 ? NEW(size_t, (size_t)comm->size) : NULL;
     uint64_t own = n_bytes;
-    MPI_Gather(&own, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, 0, comm->mpi);
+    if (comm->size == 1)
+        sizes[0] = n_bytes;
+    else
+        MPI_Gather(&own, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, 0, comm->mpi);
     return sizes;
 }
 
@@ -206,8 +254,7 @@ void comm_scatter(const struct comm *comm, const void *all, void *bytes, size_t 
     }
     const char *next = all;
     if (n_bytes > 0)
-        if (n_bytes > 0)
-            memmove(bytes, next, n_bytes); /* they may be the same memory */
+        memmove(bytes, next, n_bytes); /* they may be the same memory */
     for (int r = 1; r < comm->size; r++) {
         next += sizes[r - 1];
         send(comm, next, sizes[r], r, TAG_SCATTER);
@@ -219,6 +266,8 @@ void *comm_exchange(const struct comm *comm, const void *bytes, const size_t *n_
                     size_t *n_got)
 {
     const int size = comm->size;
+    if (size == 1)
+        return comm_gather(comm, bytes, n_to[0], n_got);
     size_t *n_from = NEW(size_t, (size_t)size);
     MPI_Alltoall(n_to, sizeof *n_to, MPI_BYTE, n_from, sizeof *n_from, MPI_BYTE, comm->mpi);
     *n_got = 0;
@@ -238,7 +287,8 @@ void *comm_exchange(const struct comm *comm, const void *bytes, const size_t *n_
     const char *out = bytes;
     for (int r = 0; r < size; out += n_to[r], r++)
         send(comm, out, n_to[r], r, TAG_EXCHANGE);
-    MPI_Waitall((int)n_requests, requests, MPI_STATUSES_IGNORE);
+    for (size_t r = 0; r < n_requests; r++)
+        MPI_Wait(&requests[r], MPI_STATUS_IGNORE);
     memory_free(requests);
     memory_free(n_from);
     return got;

@@ -75,6 +75,11 @@ static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_co
     return comm_agree(comm, status);
 }
 
+static bool is_alone(const struct grid *grid)
+{
+    return grid->n_rows * grid->n_columns == 1;
+}
+
 enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, int n_columns,
                         size_t order)
 {
@@ -102,6 +107,8 @@ enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, 
         return OK;
     grid->row = comm->rank / n_columns;
     grid->column = comm->rank % n_columns;
+    if (is_alone(grid)) /* MPI may not be running */
+        return OK;
     grid->context = Csys2blacs_handle(grid->team.mpi);
     Cblacs_gridinit(&grid->context, "Row", n_rows, n_columns);
     return OK;
@@ -112,7 +119,7 @@ void grid_destroy(struct grid *grid)
     if (grid->comm == NULL)
         return;
     if (grid->n_rows > 0) {
-        if (grid->row >= 0)
+        if (grid->row >= 0 && !is_alone(grid))
             Cblacs_gridexit(grid->context);
         comm_leave(&grid->team);
     }
@@ -168,11 +175,6 @@ void grid_matrix_clear(struct grid_matrix *matrix)
 {
     memset(matrix->value, 0,
            matrix->n_own_rows * matrix->n_own_columns * sizeof *matrix->value);
-}
-
-static bool is_alone(const struct grid *grid)
-{
-    return grid->n_rows * grid->n_columns == 1;
 }
 
 /* Collective: numbers of which one rank has each and all others zero, to all ranks. */

@@ -1,8 +1,8 @@
 #!/bin/bash
 # not under: debug double sanitize
 # The set-up on machines that have everything, something or nothing, played by stand-ins for dpkg-query,
-# apt-get, sudo and id; the test runner and the layer check on small trees that are wrong on purpose; help
-# and install.
+# apt-get, sudo and id; libraries that lack what is needed of them, or are for another MPI; the test runner and the
+# layer check on small trees that are wrong on purpose; help and install. soak_fresh.sh does it on real machines.
 . "$(dirname "$0")/lib.sh"
 
 # machine NAME: a PATH with stand-ins: what is installed is in $TMP/installed, what was called in $TMP/calls.
@@ -10,7 +10,7 @@ machine() {
     bin=$TMP/$1
     mkdir -p "$bin"
     : >"$TMP/calls"
-    for tool in bash sh env sed grep cat mktemp rm true tail printf xargs head dirname; do
+    for tool in bash sh env sed grep cat mktemp rm true tail printf xargs head dirname sort wc; do
         ln -sf "$(type -P $tool)" "$bin/$tool"
     done
 }
@@ -25,10 +25,12 @@ debian() {
             if grep -qx "$package" "$TMP/installed"; then echo "install ok installed"; fi
         done'
     # shellcheck disable=SC2016
-    stand_in apt-get 'echo "apt-get $*" >>"$TMP/calls"; exit "${APT_STATUS:-0}"'
+    stand_in apt-get 'echo "apt-get $*" >>"$TMP/calls"
+        [ -z "${APT_STATUS:-}" ] || exit "$APT_STATUS"
+        printf "%s\n" "$@" >>"$TMP/installed"'
     stand_in id "echo $1"
 }
-setup() { PATH=$bin tests/setup.sh "$@"; }
+setup() { PATH=$bin env -u OMPI_CC -u MPICH_CC tests/setup.sh "$@"; }
 all_packages='gcc libc6-dev pkg-config libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libopenblas-dev
     libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev librandom123-dev libscalapack-openmpi-dev
     libcmocka-dev slurmctld slurmd slurm-client munge iproute2 strace gnuplot-nox'
@@ -72,6 +74,7 @@ expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libc
 section "not root, no sudo: a list"
 machine user
 debian 1000
+: >"$TMP/installed"
 expect_status 1 setup install build test
 expect_match '^ +libhdf5-openmpi-dev +HDF5 with MPI'
 expect_match '^ +libcmocka-dev '
@@ -86,12 +89,14 @@ expect_match '^ +libsleef-dev '
 section "apt fails: its words, the list"
 machine broken
 debian 0
+: >"$TMP/installed"
 APT_STATUS=100 expect_status 1 setup install build
 expect_match '^ +gcc '
 
 section "check never installs"
 machine check
 debian 0
+: >"$TMP/installed"
 expect_status 1 setup check build
 expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
 
@@ -101,9 +106,77 @@ for tool in gcc as ld mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bi
 expect_status 0 setup install build demo
 expect_match 'gnuplot-nox .*can do without'
 
+section "a package that apt says it has installed and that does not work: tried once, then a list"
+machine useless
+debian 0
+: >"$TMP/installed"
+stand_in apt-get 'echo "apt-get $*" >>"$TMP/calls"'
+expect_status 1 setup install build
+expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
+expect_match '^ +libsleef-dev '
+
+section "a library is known by what is needed of it, not by its header"
+printf 'void cblas_dsymv(void);\n' >"$TMP/cblas.h"
+echo 'void cblas_dsymv(void) {}' | "${CC:-mpicc}" -x c -shared -o "$TMP/libreference.so" -
+BLAS_CFLAGS=-I$TMP BLAS_LIBS="-L$TMP -lreference" expect_status 1 tests/setup.sh libs build
+expect_match '^ +libopenblas-dev '
+expect_no_match 'libhdf5'
+ZLIB_LIBS=-lm expect_status 1 tests/setup.sh libs build
+expect_match '^ +zlib1g-dev '
+# The first name that pkg-config knows does not link; the next does.
+mkdir "$TMP/pc"
+printf 'Name: a\nDescription: a\nVersion: 1\nLibs: -lno-such-library\n' >"$TMP/pc/sleef.pc"
+PKG_CONFIG_PATH=$TMP/pc expect_status 0 tests/setup.sh libs build
+expect_match '(^| )-lsleef( |$)'
+
+section "one MPI"
+own=$(CC=${CC:-mpicc} tests/setup.sh libs build)
+for other in mpicc.openmpi mpicc.mpich; do
+    type -P $other >/dev/null || continue
+    # shellcheck disable=SC2086
+    theirs=$(CC=$other tests/setup.sh libs build 2>/dev/null) || continue
+    [ "$theirs" != "$own" ] || continue
+    # shellcheck disable=SC2086
+    echo 'int main(void) { return 0; }' | "${CC:-mpicc}" -x c - -x none -Wl,--no-as-needed -o "$TMP/both" $own $theirs
+    expect_status 1 tests/setup.sh one-mpi "$TMP/both"
+    expect_match 'is linked with two MPIs, libmpi[^ ]* and libmpi[^ ]*'
+    HDF5_CFLAGS=$(CC=$other tests/setup.sh cflags build) HDF5_LIBS=$theirs expect_status 1 tests/setup.sh libs build
+    expect_match 'libhdf5-.* is for another MPI: libmpi.*where .* has libmpi'
+    expect_status 0 env CC=$other tests/setup.sh launcher "$TMP/launcher"
+    expect_status 0 "$TMP/launcher/mpirun" -n 2 bash -c 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"'
+    expect_match '^rank 1$'
+done
+expect_status 0 tests/setup.sh one-mpi "$COHORT"
+expect_status 0 tests/setup.sh launcher "$TMP/launcher"
+
+section "flags that the compiler knows"
+expect_status 0 tests/setup.sh known -Wno-unused -fno-such-flag -O2
+expect_equal "-Wno-unused -O2" "$(output)" "the known ones"
+
+section "MPI only where a launcher was"
+# An MPI that cannot start: told to use parts that do not exist.
+expect_status 0 env OMPI_MCA_pml=none MPIR_CVAR_CH4_NETMOD=none MPIR_CVAR_OFI_USE_PROVIDER=none "$COHORT" --version
+expect_status 0 ranks 2 "$COHORT" --version
+expect_equal 1 "$(output | wc -l)" "lines of two ranks"
+for said in OMPI_COMM_WORLD_SIZE=2 'SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2'; do
+    # shellcheck disable=SC2086
+    expect_status 1 env $said "$COHORT" --version
+    expect_match '^cohort: 2 processes were started \(.*\), but MPI knows of one: use the mpirun of '
+    # shellcheck disable=SC2086
+    expect_status 0 env $said COHORT_MPI=no "$COHORT" --version
+done
+expect_status 0 env SLURM_JOB_ID=1 SLURM_NTASKS=8 SLURM_STEP_ID=4294967291 SLURM_STEP_NUM_TASKS=8 "$COHORT" --version
+
+section "hardening"
+expect_status 0 readelf -dW "$COHORT"
+expect_match 'BIND_NOW'
+expect_status 0 readelf -sW --dyn-syms "$COHORT"
+expect_match '__stack_chk_fail'
+expect_match '__(mem|str|[a-z]*printf)[a-z]*_chk'
+
 section "flags"
-HDF5_LIBS=-lother expect_status 0 tests/setup.sh libs build
-expect_match '(^| )-lother( |$)'
+XXHASH_LIBS='-lxxhash -ldl' expect_status 0 tests/setup.sh libs build
+expect_match '(^| )-lxxhash -ldl( |$)'
 expect_match '(^| )-lsleef( |$)'
 SLEEF_CFLAGS=-I/where expect_status 0 tests/setup.sh cflags build
 expect_match '(^| )-I/where( |$)'

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
-# Makes mpirun work quietly for tests and the demo: as root, with more ranks than cores, in containers.
-# Sourced, not run.
+# Makes mpirun work quietly for tests and the demo: as root, with more ranks than cores, in containers; and makes it
+# the launcher of the MPI that the program was built with. Sourced, not run.
+mpi_build=${COHORT:-${BUILD:-build}/cohort}
+mpi_build=$(realpath -m "${mpi_build%/*}")
+if [ -x "$mpi_build/mpi/mpirun" ] && [[ :$PATH: != *":$mpi_build/mpi:"* ]]; then PATH=$mpi_build/mpi:$PATH; fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none

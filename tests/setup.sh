@@ -1,46 +1,20 @@
 #!/bin/bash
-# What cohort needs from the machine, in one table, and three things to do with it:
+# What cohort needs from the machine, in one table, and what can be done with it:
 #
 #     tests/setup.sh install PURPOSE...    makes sure it is all there: on Debian by apt, only what is missing
 #     tests/setup.sh check PURPOSE...      says what is missing; installs nothing
 #     tests/setup.sh cflags|libs PURPOSE   the compiler's flags for the libraries, after such a check
+#     tests/setup.sh known FLAG...         those of the flags that the compiler knows
+#     tests/setup.sh launcher DIRECTORY    puts mpirun there if the one on the PATH belongs to another MPI
+#     tests/setup.sh one-mpi PROGRAM       fails if it was linked with two MPIs
 #
-# Purposes: build, test, check, demo. A library is there if the compiler finds its header with the flags
-# that pkg-config gives under one of its names, or with NAME_CFLAGS and NAME_LIBS where they are set
-# (HDF5_LIBS=...), so modules, Spack and trees built by hand do as well as packages. CC is the compiler,
-# mpicc unless set.
+# Purposes: build, test, check, demo. A library is there if a program that calls what cohort needs of it can be
+# linked with the flags that pkg-config gives under one of its names, with the plain flags of the table, or with
+# NAME_CFLAGS and NAME_LIBS where they are set (HDF5_LIBS=...), so modules, Spack and trees built by hand do as
+# well as packages. CC is the compiler, mpicc unless set; it decides which MPI is meant, and a library that
+# brings another one is as good as none.
 set -u
 CC=${CC:-mpicc}
-
-# package | purpose | must or may (what is only "may" is not linked) | NAME | how to find it | what it is for
-#   how:  command NAME...   one of these programs is on the PATH
-#         header FILE       the compiler finds it
-#         library HEADER PKG-CONFIG-NAME... FLAG   FLAG links it if pkg-config knows none of the names
-table='
-gcc                      |build|must|GCC      |header stddef.h|C compiler
-libc6-dev                |build|must|LIBC     |header stdio.h|headers of the C library
-pkg-config               |build|may |PKGCONFIG|command pkg-config|finds the libraries
-libopenmpi-dev           |build|must|MPI      |compiler mpi.h|MPI: compiler wrapper mpicc and headers
-openmpi-bin              |build|may |MPIRUN   |command mpirun mpiexec srun|starts programs on several ranks
-libhdf5-openmpi-dev      |build|must|HDF5     |library hdf5.h hdf5-openmpi hdf5-mpi hdf5 -lhdf5|HDF5 with MPI: data sets and checkpoints
-libopenblas-dev          |build|must|BLAS     |library cblas.h openblas cblas -lopenblas|OpenBLAS: matrix products
-libsleef-dev             |build|must|SLEEF    |library sleef.h sleef -lsleef|SLEEF: exp, log and tanh with the same bits on every CPU
-libxxhash-dev            |build|must|XXHASH   |library xxhash.h libxxhash -lxxhash|xxHash: digests of files
-libjansson-dev           |build|must|JANSSON  |library jansson.h jansson -ljansson|jansson: JSON
-zlib1g-dev               |build|must|ZLIB     |library zlib.h zlib -lz|zlib: gzipped data
-librandom123-dev         |build|must|RANDOM123|header Random123/philox.h|Random123: the Philox random numbers (headers only)
-libscalapack-openmpi-dev |build|must|SCALAPACK|library mpi.h scalapack-openmpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
-libcmocka-dev            |test |must|CMOCKA   |library cmocka.h cmocka -lcmocka|cmocka: unit tests
-slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: jobs are tested on a real one, with emulated nodes
-slurmd                   |test |may |SLURMD   |command slurmd|the same
-slurm-client             |test |may |SLURM    |command sbatch|the same
-munge                    |test |may |MUNGE    |command munged|the same
-iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
-strace                   |test |may |STRACE   |command strace|kills and full disks at every system call
-clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
-shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
-gnuplot-nox              |demo |may |GNUPLOT  |command gnuplot|draws the learning curve
-'
 
 has() { command -v "$1" >/dev/null; }
 
@@ -53,51 +27,139 @@ compiles() {
     printf '%s\n' "$2" | $compiler ${CPPFLAGS:-} $1 -x c -E - >/dev/null 2>&1
 }
 
-# links LIBS SYMBOL: whether the linker finds it, for a library without a header. What that library itself needs
-# is not looked for: it may come from another one.
+# The MPI that the compiler is for, in Debian's words. All others are of MPICH's family.
+mpi=openmpi
+if compiles '' '#include <mpi.h>'; then
+    compiles '' $'#include <mpi.h>\n#ifndef OPEN_MPI\n#error\n#endif' || mpi=mpich
+elif [[ $CC == *mpich* ]]; then
+    mpi=mpich
+fi
+if [ $mpi = openmpi ]; then runs_mpi=openmpi-bin; else runs_mpi=mpich; fi
+
+# package | purpose | must or may (what is only "may" is not linked) | NAME | how to find it | what it is for
+#   how:  command NAME...   one of these programs is on the PATH
+#         header FILE       the compiler finds it
+#         library PKG-CONFIG-NAME... FLAG...   tried one after the other
+table="
+gcc                      |build|must|GCC      |header stddef.h|C compiler
+libc6-dev                |build|must|LIBC     |header stdio.h|headers of the C library
+pkg-config               |build|may |PKGCONFIG|command pkg-config|finds the libraries
+lib$mpi-dev              |build|must|MPI      |compiler|MPI: compiler wrapper $CC and headers
+$runs_mpi                |build|may |MPIRUN   |command mpirun mpiexec srun|starts programs on several ranks
+libhdf5-$mpi-dev         |build|must|HDF5     |library hdf5-$mpi hdf5-mpi hdf5 -lhdf5|HDF5 with MPI: data sets and checkpoints
+libopenblas-dev          |build|must|BLAS     |library openblas cblas blas -lopenblas|OpenBLAS: matrix products
+libsleef-dev             |build|must|SLEEF    |library sleef -lsleef|SLEEF: exp, log and tanh with the same bits on every CPU
+libxxhash-dev            |build|must|XXHASH   |library libxxhash -lxxhash|xxHash: digests of files
+libjansson-dev           |build|must|JANSSON  |library jansson -ljansson|jansson: JSON
+zlib1g-dev               |build|must|ZLIB     |library zlib -lz|zlib: gzipped data
+librandom123-dev         |build|must|RANDOM123|header Random123/philox.h|Random123: the Philox random numbers (headers only)
+libscalapack-$mpi-dev    |build|must|SCALAPACK|library -lscalapack-$mpi scalapack-$mpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
+libcmocka-dev            |test |must|CMOCKA   |library cmocka -lcmocka|cmocka: unit tests
+slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: jobs are tested on a real one, with emulated nodes
+slurmd                   |test |may |SLURMD   |command slurmd|the same
+slurm-client             |test |may |SLURM    |command sbatch|the same
+munge                    |test |may |MUNGE    |command munged|the same
+iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
+strace                   |test |may |STRACE   |command strace|kills and full disks at every system call
+clang                    |check|may |CLANG    |command clang|the second compiler
+clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
+shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
+gnuplot-nox              |demo |may |GNUPLOT  |command gnuplot|draws the learning curve
+"
+
+# calls NAME: a program that calls what cohort needs of a library.
+calls() {
+    case $1 in
+    MPI) echo '#include <mpi.h>
+        int main(void) { return MPI_Init(0, 0); }' ;;
+    HDF5) echo '#include <hdf5.h>
+        int main(void) { return H5Pset_fapl_mpio(H5Pcreate(H5P_FILE_ACCESS), MPI_COMM_WORLD, MPI_INFO_NULL) < 0; }' ;;
+    BLAS) echo '#include <cblas.h>
+        int main(void) {
+            double x[1] = {1}, y[1] = {0};
+            openblas_set_num_threads(1);
+            cblas_dsymv(CblasColMajor, CblasLower, 1, 1, x, 1, x, 1, 0, y, 1);
+            return openblas_get_corename()[0];
+        }' ;;
+    SLEEF) echo '#include <sleef.h>
+        int main(void) { return Sleef_cinz_expd1_u10purec(Sleef_cinz_logd1_u10purec(1)) != 1; }' ;;
+    XXHASH) echo '#include <xxhash.h>
+        int main(void) { return XXH3_128bits("", 0).low64 == XXH3_64bits("", 0); }' ;;
+    JANSSON) echo '#include <jansson.h>
+        int main(void) { return json_dumps(json_object(), 0) == 0; }' ;;
+    ZLIB) echo '#include <zlib.h>
+        int main(void) { return gzopen("", "r") != 0; }' ;;
+    SCALAPACK) echo 'void pdpotrf_(void), dpotrf_(void), Cblacs_gridexit(int);
+        int main(void) { pdpotrf_(); dpotrf_(); Cblacs_gridexit(0); }' ;;
+    CMOCKA) echo '#include <stdarg.h>
+        #include <stddef.h>
+        #include <setjmp.h>
+        #include <stdint.h>
+        #include <cmocka.h>
+        int main(void) { return cmocka_run_group_tests_name("", (const struct CMUnitTest *)0, 0, 0); }' ;;
+    esac
+}
+
+# links NAME CFLAGS LIBS: whether that program can be linked; it is left behind in $program.
+program=$(mktemp) log=$program.log || exit 74
+trap 'rm -f "$program" "$log"' EXIT
 links() {
+    # What a library itself needs is not looked for: it may come from another one.
     # shellcheck disable=SC2086
-    printf 'void %s(void);\nint main(void) { %s(); }\n' "$2" "$2" |
-        $compiler ${LDFLAGS:-} -x c - -x none -Wl,--allow-shlib-undefined -o /dev/null $1 >/dev/null 2>&1
+    calls "$1" | $compiler ${CPPFLAGS:-} $2 ${LDFLAGS:-} -x c - -x none -Wl,--allow-shlib-undefined -o "$program" \
+        $3 >/dev/null 2>&1
 }
 
-# flags cflags|libs NAME HEADER PKG-CONFIG-NAME... FALLBACK: prints them; fails if they do not work.
+# mpis PROGRAM...: the MPI libraries that the programs need, by the names of their files.
+mpis() { ldd "$@" 2>/dev/null | sed -nE 's/^\s*(libmpi(ch|_gnu|_cray|_intel|_nvidia|_amd|_aocc)?[0-9_]*\.so\.[0-9]+) .*/\1/p' | sort -u; }
+
+own_mpi=
+if [ "$compiler" = "$CC" ] && links MPI '' ''; then own_mpi=$(mpis "$program"); fi
+
+# flags NAME CANDIDATE...: leaves the flags of the first that works in `cflags` and `libs`; fails if none does, and
+# leaves in `why` what can be said about it.
 flags() {
-    local kind=$1 name=$2 header=$3
-    shift 3
-    local own_cflags=${name}_CFLAGS own_libs=${name}_LIBS cflags='' libs=${!#} known
-    for known in "${@:1:$#-1}"; do
-        if pkg-config --exists "$known" 2>/dev/null; then
-            cflags=$(pkg-config --cflags "$known") libs=$(pkg-config --libs "$known")
-            break
-        fi
+    local name=$1 candidate other
+    shift
+    local own_cflags=${name}_CFLAGS own_libs=${name}_LIBS beside=
+    if [ "$name" = SCALAPACK ]; then beside=${libs_of[BLAS]-}; fi
+    for candidate; do
+        case $candidate in
+        -*) cflags='' libs=$candidate ;;
+        *)
+            pkg-config --exists "$candidate" 2>/dev/null || continue
+            cflags=$(pkg-config --cflags "$candidate") libs=$(pkg-config --libs "$candidate")
+            ;;
+        esac
+        cflags=${!own_cflags-$cflags} libs=${!own_libs-$libs}
+        links "$name" "$cflags" "$libs $beside" || continue
+        other=$(mpis "$program" | grep -vxF "$own_mpi")
+        if [ -z "$own_mpi" ] || [ -z "$other" ]; then return; fi
+        why=" ($libs is for another MPI: ${other//$'\n'/, }, where $CC has $own_mpi)"
     done
-    cflags=${!own_cflags-$cflags} libs=${!own_libs-$libs}
-    local text="#include <$header>"
-    if [ "$name" = HDF5 ]; then
-        text+=$'\n#ifndef H5_HAVE_PARALLEL\n#error built without MPI\n#endif'
-    fi
-    compiles "$cflags" "$text" || return
-    if [ "$name" = SCALAPACK ]; then links "$libs" pdpotrf_ || return; fi
-    if [ "$kind" = cflags ]; then echo "$cflags"; else echo "$libs"; fi
+    return 1
 }
 
+declare -A cflags_of libs_of
 found() {
-    local name=$1 how=$2 program
+    local name=$1 how=$2 word
     shift 2
     case $how in
     command)
-        for program; do
-            has "$program" && return
+        for word; do
+            has "$word" && return
         done
         return 1
         ;;
-    compiler) [ "$compiler" = "$CC" ] && compiles '' "#include <$1>" ;;
+    compiler) [ "$compiler" = "$CC" ] && links MPI '' '' ;;
     header)
         local own_cflags=${name}_CFLAGS
-        compiles "${!own_cflags-}" "#include <$1>"
+        compiles "${!own_cflags-}" "#include <$1>" && cflags_of[$name]=${!own_cflags-}
         ;;
-    library) flags libs "$name" "$@" >/dev/null ;;
+    library)
+        local cflags libs
+        flags "$name" "$@" && cflags_of[$name]=$cflags libs_of[$name]=$libs
+        ;;
     esac
 }
 
@@ -114,11 +176,11 @@ rows() {
 
 missing=() must=0 list=
 look() {
-    local package=$1 need=$2 name=$3 text=$4
+    local package=$1 need=$2 name=$3 text=$4 why=
     shift 4
     if found "$name" "$@"; then return; fi
     missing+=("$package")
-    list+=$(printf '    %-25s %s' "$package" "$text")
+    list+=$(printf '    %-25s %s' "$package" "$text$why")
     if [ "$need" = must ]; then must=1; else list+=' (can do without)'; fi
     list+=$'\n'
 }
@@ -161,20 +223,47 @@ install() {
         $as_root true 2>/dev/null || return 1
     fi
     echo "Installing what is missing, some minutes: ${missing[*]}"
-    log=$(mktemp)
-    trap 'rm -f "$log"' EXIT
     apt update || echo 'apt-get update failed; going on with the lists of packages that are here'
     apt install -y --no-install-recommends "${missing[@]}"
+}
+
+# fits PROGRAM: whether it is a launcher of the compiler's MPI.
+fits() {
+    case $("$1" --version 2>&1) in
+    *'Open MPI'* | *OpenRTE*) [ $mpi = openmpi ] ;;
+    *) [ $mpi = mpich ] ;;
+    esac
+}
+
+# launcher DIRECTORY: the launchers that stand where the compiler stands come first.
+launcher() {
+    local wrapper=${CC%% *} place suffix word
+    rm -f "$1/mpirun"
+    if has mpirun && fits mpirun; then return; fi
+    wrapper=$(command -v "$wrapper")
+    place=${wrapper%/*} suffix=${wrapper##*/mpicc}
+    for word in "$place"/mp{irun,iexec}{"$suffix",} mp{irun,iexec}".$mpi" mpiexec.hydra; do
+        has "$word" && fits "$word" || continue
+        mkdir -p "$1"
+        printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v "$word")" >"$1/mpirun"
+        chmod +x "$1/mpirun"
+        return
+    done
 }
 
 action=${1:-}
 [ $# -gt 0 ] && shift
 case $action in
 install | check)
+    # With all packages there, nothing is left to be installed; what does not work then, the build will say.
     all_installed "$@" && exit
     rows look "$@"
     [ ${#missing[@]} -gt 0 ] || exit 0
-    if [ "$action" = install ] && install; then exit; fi
+    # A new package may change what the others are looked for with, as which MPI mpicc belongs to: once again.
+    if [ "$action" = install ] && [ "${SETUP_TRIED:-}" != "${missing[*]}" ] && install; then
+        rm -f "$program" "$log"
+        SETUP_TRIED=${missing[*]} exec "$0" install "$@"
+    fi
     show_missing >&2
     exit $must
     ;;
@@ -185,16 +274,24 @@ cflags | libs)
         exit 1
     fi
     print_flags() {
-        local need=$2 name=$3
-        shift 4
-        if [ "$1" = library ] && [ "$need" = must ]; then
-            flags "$action" "$name" "${@:2}"
-        elif [ "$1" = header ] && [ "$action" = cflags ]; then
-            local own_cflags=${name}_CFLAGS
-            echo "${!own_cflags-}"
-        fi
+        local name=$3
+        if [ "$action" = cflags ]; then echo "${cflags_of[$name]-}"; else echo "${libs_of[$name]-}"; fi
     }
     rows print_flags "$1" | xargs
+    ;;
+known)
+    for flag; do
+        $compiler -Werror "$flag" -x c -c -o "$program" - </dev/null >/dev/null 2>&1 && echo "$flag"
+    done | xargs
+    ;;
+launcher) launcher "$1" ;;
+one-mpi)
+    used=$(mpis "$1")
+    if [ "$(wc -w <<<"$used")" -gt 1 ]; then
+        echo "$1 is linked with two MPIs, ${used//$'\n'/ and }, of which only one would start: give HDF5_LIBS= and" \
+            "SCALAPACK_LIBS= of $CC's own MPI, or another CC=" >&2
+        exit 1
+    fi
     ;;
 *)
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2

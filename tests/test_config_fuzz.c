@@ -120,8 +120,8 @@ static void test_fuzz_files(void **state)
 {
     (void)state;
     static const char *const seeds[] = {
-        "[model]\nhidden = 30\nrate = 0.001\npersistent = yes\nvisible = bernoulli\n[data]\n"
-        "file = class.h5\nnote = of 2024\n\n[run]\nseed = 7\ndirectory = runs/rbm\n",
+        ("[model]\nhidden = 30\nrate = 0.001\npersistent = yes\nvisible = bernoulli\n[data]\n"
+         "file = class.h5\nnote = of 2024\n\n[run]\nseed = 7\ndirectory = runs/rbm\n"),
         "# comment\nmodel.hidden = 3\r\ndata.file=a\n; more\n[run]\nseed=-1",
         "[data]\nfile=x\n",
     };

@@ -27,8 +27,8 @@ static const char *const designs[] = {
     "features=student item skill wins_skill:l2=3, factors=3",
     "features=student:l2=0:factors_l2=2 attempts fails_skill:shared:log elapsed, factors=17",
     "features=student item previous_skill:by_item, l2=0.3, factors=8",
-    "features=student wins_skill:within=64:log wins_skill:within=700:log attempts:within=8, "
-    "factors=2",
+    ("features=student wins_skill:within=64:log wins_skill:within=700:log attempts:within=8, "
+     "factors=2"),
     "features=item teacher:l2=2 load load:log wins:log, factors=3",
 };
 

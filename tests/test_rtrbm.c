@@ -261,7 +261,7 @@ static void test_recompute(void **state)
     }
     for (size_t v = 0; v < COUNT(kinds); v++) {
         assert_true(n_rows[v][5] < 12 * 100); /* 10 000 steps: a few hundred rows */
-        assert_true(n_rows[v][6] < 2.1 * (double)n_rows[v][5]);
+        assert_true((double)n_rows[v][6] < 2.1 * (double)n_rows[v][5]);
     }
 }
 

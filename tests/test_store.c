@@ -207,9 +207,12 @@ static void test_the_file_before_is_kept(void **state)
     expect_content(kept, "1", 1);
     const pid_t writer = fork();
     assert_true(writer >= 0);
-    for (int n = 0; writer == 0; n++)
-        if (n == 300 || store_write_keeping(path, kept, "3", 1) != OK)
-            _exit(n == 300 ? 0 : 1);
+    if (writer == 0) {
+        for (int n = 0; n < 300; n++)
+            if (store_write_keeping(path, kept, "3", 1) != OK)
+                _exit(1);
+        _exit(0);
+    }
     int64_t n_missing = 0;
     int code = -1;
     while (waitpid(writer, &code, WNOHANG) == 0)

@@ -41,7 +41,8 @@ static inline void tiny_must(enum status status)
 static inline int64_t tiny_before(const struct comm *comm, int64_t value)
 {
     int64_t before = 0;
-    MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, comm->mpi);
+    if (comm->size > 1)
+        MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, comm->mpi);
     return comm->rank == 0 ? 0 : before;
 }
 

@@ -57,6 +57,9 @@ static const struct entry files[] = {
 };
 
 static const struct entry environment[] = {
+    {"COHORT_MPI",
+     "no: never mind the launcher, each process is a command of its own; yes: start "
+     "MPI under a launcher that leaves no sign of itself"},
     {"COHORT_ISA", "plain, avx2 or avx512: the vectors to use instead of the widest there are; "
                    "results do not depend on it"},
     {"OPENBLAS_CORETYPE",

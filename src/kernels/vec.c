@@ -5,10 +5,18 @@
 
 #ifdef COHORT_REAL_DOUBLE
 #define ROOT sqrt
-#define ROUND __builtin_irint
+#define NEAREST rint
+#define GCC_ROUND __builtin_irint
 #else
 #define ROOT sqrtf
-#define ROUND __builtin_irintf
+#define NEAREST rintf
+#define GCC_ROUND __builtin_irintf
+#endif
+/* To the nearest, ties to even. GCC makes one vector instruction of its own function. */
+#ifdef __clang__
+#define ROUND(x) ((int32_t)NEAREST(x))
+#else
+#define ROUND(x) GCC_ROUND(x)
 #endif
 
 static void vector_exp(real *x, size_t n)
