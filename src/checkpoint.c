@@ -486,10 +486,10 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     if (status == OK)
         status = model_declare(*model, dataset, (size_t)checkpoint->n_students,
                                checkpoint->items.n, checkpoint->skills.n);
-    if (status == OK && dataset != NULL)
-        status = check_uses(*model, dataset);
     if (status == OK)
         status = checkpoint_params(checkpoint, comm, *model);
+    if (status == OK && dataset != NULL)
+        status = check_uses(*model, dataset);
     if (status != OK) {
         model_destroy(*model);
         *model = NULL;
