@@ -31,6 +31,7 @@ struct tally {
     size_t n;
     bool wide;
     int bits;
+    double most;          /* a term in fixed point: larger ones are out of range */
     void *values;         /* int32_t or int64_t [n] */
     int64_t n_scored;     /* attempts that `loss` is over */
     int64_t loss;         /* fixed point, LOSS_BITS */
@@ -51,6 +52,10 @@ void tally_create(struct tally *tally, size_t n, bool wide, int bits,
 void tally_destroy(struct tally *tally);
 void tally_clear(struct tally *tally);
 
+/* At most n_terms numbers will be added to any place, over all ranks: a term is then out of
+ * range where a sum of as many could overflow. 1024 unless said. */
+void tally_expect(struct tally *tally, size_t n_terms);
+
 /* Adds n numbers of ordinary floating point from place `at` on (wide tallies only). */
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
 
@@ -58,6 +63,9 @@ static inline double tally_unit(const struct tally *tally)
 {
     return 1.0 / (double)((uint64_t)1 << tally->bits);
 }
+
+/* Numbers that ranks send each other at once; tests make it small. */
+extern size_t exact_piece;
 
 /* Collective: each rank's own slice of `tally` becomes the sum over all ranks; the rest is
  * lost. */

@@ -137,8 +137,8 @@ struct model_kind {
     void (*measure)(const struct model *model, const void *work, const struct comm *comm,
                     size_t most_students, bool *wide, int *bits);
 
-    /* Adds loss and statistics of a block of students (of the shard). The model is not changed.
-     */
+    /* Adds loss and statistics of a block of students (of the shard), at most one tally_add to
+     * any place. The model is not changed. */
     void (*accumulate)(const struct model *model, void *work, const uint32_t *students,
                        size_t n, const struct draw *draw, struct tally *tally);
 

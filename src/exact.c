@@ -22,6 +22,7 @@ void tally_create(struct tally *tally, size_t n, bool wide, int bits,
                   const struct exact_slices *slices)
 {
     *tally = (struct tally){.n = n, .wide = wide, .bits = bits};
+    tally_expect(tally, 1024);
     const size_t page = 4096;
     tally->n_bytes = (n * number_size(wide) + page - 1) / page * page;
     if (slices != NULL)
@@ -47,11 +48,14 @@ void tally_clear(struct tally *tally)
     memset(tally->values, 0, tally->n * number_size(tally->wide));
 }
 
+void tally_expect(struct tally *tally, size_t n_terms)
+{
+    tally->most = floor(0x1p62 / (double)size_max(1, n_terms));
+}
+
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
 {
-    /* 2^62 is room for a thousand terms of 2^52; a larger term is not a number training
-     * recovers from. */
-    const double unit = (double)((uint64_t)1 << tally->bits), most = 0x1p52;
+    const double unit = (double)((uint64_t)1 << tally->bits), most = tally->most;
     int64_t *to = (int64_t *)tally->values + at;
     ENSURE(tally->wide && at + n <= tally->n);
     for (size_t i = 0; i < n; i++) {
@@ -120,19 +124,37 @@ static void sum_shared(const struct exact_slices *slices, struct tally *tally)
                       slice_size(slices, comm->rank), tally->wide);
 }
 
+/* MPI counts in int: more numbers than that go slice by slice, in pieces. */
+size_t exact_piece = (size_t)1 << 30;
+
+static void sum_pieces(const struct exact_slices *slices, struct tally *tally,
+                       MPI_Datatype type)
+{
+    const struct comm *comm = slices->comm;
+    for (int r = 0; r < comm->size; r++)
+        for (size_t at = slices->cuts[r]; at < slices->cuts[r + 1]; at += exact_piece) {
+            void *const piece = (char *)tally->values + at * number_size(tally->wide);
+            MPI_Reduce(comm->rank == r ? MPI_IN_PLACE : piece, piece,
+                       (int)size_min(exact_piece, slices->cuts[r + 1] - at), type, MPI_SUM, r,
+                       comm->mpi);
+        }
+}
+
 static void sum_sent(const struct exact_slices *slices, struct tally *tally)
 {
     const struct comm *comm = slices->comm;
     const size_t size = number_size(tally->wide), own = slice_size(slices, comm->rank);
-    int *counts = NEW(int, (size_t)comm->size);
-    for (int r = 0; r < comm->size; r++) {
-        ENSURE(slice_size(slices, r) < INT32_MAX);
-        counts[r] = (int)slice_size(slices, r);
+    const MPI_Datatype type = tally->wide ? MPI_INT64_T : MPI_INT32_T;
+    if (tally->n > exact_piece) {
+        sum_pieces(slices, tally, type);
+        return;
     }
+    int *counts = NEW(int, (size_t)comm->size);
+    for (int r = 0; r < comm->size; r++)
+        counts[r] = (int)slice_size(slices, r);
     if (tally->received == NULL)
         tally->received = memory_scratch(own, size);
-    MPI_Reduce_scatter(tally->values, tally->received, counts,
-                       tally->wide ? MPI_INT64_T : MPI_INT32_T, MPI_SUM, comm->mpi);
+    MPI_Reduce_scatter(tally->values, tally->received, counts, type, MPI_SUM, comm->mpi);
     memcpy((char *)tally->values + slices->cuts[comm->rank] * size, tally->received,
            own * size);
     memory_free(counts);
@@ -155,7 +177,13 @@ void exact_share(const struct exact_slices *slices)
     }
     if (comm->size == 1)
         return;
-    MPI_Datatype type = sizeof(real) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
+    const MPI_Datatype type = sizeof(real) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
+    if (slices->params->n > exact_piece) {
+        for (int r = 0; r < comm->size; r++)
+            comm_broadcast(comm, slices->params->value + slices->cuts[r],
+                           slice_size(slices, r) * sizeof(real), r);
+        return;
+    }
     int *counts = NEW(int, 2 * (size_t)comm->size), *starts = counts + comm->size;
     for (int r = 0; r < comm->size; r++) {
         counts[r] = (int)slice_size(slices, r);

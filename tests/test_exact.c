@@ -26,11 +26,16 @@ static void open_params(struct params *params, size_t n_rows)
     params_allocate(params);
 }
 
-/* With COHORT_SHARED=no and without: ranks send, or read each other's memory. */
-static void in_both_ways(void (*test)(void))
+/* With COHORT_SHARED=no and without: ranks send, at once or in pieces, or read each other's
+ * memory. */
+static void in_all_ways(void (*test)(void))
 {
     setenv("COHORT_SHARED", "no", 1);
     test();
+    const size_t piece = exact_piece;
+    exact_piece = 7;
+    test();
+    exact_piece = piece;
     unsetenv("COHORT_SHARED");
     test();
 }
@@ -99,7 +104,7 @@ static void sum_wide(void)
 static void test_sum_wide(void **state)
 {
     (void)state;
-    in_both_ways(sum_wide);
+    in_all_ways(sum_wide);
 }
 
 static void sum_narrow(void)
@@ -132,7 +137,7 @@ static void sum_narrow(void)
 static void test_sum_narrow(void **state)
 {
     (void)state;
-    in_both_ways(sum_narrow);
+    in_all_ways(sum_narrow);
 }
 
 /* Of a vector shorter than the ranks are many, some ranks own nothing. */
@@ -161,7 +166,7 @@ static void few_rows(void)
 static void test_few_rows(void **state)
 {
     (void)state;
-    in_both_ways(few_rows);
+    in_all_ways(few_rows);
 }
 
 static void test_slices_cover_everything(void **state)
@@ -214,6 +219,29 @@ static void test_out_of_range(void **state)
     tally_destroy(&tally);
 }
 
+/* However many terms are expected, the largest that is let in can be added as often. */
+static void test_many_terms(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 3, 1024, 5000, 70001};
+    for (size_t k = 0; k < COUNT(counts); k++) {
+        struct tally tally;
+        tally_create(&tally, WIDTH, true, 32, NULL);
+        tally_expect(&tally, counts[k]);
+        const double limit = 0x1p30 / (double)counts[k];
+        real values[WIDTH] = {(real)(limit * 0.999), (real)(-limit * 0.999),
+                              (real)(limit * 1.001)};
+        for (size_t i = 0; i < counts[k]; i++)
+            tally_add(&tally, 0, values, WIDTH);
+        const int64_t *sums = tally.values;
+        const double sum = (double)counts[k] * (double)values[0] * 0x1p32;
+        assert_true(sums[0] > 0 && fabs((double)sums[0] / sum - 1) < 1e-9);
+        assert_true(sums[1] == -sums[0] && sums[2] == 0);
+        assert_int_equal(tally.out_of_range, counts[k]);
+        tally_destroy(&tally);
+    }
+}
+
 /* Rounding is to the nearest unit, of halves to the even one. */
 static void test_rounding(void **state)
 {
@@ -258,7 +286,7 @@ static void share(void)
 static void test_share(void **state)
 {
     (void)state;
-    in_both_ways(share);
+    in_all_ways(share);
 }
 
 /* Vectors of which each rank has its slice (momentum): to rank 0 and back. */
@@ -290,10 +318,15 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum_wide),     cmocka_unit_test(test_sum_narrow),
-        cmocka_unit_test(test_few_rows),     cmocka_unit_test(test_slices_cover_everything),
-        cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_share),        cmocka_unit_test(test_collect_and_hand_out),
+        cmocka_unit_test(test_sum_wide),
+        cmocka_unit_test(test_sum_narrow),
+        cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_slices_cover_everything),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_many_terms),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_collect_and_hand_out),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -184,25 +184,20 @@ static void flush_outer(struct rtrbm_work *work)
 
 /* Adds the gradients of a stretch to those of the hidden biases; for U its rows are gathered,
  * since a product of few rows is slow. */
-static void add_outer(const struct model *model, struct rtrbm_work *work, size_t from,
-                      size_t to, size_t first, const real *border, struct tally *tally)
+static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t first,
+                      const real *border)
 {
     const struct sequence *sequence = &work->sequence;
     const size_t width = work->shape.width;
     const real *d = work->rows.x + first * width;
     size_t n_rows = rows_between(sequence, from, to);
-    for (int which = from == 0 ? 0 : 1; which < 2; which++) {
-        const size_t n = which == 0 ? sequence->active[0] : n_rows;
-        memset(work->sum, 0, width * sizeof *work->sum);
-        for (size_t row = 0; row < n; row++)
-            cells->add(1, d + row * width, work->sum, width);
-        tally_add(tally, model->params.panels[which == 0 ? PANEL_FIRST : PANEL_BIAS].offset,
-                  work->sum, width);
-        if (which == 0) {
-            d += n * width;
-            n_rows -= n;
-        }
+    if (from == 0) {
+        for (size_t row = 0; row < sequence->active[0]; row++, d += width)
+            cells->add(1, d, work->first_gradient, width);
+        n_rows -= sequence->active[0];
     }
+    for (size_t row = 0; row < n_rows; row++)
+        cells->add(1, d + row * width, work->bias_gradient, width);
     if (work->n_outer + n_rows > work->outer_capacity)
         flush_outer(work);
     memcpy(work->after + work->n_outer * width, d, n_rows * width * sizeof *d);
@@ -250,6 +245,8 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
         product_pack(&work->down, hidden, model->n_items, work->visible, width, true);
     }
     memset(work->gradient, 0, hidden * width * sizeof(real));
+    memset(work->first_gradient, 0, width * sizeof(real));
+    memset(work->bias_gradient, 0, width * sizeof(real));
     memset(work->carry, 0, sequence->n * width * sizeof(real));
 
     size_t last = 0;
@@ -271,11 +268,13 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
             forward(model, work, from, to, first, border);
         learn_steps(model, work, from, to, draw, work->rows.x + first * width, tally);
         back(work, from, to, first);
-        add_outer(model, work, from, to, first, border, tally);
+        add_outer(work, from, to, first, border);
         if (from == 0)
             break;
     }
     flush_outer(work);
+    tally_add(tally, model->params.panels[PANEL_FIRST].offset, work->first_gradient, width);
+    tally_add(tally, model->params.panels[PANEL_BIAS].offset, work->bias_gradient, width);
     rtrbm_add_recurrent(model, work, tally->n_scored - n_scored, tally);
     rtrbm_mask_weights(model, work);
     touched_flush(&work->weights, &model->params.panels[PANEL_VISIBLE], tally);

@@ -90,7 +90,8 @@ struct rtrbm_work {
     size_t n_outer, outer_capacity, outer_room;
     real *carry, *through, *through_g; /* n rows: derivatives on their way to the step before */
     size_t row_capacity;
-    real *gradient; /* of the recurrent weights */
+    real *gradient;                       /* of the recurrent weights */
+    real *first_gradient, *bias_gradient; /* of the hidden biases */
     struct touched weights, biases;
 
     struct rtrbm_step now;

@@ -50,8 +50,15 @@ void *rtrbm_attach(const struct model *model, const struct shard *shard)
     work->count = NEW(uint8_t, size_padded(longest));
     work->logit = NEW(real, size_padded(longest));
     work->u = NEW(real, size_max(width, longest) + 4 * WIDTH);
-    real **const vectors[] = {&work->zero, &work->z,    &work->s0, &work->s1,
-                              &work->h,    &work->base, &work->sum};
+    real **const vectors[] = {&work->zero,
+                              &work->z,
+                              &work->s0,
+                              &work->s1,
+                              &work->h,
+                              &work->base,
+                              &work->sum,
+                              &work->first_gradient,
+                              &work->bias_gradient};
     for (size_t k = 0; k < COUNT(vectors); k++)
         *vectors[k] = NEW(real, width);
     work->enumerated = NEW(real, 2 * MOST_UNITS * width);
@@ -87,6 +94,8 @@ void rtrbm_detach(void *memory)
                          work->through,
                          work->through_g,
                          work->gradient,
+                         work->first_gradient,
+                         work->bias_gradient,
                          work->now.shown,
                          work->now.targets,
                          work->now.clamped,
