@@ -3,6 +3,15 @@
 #define COHORT_LOG_H
 
 #include "base.h"
+#include <stdarg.h>
+
+/* From now on, stdout shows control characters as text, as all lines below do; once per
+ * process.
+ */
+void log_start(void);
+
+/* To stderr, without an end of line; how many bytes that were. */
+int log_print(const char *format, va_list arguments);
 
 /* Which rank speaks: log_mute(true) on every rank but the first. */
 void log_mute(bool mute);

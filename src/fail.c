@@ -1,6 +1,7 @@
 /* Failures travel as a status; the sentence that explains it waits here until somebody prints
  * it. The first sentence wins: what fails later is usually a consequence. */
 #include "fail.h"
+#include "log.h"
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ void fail_abort(enum status status, const char *format, ...)
     fputs("cohort: ", stderr);
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    log_print(format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
     fflush(stderr);

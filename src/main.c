@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     machine_settle(argv);
     struct comm world;
     comm_start(&world, &argc, &argv);
+    log_start();
     h5_start();
     store_start();
     enum status status = dispatch(&world, argc, argv);
