@@ -16,8 +16,9 @@ OPTIMIZE_release = -O3
 OPTIMIZE_debug = -O1
 OPTIMIZE_double = -O3
 OPTIMIZE_sanitize = -O1
+OPTIMIZE_fuzz = -O1
 ifndef OPTIMIZE_$(VARIANT)
-$(error There is no variant '$(VARIANT)', only release, debug, double and sanitize)
+$(error There is no variant '$(VARIANT)', only release, debug, double, sanitize and fuzz)
 endif
 CFLAGS ?= $(OPTIMIZE_$(VARIANT)) -g
 HOUSE_release = -DNDEBUG
@@ -51,7 +52,7 @@ TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 TEMPLATES = $(patsubst %,$(BUILD)/%.h,$(wildcard jobs/*.sbatch))
 DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/test_*.c 2>/dev/null)
-TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] data_tools/*.[ch] tests/*.[ch] tests/bench/*.[ch])
+TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] data_tools/*.[ch] tests/*.[ch] tests/bench/*.[ch] tests/fuzz/*.[ch])
 AGAIN = $(MAKE) --no-print-directory
 SETUP = CC='$(CC)' tests/setup.sh
 
@@ -93,6 +94,7 @@ check:
 	@$(SETUP) install build test check
 	+@$(AGAIN) format layers scripts readme
 	+@$(AGAIN) debug
+	+@$(AGAIN) fuzz
 	+@$(AGAIN) double
 	+@$(AGAIN) sanitize
 	+@$(AGAIN) clang
@@ -215,6 +217,29 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 $(BUILD)/cohort.1: $(BUILD)/cohort
 	$(QUIET)$(BUILD)/cohort help --man >$@.new && mv $@.new $@
 
+# Fuzzers: the library as libFuzzer wants it, and a program for each tests/fuzz/fuzz_*.c. The wrappers of
+# MPI's compilers take clang by these names. fuzz.h says what is wrapped and why.
+HOUSE_fuzz = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+FUZZERS = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+WRAPPED = fail_abort aligned_alloc XXH3_128bits XXH3_128bits_digest
+ifeq ($(VARIANT),fuzz)
+export OMPI_CC = clang
+export MPICH_CC = clang
+endif
+.PHONY: fuzz fuzzers
+## fuzz            fuzzers of all that is read, LIMIT= (60) seconds each; PATTERN=import runs those with import
+fuzz:
+	@command -v clang >/dev/null || { echo 'fuzz: skipped, there is no clang'; exit 0; }; \
+	$(AGAIN) VARIANT=fuzz BUILD=$(BUILD)/fuzz fuzzers && \
+	BUILD=$(BUILD)/fuzz LIMIT=$(or $(LIMIT),60) tests/fuzz/run.sh $(PATTERN)
+soak: export FUZZ_LIMIT = $(or $(LIMIT),3600)
+fuzzers: $(FUZZERS)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(SAY) "compile $<"
+	$(QUIET)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $< $(LIBRARY) $(LIBS)
+
 # Flags of the libraries, looked for again when what decides them has changed; so are all objects then.
 $(BUILD)/%.cflags: $(BUILD)/settings tests/setup.sh
 	@$(SETUP) libs $* >$(BUILD)/$*.libs && $(SETUP) cflags $* >$@.new && $(SETUP) known $(MAYBE) >>$@.new && \
@@ -226,4 +251,4 @@ $(BUILD)/settings $(BUILD)/parts: FORCE
 	@echo '$(if $(filter %parts,$@),$(PARTS),$(subst ','\'',$(SETTINGS)))' | cmp -s - $@ || \
 		echo '$(if $(filter %parts,$@),$(PARTS),$(subst ','\'',$(SETTINGS)))' >$@
 
--include $(OBJECTS:.o=.d) $(TESTS:=.d) $(BENCHES:=.d)
+-include $(OBJECTS:.o=.d) $(TESTS:=.d) $(BENCHES:=.d) $(FUZZERS:=.d)

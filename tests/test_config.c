@@ -2,6 +2,7 @@
 #include "config.h"
 #include "fail.h"
 #include "memory.h"
+#include "rng.h"
 #include "sample_options.h"
 #include "store.h"
 #include <math.h>
@@ -408,6 +409,67 @@ static void test_nearest(void **state)
 
 #define WITH_CONFIG(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+static bool same_settings(const struct settings *a, const struct settings *b)
+{
+    return a->model.hidden == b->model.hidden &&
+           memcmp(&a->model.rate, &b->model.rate, sizeof a->model.rate) == 0 &&
+           a->model.persistent == b->model.persistent && a->model.visible == b->model.visible &&
+           strcmp(a->data.file, b->data.file) == 0 && strcmp(a->data.note, b->data.note) == 0 &&
+           strcmp(a->run.directory, b->run.directory) == 0 && a->run.seed == b->run.seed;
+}
+
+/* The text of these settings reads back as the same settings and the same text. */
+static void expect_round_trip(struct settings *settings)
+{
+    struct settings back;
+    struct option_group groups[N_GROUPS], groups_back[N_GROUPS];
+    groups_fill(groups, settings);
+    groups_fill(groups_back, &back);
+    char *text = config_text(groups, N_GROUPS, NULL);
+    struct config *again = config_create();
+    if (config_read_text(again, text, "text") != OK ||
+        config_resolve(again, groups_back, N_GROUPS) != OK)
+        fail_msg("%s, in\n%s", fail_sentence(), text);
+    if (!same_settings(settings, &back))
+        fail_msg("other values came back from\n%s", text);
+    char *text_back = config_text(groups_back, N_GROUPS, NULL);
+    assert_string_equal(text_back, text);
+    memory_free(text);
+    memory_free(text_back);
+    config_destroy(again);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    static const double rates[] = {0,     -0.0,   0.1,        1.0 / 3, 5e-324,
+                                   1e-30, 0.0002, 9.99999999, 10,      2.2250738585072014e-308};
+    static const char *const texts[] = {"",     "a",    "a = b",    "[x]",   "#c",
+                                        "a  b", "100%", "\xc3\xa9", "\"q\"", "a\\n"};
+    for (size_t r = 0; r < COUNT(rates); r++)
+        for (size_t t = 0; t < COUNT(texts); t++) {
+            struct settings settings = {
+                .model = {.hidden = (int64_t)t * 400 + 1,
+                          .rate = rates[r],
+                          .persistent = t % 2 == 1,
+                          .visible = (int)t % 3},
+                .data = {.file = texts[t], .note = texts[COUNT(texts) - 1 - t]},
+                .run = {.directory = "r", .seed = r == 0 ? INT64_MIN : INT64_MAX}};
+            expect_round_trip(&settings);
+        }
+    for (uint32_t j = 0; j < 5000; j++) {
+        const struct rng rng = {.seed = 8, .purpose = RNG_SIMULATE, .when = j};
+        const uint64_t bits = rng_bits(&rng, 0) >> 1;
+        double rate = 0;
+        memcpy(&rate, &bits, sizeof rate);
+        struct settings settings = {
+            .model = {.hidden = 1, .rate = rate <= 10 ? rate : 10 * rng_uniform(&rng, 1)},
+            .data = {.file = "f", .note = ""},
+            .run = {.directory = "r", .seed = (int64_t)rng_bits(&rng, 2)}};
+        expect_round_trip(&settings);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +490,7 @@ int main(void)
         WITH_CONFIG(test_help_tells_all),
         WITH_CONFIG(test_parse_one),
         WITH_CONFIG(test_nearest),
+        cmocka_unit_test(test_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

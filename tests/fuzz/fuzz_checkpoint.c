@@ -1,0 +1,80 @@
+/* Checkpoints with a changed content and the right digest. The first bytes of an input choose a
+ * kind and who reads its checkpoint; edits follow (see hurt.h). */
+#include "hurt.h"
+
+enum { FRONT = 512, N_RUNS = COUNT(hurt_kinds) + 1 };
+static struct hurt checkpoints[N_RUNS];
+
+static const char *name_of(size_t r)
+{
+    return r < COUNT(hurt_kinds) ? hurt_kinds[r].name : "blend";
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    fuzz_settle(argc, argv);
+    hurt_classes();
+    hurt_runs();
+    for (size_t r = 0; r < N_RUNS; r++) {
+        char *path = memory_text("%s/last.h5", name_of(r));
+        hurt_take(&checkpoints[r], path, FRONT);
+        memory_free(path);
+    }
+    return 0;
+}
+
+/* The block in front, as for any bytes with a digest of zero. */
+static void write_checkpoint(const char *path, char *bytes, size_t n_bytes)
+{
+    char text[FRONT];
+    const int n = snprintf(text, sizeof text,
+                           "cohort checkpoint\nxxh3-128 %032d of the %zu bytes that follow\n",
+                           0, n_bytes - FRONT);
+    memset(bytes, '\n', FRONT);
+    memcpy(bytes, text, (size_t)n);
+    fuzz_write(path, bytes, n_bytes);
+}
+
+/* The run goes on from what it finds there. */
+static enum status go_on(const struct hurt_kind *kind, char *bytes, size_t n_bytes)
+{
+    char *config = NULL, *path = memory_text("%s/config.ini", kind->name);
+    size_t n = 0;
+    fuzz_must(store_read(path, &config, &n) == OK && mkdir("out", 0777) == 0, "a run");
+    fuzz_write("out/config.ini", config, n);
+    write_checkpoint("out/last.h5", bytes, n_bytes);
+    char *line = memory_text("data=%s run=out %s train.epochs=4", kind->data, kind->settings);
+    const enum status status = hurt_command(&command_train, line, "", "");
+    memory_free(line);
+    memory_free(config);
+    memory_free(path);
+    return status;
+}
+
+static enum status read_hurt(const uint8_t *data, size_t size)
+{
+    size_t n_bytes = 0;
+    const size_t r = data[0] % N_RUNS, verb = data[1] % (COUNT(hurt_verbs) + 4);
+    const bool trained = r < COUNT(hurt_kinds);
+    const char *class = trained ? hurt_kinds[r].data : "class.h5";
+    char *bytes = hurt_bytes(&checkpoints[r], data + 2, size - 2, &n_bytes);
+    write_checkpoint("hurt.h5", bytes, n_bytes);
+    enum status status = OK;
+    if (verb < COUNT(hurt_verbs))
+        status =
+            hurt_command(hurt_verbs[verb].command, hurt_verbs[verb].line, "hurt.h5", class);
+    else if (verb < COUNT(hurt_verbs) + 2 || !trained)
+        status = hurt_command(&command_inspect, data[1] < 128 ? "%1$s" : "%1$s --json",
+                              "hurt.h5", "");
+    else
+        status = go_on(&hurt_kinds[r], bytes, n_bytes);
+    memory_free(bytes);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size >= 2)
+        fuzz_try(read_hurt, data, size, false);
+    return 0;
+}
