@@ -48,6 +48,17 @@ for kind in gaussian relu; do # rates that are for binary units
     expect_number log_loss '<' "$(json item_mean log_loss)"
 done
 
+section chorales
+files=$data/chorales/JSB_Chorales
+expect_status 0 "$COHORT" import sequences --train ${files}_train.txt.gz --valid ${files}_valid.txt --test ${files}_test.txt \
+    --items 88 -o "$TMP/jsb.h5"
+expect_status 0 ranks 2 "$COHORT" train jobs/rtrbm_chorales.ini data="$TMP/jsb.h5" run="$TMP/jsb" train.epochs=10 \
+    train.monitor=log_loss train.valid_every=10
+expect_status 0 ranks 2 "$COHORT" evaluate "$TMP/jsb" --json
+expect_equal 415800 "$(json n)"
+expect_number log_loss '<' 0.118
+expect_number 'item_mean log_loss' '>' 0.12
+
 section synthetic5
 files=$data/synthetic5/naive_c5_q50_s4000_v0
 expect_status 0 "$COHORT" import three-line --train ${files}_train1.csv.gz --valid ${files}_valid1.csv \

@@ -125,6 +125,20 @@ expect_match 'kind rbm has no likelihood of steps'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
 expect_match 'train.monitor = likelihood, but a model of kind rbm'
 
+section "predictions of whole frames"
+# Given the frames before, by Gibbs chains: 12 keys and 20 hidden units. Measured: .39 against .56 of the items.
+# shellcheck disable=SC2086
+train 1 learned ${words[chords]} train.monitor=log_loss train.epochs=60 train.valid_every=20 model.chains=8 model.sweeps=24
+expect_status 0 "$COHORT" evaluate "$TMP/learned" --json
+expect_number log_loss "<" "$(json item_mean log_loss)"
+expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-1"
+expect_status 0 on 3 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-3"
+for isa in plain avx2 avx512; do
+    COHORT_ISA=$isa run "$COHORT" --version || continue
+    COHORT_ISA=$isa expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-$isa"
+done
+expect_same "$TMP"/frames-*
+
 section "samples"
 for n in 1 2; do
     expect_status 0 on $n "$COHORT" sample "$TMP/exact-1" --students 300 --split by-student=60/20/20 -o "$TMP/s$n.h5"

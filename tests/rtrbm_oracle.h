@@ -159,6 +159,24 @@ static inline double oracle_chance(const struct oracle *o, const double *x,
     return oracle_sum(o, x, units) / total;
 }
 
+/* mean[i] = the chance that item i is on, where every item is visible. */
+static inline void oracle_means(const struct oracle *o, const double *x, double *mean)
+{
+    double total = 0;
+    memset(mean, 0, o->n_items * sizeof *mean);
+    for (unsigned state = 0; state < 1u << o->n_items; state++) {
+        struct oracle_units units = {0};
+        for (size_t i = 0; i < o->n_items; i++)
+            oracle_add(&units, i, state >> i & 1);
+        const double weight = oracle_sum(o, x, &units);
+        total += weight;
+        for (size_t i = 0; i < o->n_items; i++)
+            mean[i] += state >> i & 1 ? weight : 0;
+    }
+    for (size_t i = 0; i < o->n_items; i++)
+        mean[i] /= total;
+}
+
 /* What a step's RBM gets from the state before it; NULL: there is none. */
 static inline void oracle_input(const struct oracle *o, const double *r, double *x)
 {
@@ -189,12 +207,15 @@ static inline double oracle_step(const struct oracle *o, uint64_t from, uint64_t
     double loss = 0, r[MOST_HIDDEN];
     size_t n_targets = 0, n_given = 0;
     bool on[MOST_VISIBLE] = {0};
+    double mean[MOST_VISIBLE];
+    if (o->dense)
+        oracle_means(o, x, mean);
     for (uint64_t a = from; a < to; a++) {
         const uint8_t mark = shard->mark[a];
         const bool target = mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
         struct oracle_units asked = shown;
         oracle_add(&asked, shard->item[a], 1);
-        p[a - from] = oracle_chance(o, x, &asked, shown.n);
+        p[a - from] = o->dense ? mean[shard->item[a]] : oracle_chance(o, x, &asked, shown.n);
         if (mark_is_shown(mark))
             oracle_add(&shown, shard->item[a], mark_outcome(mark) == CORRECT);
         if (mark_is_shown(mark) && !target)

@@ -229,6 +229,36 @@ static void test_chains(void **state)
     close_bench(&b);
 }
 
+/* Frames too large to be summed are predicted by Gibbs chains: close to the sums over states,
+ * also where the weights are sharp, and whoever the student is. */
+static void test_dense_predictions(void **state)
+{
+    (void)state;
+    static const double scales[] = {0.5, 1.5};
+    for (size_t v = 0; v < COUNT(scales); v++) {
+        struct bench b;
+        open_bench(&b, "hidden=12, visible=bernoulli, dense=yes, chains=32, sweeps=160", 2, 3,
+                   N_ITEMS, scales[v]);
+        real p[2][3 * N_ITEMS];
+        double expected[3 * N_ITEMS], most = 0, mean = 0;
+        for (size_t s = 0; s < 2; s++) {
+            oracle_loss(&b.oracle, s, expected);
+            b.model->kind->predict(b.model, b.work, s, 1u << TRAIN, p[s]);
+            for (size_t a = 0; a < 3 * N_ITEMS; a++) {
+                const double off = fabs((double)p[s][a] - expected[a]);
+                most = fmax(most, off);
+                mean += off / (2 * 3 * N_ITEMS);
+            }
+        }
+        if (!(most < 0.06 && mean < 0.015))
+            fail_msg("scale %g: off by up to %g, %g in the mean", scales[v], most, mean);
+        for (size_t a = 0; a < N_ITEMS;
+             a++) /* the first step: student 1 begins an item later */
+            assert_true(p[0][(a + 1) % N_ITEMS] == p[1][a]);
+        close_bench(&b);
+    }
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -236,7 +266,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_enumeration), cmocka_unit_test(test_splits),
         cmocka_unit_test(test_annealing),   cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_chains),      cmocka_unit_test(test_dense_predictions),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -59,6 +59,10 @@ static const struct option table[] = {
      "Gibbs steps of contrastive divergence"},
     {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,
      "epoch:steps pairs that raise cd_steps as training goes on, as in 10:3 20:5"},
+    {"chains", OPTION_INTEGER, AT(chains), "16", 1, 1024, NULL,
+     "dense: Gibbs chains that predict a step, unless it has up to 8 items or hidden units"},
+    {"sweeps", OPTION_INTEGER, AT(sweeps), "40", 1, 1e6, NULL,
+     "dense: Gibbs steps of each of these chains; all but the first quarter are averaged"},
     {"recompute", OPTION_SWITCH, AT(recompute), "no", 0, 0, NULL,
      "keep few states and compute the others again: memory grows with the root of the number "
      "of steps, the bits stay the same"},

@@ -1,7 +1,8 @@
 /* layer 3 (learning): what the files of the RTRBM share: rtrbm.c (what it is), rtrbm_view.c
  * (steps of students), rtrbm_learn.c (time), rtrbm_exact.c and rtrbm_cd.c (one step),
- * rtrbm_predict.c, rtrbm_likelihood.c (chances of steps), rtrbm_ais.c (their sums over states),
- * rtrbm_sample.c and rtrbm_structure.c (gates between skills). Nothing else includes this. */
+ * rtrbm_predict.c, rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of
+ * steps), rtrbm_ais.c (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates
+ * between skills). Nothing else includes this. */
 #ifndef COHORT_RTRBM_PARTS_H
 #define COHORT_RTRBM_PARTS_H
 
@@ -26,7 +27,7 @@ enum { MOST_UNITS = 8 }; /* of a step whose states are all summed: 2^8 */
 
 struct rtrbm_options {
     int visible, gradient, structure;
-    int64_t hidden, skill_units, cd_steps;
+    int64_t hidden, skill_units, cd_steps, chains, sweeps;
     const char *cd_schedule;
     bool dense, recompute;
     double scale, loop, spread, sharpness, penalty;
@@ -66,6 +67,15 @@ struct rtrbm_frames {
     bool *learned; /* whether a step is one to learn from */
 };
 
+/* Prediction where all items are visible: rows for chains, or for the states of few units. */
+struct rtrbm_dense {
+    size_t n, stride;       /* rows; items, padded */
+    real *v, *h, *u;        /* n rows each */
+    real *bias, *p;         /* one row */
+    double *chance;         /* of each row */
+    struct packed up, down; /* W and its transpose */
+};
+
 struct rtrbm_work {
     const struct shard *shard;
     struct rtrbm_shape shape;
@@ -101,6 +111,7 @@ struct rtrbm_work {
     real *z, *s0, *s1, *h, *base, *sum; /* a row each */
     real *enumerated;                   /* means by unit and outcome, 2 * MOST_UNITS rows */
     struct rtrbm_frames frames;
+    struct rtrbm_dense dense_rows;
 };
 
 struct rtrbm_shape rtrbm_shape_of(const struct model *model);
@@ -167,6 +178,13 @@ void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work);
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work);
 void rtrbm_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void rtrbm_hidden(const struct model *model, void *work, size_t s, real *activation);
+
+/* rtrbm_dense.c: the means of all visible units given work->base; `when` names the random
+ * numbers. */
+void rtrbm_dense_reserve(const struct model *model, struct rtrbm_work *work);
+void rtrbm_dense_free(struct rtrbm_dense *dense);
+const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work,
+                              uint32_t when);
 
 /* rtrbm_likelihood.c, rtrbm_ais.c, rtrbm_sample.c */
 void rtrbm_likelihood(const struct model *model, void *work, size_t s, unsigned splits,

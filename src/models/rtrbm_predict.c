@@ -6,16 +6,13 @@
  *
  *     log P(1) / P(0) = c^1 - c^0 + sum_j S(z_j + W^1_j) - S(z_j + W^0_j),  S(z) = log(1 + e^z)
  *
- * Where all items are visible (dense), p comes from the steps before alone, by mean field:
- * h = sigma(x + W v), v = sigma(c + W^T h), until it has settled. */
+ * Where all items are visible (dense), p comes from the steps before alone: rtrbm_dense.c. */
 #include "binary.h"
 #include "cells.h"
 #include "rtrbm_parts.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>
-
-enum { MEAN_FIELD_STEPS = 12 };
 
 static void set_base(const struct model *model, struct rtrbm_work *work, size_t panel)
 {
@@ -52,40 +49,21 @@ static double predict_one(const struct model *model, struct rtrbm_work *work, ui
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
 }
 
-/* v = the mean of all visible units, given x alone. */
-static void predict_all(const struct model *model, struct rtrbm_work *work, real *v)
-{
-    const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
-    memcpy(v, frames->bias, frames->stride * sizeof *v);
-    vec->sigmoid(v, frames->stride);
-    for (int k = 0; k < MEAN_FIELD_STEPS; k++) {
-        memcpy(work->h, work->base, width * sizeof *work->h);
-        cells->combine(v, model->n_items, work->visible, width, work->h, width);
-        vec->sigmoid(work->h, width);
-        for (size_t i = 0; i < model->n_items; i++)
-            v[i] = frames->bias[i] + cells->dot(work->visible + i * width, work->h, width);
-        vec->sigmoid(v, frames->stride);
-    }
-}
-
 /* Answers of a step, in their order; those of `splits` are predicted. */
-static void walk_step(const struct model *model, struct rtrbm_work *work, uint64_t from,
-                      uint64_t to, unsigned splits, real *p)
+static void walk_step(const struct model *model, struct rtrbm_work *work, uint32_t when,
+                      uint64_t from, uint64_t to, unsigned splits, real *p)
 {
     const struct shard *shard = work->shard;
     bool wanted = false;
     for (uint64_t a = from; a < to; a++)
         wanted |= splits >> mark_split(shard->mark[a]) & 1;
-    if (work->dense && wanted)
-        predict_all(model, work, work->frames.data);
+    const real *all = work->dense && wanted ? rtrbm_dense_means(model, work, when) : NULL;
     memcpy(work->z, work->base, work->shape.width * sizeof *work->z);
     for (uint64_t a = from; a < to; a++) {
         const uint32_t item = shard->item[a];
         const uint8_t mark = shard->mark[a];
         if (splits >> mark_split(mark) & 1)
-            p[a - from] =
-                work->dense ? work->frames.data[item] : (real)predict_one(model, work, item);
+            p[a - from] = all != NULL ? all[item] : (real)predict_one(model, work, item);
         const uint32_t unit = 2 * item + (mark_outcome(mark) == CORRECT);
         if (mark_is_shown(mark))
             rtrbm_add_units(work, &unit, 1, work->z);
@@ -98,11 +76,11 @@ void rtrbm_predict(const struct model *model, void *memory, size_t s, unsigned s
     const uint64_t start = work->shard->first[s];
     rtrbm_walk_begin(model, work);
     if (work->dense)
-        rtrbm_frames_reserve(model, work, 1);
+        rtrbm_dense_reserve(model, work);
     for (uint64_t q = work->first_step[s]; q < work->first_step[s + 1]; q++) {
         const uint64_t from = work->step[q];
-        walk_step(model, work, from, work->step[q + 1], splits,
-                  splits ? p + (from - start) : p);
+        walk_step(model, work, (uint32_t)(q - work->first_step[s]), from, work->step[q + 1],
+                  splits, splits ? p + (from - start) : p);
         rtrbm_walk_on(model, work);
     }
 }

@@ -79,6 +79,7 @@ void rtrbm_detach(void *memory)
     product_free(&work->up);
     product_free(&work->down);
     rtrbm_frames_free(&work->frames);
+    rtrbm_dense_free(&work->dense_rows);
     void *const all[] = {work->first_step,
                          work->step,
                          work->length,
