@@ -89,7 +89,8 @@ test:
 	@$(SETUP) install build test
 	+@$(AGAIN) run-tests
 
-## check           format, layers, scripts; debug, double-precision, sanitizer and clang builds and their tests
+## check           format, layers, scripts; debug, double-precision, sanitizer and clang builds and their tests; the
+##                 benchmarks in short
 check:
 	@$(SETUP) install build test check
 	+@$(AGAIN) format layers scripts readme
@@ -98,6 +99,8 @@ check:
 	+@$(AGAIN) double
 	+@$(AGAIN) sanitize
 	+@$(AGAIN) clang
+	+@$(AGAIN) all benches
+	@BUILD=$(BUILD) tests/bench/run.sh --short
 	@echo 'make check: all is well'
 
 ## bench           build and run the benchmarks of tests/bench (keep the machine free for it)

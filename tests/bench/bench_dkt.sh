@@ -2,13 +2,19 @@
 # Deep knowledge tracing on ASSISTments 2009 beside the same network in PyTorch, on the same cores with the same
 # BLAS kernels.
 files=../shared/data/assist2009/assist2009_updated
-if [ ! -f ${files}_train1.csv.gz ]; then
+data=$BENCH_DIRECTORY/assist2009_train1.h5
+if [ -n "${BENCH_SHORT:-}" ]; then
+    data=$BENCH_CLASS
+elif [ ! -f ${files}_train1.csv.gz ]; then
     echo "skipped: there is no ${files}_train1.csv.gz"
     exit 0
 fi
-data=$BUILD/bench/assist2009.h5
 [ -f "$data" ] || "$COHORT" import three-line --train ${files}_train1.csv.gz --split none -o "$data"
 ours=$(mpirun -n 2 "$BUILD/bench/dkt" "$data" | tail -1)
+if [ -n "${BENCH_SHORT:-}" ]; then
+    echo "$ours answers a second"
+    exit 0
+fi
 if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
     echo 'no comparison: python3-torch is not installed'
     exit 0

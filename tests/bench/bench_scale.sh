@@ -15,7 +15,9 @@ latency=1.5 bandwidth=12500 # microseconds; bytes a microsecond
 work=$(mktemp -d) || exit 74
 trap 'rm -rf "$work"' EXIT
 class=$work/class.h5
-"$COHORT" simulate bkt --students 8000 --skills 110 --items 110 --attempts 80 --seed 1 -o "$class" 2>/dev/null >&2
+many=8000 few=5000
+if [ -n "${BENCH_SHORT:-}" ]; then many=80 few=100 SIMULATED_RANKS=16; fi
+"$COHORT" simulate bkt --students $many --skills 110 --items 110 --attempts 80 --seed 1 -o "$class" 2>/dev/null >&2
 # shellcheck disable=SC2034
 rbm=("$BENCH_CLASS" model.kind=rbm model.preset=binomial train.batch=1000 train.block=10)
 # shellcheck disable=SC2034
@@ -24,7 +26,7 @@ dkt=("$class" model.kind=dkt model.hidden=200 optimizer.method=adam train.batch=
 rtrbm=("$class" model.kind=rtrbm model.hidden=200 optimizer.method=adam train.batch=16 train.block=4)
 # shellcheck disable=SC2034
 vae=("$work/irt.h5" model.kind=vae model.posterior=full model.samples=16 optimizer.method=adam train.batch=400 train.block=10)
-"$COHORT" simulate irt --students 5000 --items 30 --skills 3 --seed 1 -o "$work/irt.h5" 2>/dev/null >&2
+"$COHORT" simulate irt --students $few --items 30 --skills 3 --seed 1 -o "$work/irt.h5" 2>/dev/null >&2
 names='rbm rtrbm dkt vae'
 declare -A batches=([rbm]=1000 [rtrbm]=16 [dkt]=64 [vae]=400)
 declare -A shapes=([rbm]='1000:10 1000:50 8000:10 8000:50 64000:50' [rtrbm]='16:4 128:4 1024:4'
@@ -55,7 +57,7 @@ for name in $names; do
     for ranks in 1 2 4; do
         # More ranks than cores must not spin.
         COHORT_SHARED=no OMPI_MCA_mpi_yield_when_idle=$((ranks > cores)) \
-            mpirun -n $ranks "$BUILD/bench/scale" "${words[@]}" 2>/dev/null
+            mpirun -n $ranks "$BUILD/bench/scale" "${words[@]}" 2>/dev/null || exit
     done >"$work/$name"
     awk -v name="$name" -v cores="$cores" -v adding_file="$work/$name.adding" "$model"'
         $1 == 1 { lanes = $2; n = $3; size = $4; blocks = $7; clear = $8; rest = $9 }

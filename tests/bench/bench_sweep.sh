@@ -4,8 +4,12 @@
 set -eu
 COHORT=${COHORT:-build/cohort}
 TMP=$(mktemp -d)
+epochs=27 rungs=4 students=3000 hidden="{5, 15, 45}" copies="{1, 2, 3}" scale="{0.001, 0.01, 0.1}"
+if [ -n "${BENCH_SHORT:-}" ]; then
+    epochs=3 rungs=2 students=100 hidden="{3, 5}" copies=1 scale=0.01 SWEEP_EPOCHS=1 SWEEP_TRIALS=6
+fi
 trap 'rm -rf "$TMP"' EXIT
-"$COHORT" simulate irt --students 3000 --items 60 --skills 3 --seed 1 --split by-student=70/15/15 \
+"$COHORT" simulate irt --students $students --items 60 --skills 3 --seed 1 --split by-student=70/15/15 \
     -o "$TMP/class.h5" 2>"$TMP/log"
 
 # seconds_of DIRECTORY: what the trials say they took, together.
@@ -40,24 +44,24 @@ cat >"$TMP/example.ini" <<END
 file = $TMP/class.h5
 [model]
 kind = rbm
-hidden = {5, 15, 45}
-copies = {1, 2, 3}
-scale = {0.001, 0.01, 0.1}
+hidden = $hidden
+copies = $copies
+scale = $scale
 start = log_odds
 [optimizer]
 rate = 0.0003
 decay = {0.001, 0.01, 0.1}
 [train]
-epochs = 27
+epochs = $epochs
 batch = 100
 monitor = cbd
 END
 mpirun -n 2 "$COHORT" sweep "$TMP/example.ini" "run=$TMP/grid" >"$TMP/log" 2>&1
-mpirun -n 2 "$COHORT" sweep "$TMP/example.ini" "run=$TMP/halving" sweep.rungs=4 sweep.factor=2.5 >"$TMP/log" 2>&1
+mpirun -n 2 "$COHORT" sweep "$TMP/example.ini" "run=$TMP/halving" sweep.rungs=$rungs sweep.factor=2.5 >"$TMP/log" 2>&1
 # best DIRECTORY: the winner's validation CBD
 best() { awk -F, 'NR == 1 { for (c = 1; c <= NF; c++) if ($c == "valid_cbd") k = c } NR == 2 { print $k }' "$1/leaderboard.csv"; }
-# epochs DIRECTORY: trained, over all trials
-epochs() { awk -F, 'NR > 1 { s += $5 } END { print s }' "$1/leaderboard.csv"; }
-awk -v a="$(best "$TMP/grid")" -v b="$(best "$TMP/halving")" -v m="$(epochs "$TMP/grid")" -v n="$(epochs "$TMP/halving")" \
+# epochs_of DIRECTORY: trained, over all trials
+epochs_of() { awk -F, 'NR > 1 { s += $5 } END { print s }' "$1/leaderboard.csv"; }
+awk -v a="$(best "$TMP/grid")" -v b="$(best "$TMP/halving")" -v m="$(epochs_of "$TMP/grid")" -v n="$(epochs_of "$TMP/halving")" \
     'BEGIN { printf "halving: valid CBD %.5f beside %.5f of the whole grid (%+.2f %%), at %.0f %% of its epochs\n",
              b, a, 100 * (b / a - 1), 100 * n / m }'

@@ -7,6 +7,7 @@
  * is measured too. Rates are the best of several interleaved rounds. */
 #include "../../data_tools/simulate.h"
 #include "../../src/models/bkt_parts.h"
+#include "bench.h"
 #include "comm.h"
 #include "fail.h"
 #include "h5.h"
@@ -102,7 +103,8 @@ static void measure_rate(const struct comm *comm, const char *data, const char *
     double *scale = NEW(double, traces->longest);
     double ours = INFINITY, plain = INFINITY, checked = 0, log_likelihood = 0;
     /* few enough epochs for all skills to be at work in each */
-    for (int64_t round = 1; round < ROUNDS && stepper.share == 1; round++) {
+    for (int64_t round = 1; round < (bench_is_short() ? 2 : ROUNDS) && stepper.share == 1;
+         round++) {
         double start = log_clock();
         must(stepper_step(&stepper, round, 0));
         if (stepper.share == 1)
@@ -132,7 +134,7 @@ static void measure_fit(const struct comm *comm, const char *data, const char *n
 {
     double best = INFINITY, loss = 0;
     int64_t epochs = 0, n = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < bench_rounds(3); round++) {
         struct settings settings;
         struct stepper stepper;
         open_stepper(comm, data, options, &settings, &stepper);
@@ -156,11 +158,14 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *build = getenv("BUILD");
-    char *class = memory_text("%s/bench/bkt.h5", build != NULL ? build : "build");
+    const char *directory = getenv("BENCH_DIRECTORY"); /* tests/bench/run.sh makes it */
+    char *class = memory_text("%s/bkt.h5", directory != NULL ? directory : ".");
     if (!store_exists(class)) {
-        const struct simulate_flags flags = {
-            .n_students = 50000, .n_skills = 10, .seed = 1, .split = "none", .output = class};
+        const struct simulate_flags flags = {.n_students = bench_is_short() ? 500 : 50000,
+                                             .n_skills = 10,
+                                             .seed = 1,
+                                             .split = "none",
+                                             .output = class};
         const void *kind = NULL;
         must(menu_find(&simulate_menu, "bkt", &kind));
         must(simulate_run(kind, &flags));

@@ -6,6 +6,7 @@
  * a sum for every weight forward, backward and in the gradient; padding is not. Every figure is
  * the best of several interleaved rounds. The last line is the answers a second, for the
  * script. */
+#include "bench.h"
 #include "comm.h"
 #include "fail.h"
 #include "h5.h"
@@ -79,7 +80,7 @@ static double sgemm_rate(const struct comm *comm)
     for (size_t i = 0; i < N * N; i++)
         a[i] = b[i] = (float)(i % 7);
     double best = INFINITY;
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < bench_rounds(5); round++) {
         comm_barrier(comm);
         const double start = log_clock();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, b, N, 0, c, N);
@@ -140,7 +141,7 @@ int main(int argc, char **argv)
     comm_sum_i64(&world, &n_reading, 1);
     const double useful = 3 * 2.0 * (double)n_reading * HIDDEN * HIDDEN * GATES;
     double seconds = INFINITY, sgemm = 0, gradient = 0;
-    for (int64_t round = 0; round < ROUNDS; round++) {
+    for (int64_t round = 0; round < bench_rounds(ROUNDS); round++) {
         sgemm = fmax(sgemm, sgemm_rate(&world));
         seconds = fmin(seconds, time_epoch(&stepper, round));
         gradient = fmax(gradient, gradient_rate(&stepper, length));

@@ -24,6 +24,7 @@
  * Where its posterior is right, 90 % of the true scores lie within 1.645 deviations of its
  * mean. */
 #include "../../src/models/ktm_parts.h"
+#include "bench.h"
 #include "comm.h"
 #include "fail.h"
 #include "gibbs.h"
@@ -88,7 +89,7 @@ static struct score score_of(const struct comm *comm, const struct design *d, co
 
 /* ---- what the sampler has to find */
 
-enum { STUDENTS = 400, ITEMS = 150, ASKED = 60, KNOWN = 2, ROUNDS = 600, WARM = 200 };
+enum { STUDENTS = 400, ITEMS = 150, ASKED = 60, KNOWN = 2 };
 
 struct truth_machine {
     double bias, w[STUDENTS + ITEMS], v[STUDENTS + ITEMS][KNOWN];
@@ -123,6 +124,7 @@ static void find_the_known(const struct comm *comm)
     static struct truth_machine truth = {.bias = 0.3};
     static const double spread[] = {0.8, 1.2};
     enum { N = STUDENTS * ASKED };
+    const int n_rounds = bench_is_short() ? 12 : 600, warm = n_rounds / 3;
     for (size_t j = 0; j < STUDENTS + ITEMS; j++) {
         truth.w[j] = spread[j >= STUDENTS] * normal();
         for (size_t c = 0; c < KNOWN; c++)
@@ -142,9 +144,9 @@ static void find_the_known(const struct comm *comm)
         memset(sum, 0, N * sizeof *sum);
         memset(squares, 0, N * sizeof *squares);
         memset(chance, 0, N * sizeof *chance);
-        for (size_t round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < n_rounds; round++) {
             gibbs_iterate(&g);
-            if (round < WARM)
+            if (round < warm)
                 continue;
             gibbs_scores(&g, &test, score);
             for (size_t i = 0; i < N; i++) {
@@ -153,16 +155,16 @@ static void find_the_known(const struct comm *comm)
                 chance[i] += phi(score[i]);
             }
             for (size_t group = 0; group < 2 && with; group++)
-                deviation[group] += 1 / sqrt(g.priors[group].precision) / (ROUNDS - WARM);
+                deviation[group] += 1 / sqrt(g.priors[group].precision) / (n_rounds - warm);
         }
-        scores[with] = score_of(comm, &test, chance, ROUNDS - WARM);
+        scores[with] = score_of(comm, &test, chance, n_rounds - warm);
         drift = fmax(drift, gibbs_drift(&g));
         gibbs_free(&g);
     }
     double within = 0, xy = 0, xx = 0, yy = 0, x = 0, y = 0;
     for (size_t i = 0; i < N; i++) {
-        const double mean = sum[i] / (ROUNDS - WARM);
-        const double variance = squares[i] / (ROUNDS - WARM) - mean * mean;
+        const double mean = sum[i] / (n_rounds - warm);
+        const double variance = squares[i] / (n_rounds - warm) - mean * mean;
         within += fabs(mean - known[i]) < 1.645 * sqrt(variance);
         x += mean / N;
         y += known[i] / N;

@@ -5,6 +5,7 @@
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
  * figure is the best of several interleaved rounds, so that a busy moment of the machine spoils
  * none of the ratios. */
+#include "bench.h"
 #include "comm.h"
 #include "fail.h"
 #include "h5.h"
@@ -84,7 +85,7 @@ static double memory_rate(void)
     const size_t n = 1 << 24;
     float *a = NEW(float, n), *b = NEW(float, n), *c = NEW(float, n);
     double best = 0;
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < bench_rounds(5); round++) {
         const double start = log_clock();
         for (size_t i = 0; i < n; i++)
             a[i] = b[i] + 3 * c[i];
@@ -105,7 +106,7 @@ static double vector_rate(void)
     for (size_t i = 0; i < COUNT(x); i++)
         x[i] = (real)i * (real)1e-3;
     double best = 0;
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < bench_rounds(5); round++) {
         const int n = 200000;
         const double start = log_clock();
         for (int k = 0; k < n; k++)
@@ -172,7 +173,7 @@ static void measure(const struct comm *world, const char *data, const struct sha
     struct rows_table plain_rows = *rows;
     plain_rows.tally = plain_tally;
     double together = INFINITY, one = INFINITY, floating = INFINITY;
-    for (int64_t round = 0; round < ROUNDS; round++) {
+    for (int64_t round = 0; round < bench_rounds(ROUNDS); round++) {
         together = fmin(together, time_epoch(&all, round, NULL));
         real *const shared = all.model->params.value;
         all.model->params.value = own;

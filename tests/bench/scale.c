@@ -7,6 +7,7 @@
  * (sum, optimizer, sharing), the parts as seconds of a core; then, between ranks 0 and 1, half
  * the time there and back of 8 bytes and of 1 MB. Of each step the best of several rounds
  * counts, so that a busy moment of the machine spoils little. */
+#include "bench.h"
 #include "comm.h"
 #include "fail.h"
 #include "h5.h"
@@ -104,7 +105,8 @@ int main(int argc, char **argv)
             each[step][part] = INFINITY;
     const double start = log_clock();
     double spent = 0;
-    for (int round = 0; round < LEAST_ROUNDS || spent < 5; round++) {
+    for (int round = 0; round < bench_rounds(LEAST_ROUNDS) || (spent < 5 && !bench_is_short());
+         round++) {
         for (size_t step = 0; step < n_steps; step++)
             time_step(&stepper, step, n_steps, each[step]);
         spent = log_clock() - start;

@@ -5,6 +5,7 @@
  * abilities, full posterior, blocks of 50. */
 #include "../../src/models/vae_parts.h"
 #include "../tiny.h"
+#include "bench.h"
 #include "irt.h"
 #include "vec.h"
 #include <math.h>
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
         double best[5];
         for (int part = 0; part < 5; part++)
             best[part] = INFINITY;
-        for (int round = 0; round < ROUNDS; round++)
+        for (int round = 0; round < bench_rounds(ROUNDS); round++)
             for (int part = 0; part < 5; part++) {
                 const double start = cpu_clock();
                 switch (part) {

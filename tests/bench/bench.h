@@ -1,0 +1,19 @@
+/* What all benchmarks share: a short form, which only shows that they still run. */
+#ifndef COHORT_BENCH_H
+#define COHORT_BENCH_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* `tests/bench/run.sh --short` says so; its figures mean nothing. */
+static inline bool bench_is_short(void)
+{
+    return getenv("BENCH_SHORT") != NULL;
+}
+
+static inline int bench_rounds(int rounds)
+{
+    return bench_is_short() ? 1 : rounds;
+}
+
+#endif
