@@ -11,7 +11,9 @@
 CHECKED enum status continuing_check(const struct checkpoint *checkpoint, const char *config,
                                      const struct option_group *groups, size_t n_groups);
 
-/* A line if the arithmetic of its kind has changed since the run was begun. */
-void continuing_say_numerics(const char *run, const char *kind, int64_t revision);
+/* A line if the arithmetic of its kind has changed since the run was begun, with this revision
+ * of it. */
+void continuing_say_numerics(const char *run, const char *kind, int64_t revision,
+                             const char *config);
 
 #endif

@@ -8,8 +8,8 @@
  * their run began with. */
 int64_t numerics_revision(const char *kind);
 
-/* What has changed in a kind's arithmetic since a revision, for people; NULL: nothing. Caller
- * frees. */
-char *numerics_since(const char *kind, int64_t revision);
+/* What has changed since a revision in the arithmetic of a kind with these settings (the text
+ * of a configuration), for people; NULL: nothing. Caller frees. */
+char *numerics_since(const char *kind, int64_t revision, const char *settings);
 
 #endif

@@ -98,12 +98,13 @@ enum status continuing_check(const struct checkpoint *checkpoint, const char *co
     return status;
 }
 
-void continuing_say_numerics(const char *run, const char *kind, int64_t revision)
+void continuing_say_numerics(const char *run, const char *kind, int64_t revision,
+                             const char *config)
 {
-    char *changes = revision > 0 ? numerics_since(kind, revision) : NULL;
+    char *changes = revision > 0 ? numerics_since(kind, revision, config) : NULL;
     if (changes != NULL)
         log_say("note: %s was begun by a version of cohort whose arithmetic for %s differed "
-                "(%s): going on gives other bits than an uninterrupted run",
+                "(now %s): going on may give other bits than an uninterrupted run",
                 run, kind, changes);
     memory_free(changes);
 }

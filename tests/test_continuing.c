@@ -70,12 +70,16 @@ static void test_numerics(void **state)
 {
     (void)state;
     assert_int_equal(numerics_revision("no such kind"), 1);
-    assert_null(numerics_since("no such kind", 1));
+    assert_null(numerics_since("no such kind", 1, ""));
     assert_true(numerics_revision("dkt") > 1);
-    char *since = numerics_since("dkt", 1);
-    assert_non_null(strstr(since, "BLAS"));
+    char *since = numerics_since("dkt", 1, "[model]\nkind = dkt\n");
+    assert_non_null(strstr(since, "sums of products have an order of their own"));
     memory_free(since);
-    assert_null(numerics_since("dkt", numerics_revision("dkt")));
+    assert_null(numerics_since("dkt", numerics_revision("dkt"), ""));
+    assert_null(numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n"));
+    since = numerics_since("rbm", 1, "[model]\nhidden_kind = relu\n");
+    assert_string_equal(since, "relu units learn at other rates");
+    memory_free(since);
 }
 
 int main(void)
