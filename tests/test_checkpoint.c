@@ -3,6 +3,7 @@
  * or holds a number that is none is refused on every rank with a sentence. */
 #include "checkpoint.h"
 #include "h5.h"
+#include "run.h"
 #include "store.h"
 #include "tiny.h"
 #include <setjmp.h>
@@ -264,6 +265,31 @@ static void test_versions(void **state)
     open_bench(&b);
     write_altered(&b, "version", 0, 3);
     expect_refused(b.path, BAD_USER, "a newer version of cohort wrote it (format 3;");
+
+    char *directory = memory_text("%s.run", b.path),
+         *last = memory_text("%s/last.h5", directory);
+    struct run run;
+    struct checkpoint checkpoint;
+    bool found = false;
+    assert_int_equal(run_open(&run, directory, &world), OK);
+    if (world.rank == 0)
+        assert_int_equal(rename(b.path, last), 0);
+    comm_barrier(&world);
+    assert_int_equal(run_resume(&run, &checkpoint, &found), BAD_USER);
+    assert_false(found);
+    fail_clear();
+    comm_barrier(&world);
+    if (world.rank == 0) {
+        assert_true(store_exists(last));
+        assert_int_equal(run_remove(&run, "last.h5"), OK);
+        assert_int_equal(run_remove(&run, "lock"), OK);
+    }
+    run_close(&run);
+    if (world.rank == 0)
+        assert_int_equal(rmdir(directory), 0);
+    memory_free(directory);
+    memory_free(last);
+
     write_altered(&b, "version", 0, 0);
     expect_refused(b.path, BAD_DATA, "version");
     close_bench(&b);

@@ -569,35 +569,6 @@ static void test_many_at_once(void **state)
     with_all(check_many);
 }
 
-/* Where a model says that it makes no use of skills, or of groups, other ones change nothing:
- * it is by this that data with other ones are refused or not. */
-static void check_uses(struct bench *b)
-{
-    const struct shard *shard = &b->class.shard;
-    struct dataset *dataset = &b->class.dataset;
-    const unsigned uses = model_uses(b->tiny.model);
-    real *other = NEW(real, shard->n_attempts);
-    predict(b, shard, b->p);
-    for (size_t i = 0; (uses & MODEL_SKILLS) == 0 && i < N_ITEMS; i++)
-        dataset->item_skills[i] = i < 3;
-    for (size_t i = 0; (uses & MODEL_GROUPS) == 0 && i < N_ITEMS; i++)
-        dataset->item_group[i] = i < 3 ? -1 : 0;
-    predict(b, shard, other);
-    assert_memory_equal(other, b->p, shard->n_attempts * sizeof *other);
-    memory_free(other);
-}
-
-static void test_uses(void **state)
-{
-    (void)state;
-    with_all(check_uses);
-    static const struct variant reads_skills = {"dkt", "hidden=4, input=both", PLAIN};
-    struct bench b;
-    open_bench(&b, &reads_skills, false);
-    check_uses(&b);
-    close_bench(&b);
-}
-
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -609,7 +580,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_block_is_the_sum_of_its_students),
         cmocka_unit_test(test_students_are_independent),
         cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_uses),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_presets),
