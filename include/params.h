@@ -7,6 +7,8 @@
 /* A panel is a block of memory: rows of `stride` numbers, padded with zeros that stay zero. */
 struct panel {
     size_t offset, n_rows, stride;
+    const char
+        *of; /* whose its rows are, one or several each: "item", "skill"; NULL: neither */
 };
 
 /* A tensor is what people see: some columns of a panel, under a name, with a shape. */
@@ -26,11 +28,14 @@ struct params {
     size_t n_panels, n_tensors;
     struct panel panels[MOST_TENSORS];
     struct tensor tensors[MOST_TENSORS];
+    bool is_logit[MOST_TENSORS]; /* the tensor holds probabilities, as log(p / (1 - p)) */
 };
 
 /* Declaring: panels first, then the tensors in them, then params_allocate. */
 size_t params_panel(struct params *params, size_t n_rows, size_t n_columns);
+size_t params_panel_of(struct params *params, const char *of, size_t n_rows, size_t n_columns);
 void params_tensor(struct params *params, const struct tensor *tensor);
+void params_logits(struct params *params, const struct tensor *tensor); /* of probabilities */
 void params_allocate(struct params *params);
 void params_free(struct params *params);
 

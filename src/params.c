@@ -11,9 +11,16 @@ size_t params_panel(struct params *params, size_t n_rows, size_t n_columns)
 {
     ENSURE(params->n_panels < MOST_TENSORS);
     struct panel *panel = &params->panels[params->n_panels];
-    *panel = (struct panel){params->n, n_rows, size_padded(n_columns)};
+    *panel = (struct panel){params->n, n_rows, size_padded(n_columns), NULL};
     params->n += panel->n_rows * panel->stride;
     return params->n_panels++;
+}
+
+size_t params_panel_of(struct params *params, const char *of, size_t n_rows, size_t n_columns)
+{
+    const size_t panel = params_panel(params, n_rows, n_columns);
+    params->panels[panel].of = of;
+    return panel;
 }
 
 void params_tensor(struct params *params, const struct tensor *tensor)
@@ -26,6 +33,12 @@ void params_tensor(struct params *params, const struct tensor *tensor)
     ENSURE(n == panel->n_rows * tensor->n_columns &&
            tensor->first_column + tensor->n_columns <= panel->stride);
     params->tensors[params->n_tensors++] = *tensor;
+}
+
+void params_logits(struct params *params, const struct tensor *tensor)
+{
+    params_tensor(params, tensor);
+    params->is_logit[params->n_tensors - 1] = true;
 }
 
 void params_allocate(struct params *params)

@@ -106,6 +106,19 @@ expect_equal 'skill,p0,learn,guess,slip,forget,attempts,log_likelihood' "$(head 
 expect_equal 6 "$(wc -l <"$TMP/exported-1/table_skills.csv")" "lines of table_skills.csv"
 check "chances, with guess + slip < 1" awk -F , 'NR > 1 { for (c = 2; c <= 6; c++) if (!($c > 0 && $c < 1)) exit 1
     if ($4 + $5 >= 1) exit 1 }' "$TMP/exported-1/table_skills.csv"
+# As many skills as items: rows are still named after what they are, and logits are called so.
+run "$COHORT" simulate bkt --students 40 --skills 4 --items 4 --seed 2 -o "$TMP/square.h5" || fail "simulate bkt"
+train 1 square square train.epochs=3 model.items=yes
+expect_status 0 "$COHORT" export "$TMP/square" -o "$TMP/square-tables"
+expect_equal 'skill,logit_p0 skill-1' "$(cut -d , -f 1-2 "$TMP/square-tables/logit_p0.csv" | sed '2s/,.*//' | head -2 |
+    paste -sd ' ')" "the first line and row of logit_p0.csv"
+expect_equal 'item,logit_item_guess item-1' "$(sed '2s/,.*//' "$TMP/square-tables/logit_item_guess.csv" | head -2 |
+    paste -sd ' ')" "the first line and row of logit_item_guess.csv"
+check "the table's probabilities are those of the logits" awk -F , 'NR == FNR { logit[$1] = $2; next }
+    FNR > 1 && ($2 - 1 / (1 + exp(-logit[$1])))^2 > 1e-10 { exit 1 }' "$TMP/square-tables/logit_p0.csv" \
+    "$TMP/square-tables/table_skills.csv"
+expect_status 0 "$COHORT" export "$TMP/square" --tensor learn -o "$TMP/learn.csv"
+expect_equal 'skill,logit_learn' "$(head -1 "$TMP/learn.csv")" "columns of one tensor"
 expect_status 0 "$COHORT" inspect "$TMP/standard-1"
 expect_no_match '^items$' # there is no such table without model.items
 

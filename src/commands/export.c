@@ -82,8 +82,15 @@ static enum status find_tensor(const struct opened *opened, const char *name,
                 name, list);
 }
 
+/* What a tensor is called outside: probabilities that are stored as logits say so. */
+static char *outer_name(const struct params *params, const struct tensor *tensor)
+{
+    return memory_text("%s%s", params->is_logit[tensor - params->tensors] ? "logit_" : "",
+                       tensor->name);
+}
+
 /* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
-static char *column_words(const struct tensor *tensor, size_t n_columns)
+static char *column_words(const struct tensor *tensor, const char *name, size_t n_columns)
 {
     char *words = NULL;
     size_t n_bytes = 0;
@@ -91,7 +98,7 @@ static char *column_words(const struct tensor *tensor, size_t n_columns)
     if (out == NULL)
         fail_abort(BAD_IO, "out of memory for the first line of a table");
     for (size_t c = 0; c < n_columns; c++) {
-        fprintf(out, " %s", tensor->name);
+        fprintf(out, " %s", name);
         size_t below = n_columns, rest = c;
         for (int d = 1; d < tensor->rank; d++) {
             below /= tensor->shape[d];
@@ -107,14 +114,13 @@ static void tensor_table(struct table *table, const struct opened *opened,
                          const struct tensor *tensor)
 {
     const struct params *params = &opened->model->params;
-    const size_t n_items = opened->checkpoint.items.n, n = params_size(params, tensor);
-    const size_t n_panel_rows = params->panels[tensor->panel].n_rows;
-    /* A vector of hidden units lies in one row of its panel, however many there are. */
-    const bool by_item =
-        tensor->shape[0] == n_items && n_panel_rows >= n_items && n_panel_rows % n_items == 0;
-    char *words = column_words(tensor, n / size_max(1, tensor->shape[0]));
-    table_create(table, tensor->name, by_item ? "item" : "row", tensor->shape[0], words + 1);
+    const size_t n = params_size(params, tensor);
+    const char *of = params->panels[tensor->panel].of;
+    char *name = outer_name(params, tensor);
+    char *words = column_words(tensor, name, n / size_max(1, tensor->shape[0]));
+    table_create(table, tensor->name, of != NULL ? of : "row", tensor->shape[0], words + 1);
     free(words);
+    memory_free(name);
     real *values = NEW_SCRATCH(real, n);
     params_take(params, tensor, params->value, values);
     for (size_t i = 0; i < n; i++)
@@ -137,7 +143,6 @@ static void print_row(FILE *out, size_t r, const void *arg)
     fputc('\n', out);
 }
 
-/* Collective: rank 0 has all rows. Frees the table. */
 /* The names of the columns, with commas between them; freed with `free`. */
 static char *first_line(const char *row, const struct names *columns)
 {
@@ -154,6 +159,7 @@ static char *first_line(const char *row, const struct names *columns)
     return line;
 }
 
+/* Collective: rank 0 has all rows. Frees the table. */
 static enum status write_table(const struct opened *opened, struct table *table,
                                const char *path)
 {
@@ -227,13 +233,14 @@ static enum status write_tensor_h5(const struct opened *opened, const struct ten
                                    hid_t file)
 {
     const struct params *params = &opened->model->params;
-    char *path = memory_text("/tensors/%s", tensor->name);
+    char *name = outer_name(params, tensor), *path = memory_text("/tensors/%s", name);
     real *values = NEW_SCRATCH(real, params_size(params, tensor));
     params_take(params, tensor, params->value, values);
     enum status status =
         h5_write(file, path, stored_type(), memory_type(), tensor->rank, tensor->shape, values);
     memory_free(values);
     memory_free(path);
+    memory_free(name);
     return status;
 }
 
@@ -294,9 +301,11 @@ static enum status write_directory(const struct opened *opened, const struct ten
     for (size_t t = 0; status == OK && t < params->n_tensors; t++) {
         if (only != NULL && only != &params->tensors[t])
             continue;
-        char *file = memory_text("%s/%s.csv", path, params->tensors[t].name);
+        char *name = outer_name(params, &params->tensors[t]);
+        char *file = memory_text("%s/%s.csv", path, name);
         status = write_tensor_csv(opened, &params->tensors[t], file);
         memory_free(file);
+        memory_free(name);
     }
     const struct model_kind *kind = opened->model->kind;
     for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
@@ -395,10 +404,11 @@ const struct command command_export = {
     .details =
         "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
         "(students\n"
-        "by hidden units) and /students/names. CSV: a line for each item (or row) and a "
+        "by hidden units) and /students/names. CSV: a line for each item, skill or row and a "
         "column\n"
         "for each further place in the tensor, called NAME_2_1 and the like, counted "
-        "from 1; for\n"
+        "from 1;\n"
+        "probabilities that a model stores as logits are called logit_NAME. For\n"
         "hidden activations student,h1,h2,... A directory gets a CSV file for each "
         "tensor, and\n"
         "table_NAME.csv for the tables that `cohort inspect` shows; with --hidden, for "

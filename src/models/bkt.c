@@ -137,27 +137,28 @@ static enum status declare(struct model *model)
     TRY(check_skills(model, &shape));
     static const char *const others[] = {"attempts", "log_likelihood", "settled"};
     const uint64_t n = shape.n_skills;
-    size_t panel = params_panel(p, n, shape.n_rates + COUNT(others));
+    const char *of = shape.by_item ? "item" : "skill";
+    size_t panel = params_panel_of(p, of, n, shape.n_rates + COUNT(others));
     for (size_t c = 0; c < shape.n_rates + COUNT(others); c++) {
         struct tensor tensor = {"", panel, c, 1, 1, {n}, false};
         snprintf(tensor.name, sizeof tensor.name, "%s",
                  c < shape.n_rates ? bkt_rate_names[c] : others[c - shape.n_rates]);
-        params_tensor(p, &tensor);
+        (c < shape.n_rates ? params_logits : params_tensor)(p, &tensor);
     }
     panel = params_panel(p, 1, shape.n_rates);
-    params_tensor(
+    params_logits(
         p, &(struct tensor){"common", panel, 0, shape.n_rates, 2, {1, shape.n_rates}, false});
     if (shape.has_items) {
-        panel = params_panel(p, model->n_items, 2);
-        params_tensor(p,
+        panel = params_panel_of(p, "item", model->n_items, 2);
+        params_logits(p,
                       &(struct tensor){"item_guess", panel, 0, 1, 1, {model->n_items}, false});
-        params_tensor(p,
+        params_logits(p,
                       &(struct tensor){"item_slip", panel, 1, 1, 1, {model->n_items}, false});
     }
     if (shape.has_tries) {
         const uint64_t n_tries = (uint64_t)o->restarts;
         panel = params_panel(p, n_tries * n, shape.n_rates);
-        params_tensor(
+        params_logits(
             p, &(struct tensor){
                    "tries", panel, 0, shape.n_rates, 3, {n_tries, n, shape.n_rates}, false});
     }

@@ -77,12 +77,13 @@ static void adopt(struct model *model, struct member *member, size_t m)
     member->offset = model->params.n;
     const size_t first = model->params.n_panels;
     for (size_t p = 0; p < own->n_panels; p++)
-        params_panel(&model->params, own->panels[p].n_rows, own->panels[p].stride);
+        params_panel_of(&model->params, own->panels[p].of, own->panels[p].n_rows,
+                        own->panels[p].stride);
     for (size_t t = 0; t < own->n_tensors; t++) {
         struct tensor tensor = own->tensors[t];
         snprintf(tensor.name, sizeof tensor.name, "%zu_%.56s", m, own->tensors[t].name);
         tensor.panel += first;
-        params_tensor(&model->params, &tensor);
+        (own->is_logit[t] ? params_logits : params_tensor)(&model->params, &tensor);
     }
     memory_free(own->value);
     own->value = NULL;

@@ -97,13 +97,14 @@ static enum status declare(struct model *model)
     if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
         return fail(BAD_USER, "model.reconstruction, waviness and waviness2 are penalties of "
                               "model.task=trace; leave them at 0");
+    const char *of = o->input == INPUT_ITEM ? "item" : o->input == INPUT_SKILL ? "skill" : NULL;
     struct recurrent stack;
     recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
-    size_t panel = params_panel(p, n * N_SEEN, stack.n_gates * stack.width);
+    size_t panel = params_panel_of(p, of, n * N_SEEN, stack.n_gates * stack.width);
     recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
     const bool final = o->task == DKT_FINAL;
     const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
-    panel = params_panel(p, n_out, stack.width + 1);
+    panel = params_panel_of(p, final ? NULL : of, n_out, stack.width + 1);
     struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
     struct tensor bias = {"output_bias", panel, stack.width, 1, 1, {n_out}, false};
     if (final) {

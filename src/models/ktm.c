@@ -72,6 +72,15 @@ static const struct preset presets[] = {
 
 enum { PANEL_WEIGHTS, PANEL_BEFORE, PANEL_FACTORS };
 
+/* Whose the rows of a feature are, one each; NULL: of nobody with a name. */
+static const char *rows_of(const struct ktm_feature *f)
+{
+    const bool named = f->what != KTM_STUDENT && f->what != KTM_LEVEL && f->n_each == 1;
+    return named && f->by == KTM_OF_ITEM    ? "item"
+           : named && f->by == KTM_OF_SKILL ? "skill"
+                                            : NULL;
+}
+
 static enum status declare(struct model *model)
 {
     const struct ktm_options *o = model->options;
@@ -105,11 +114,12 @@ static enum status declare(struct model *model)
         params_tensor(params, &tensor);
         if (o->factors == 0)
             continue;
-        tensor = (struct tensor){.panel = params_panel(params, f->n_rows, (size_t)o->factors),
-                                 .n_columns = (size_t)o->factors,
-                                 .rank = 2,
-                                 .shape = {f->n_rows, (uint64_t)o->factors},
-                                 .decays = true};
+        tensor = (struct tensor){
+            .panel = params_panel_of(params, rows_of(f), f->n_rows, (size_t)o->factors),
+            .n_columns = (size_t)o->factors,
+            .rank = 2,
+            .shape = {f->n_rows, (uint64_t)o->factors},
+            .decays = true};
         snprintf(tensor.name, sizeof tensor.name, "%s_factors", f->name);
         params_tensor(params, &tensor);
     }

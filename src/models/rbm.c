@@ -130,7 +130,7 @@ static enum status declare(struct model *model)
     const bool softmax = per_item == 2;
     struct params *p = &model->params;
 
-    size_t panel = params_panel(p, n * per_item, dims + 1);
+    size_t panel = params_panel_of(p, "item", n * per_item, dims + 1);
     ENSURE(panel == PANEL_VISIBLE);
     params_tensor(
         p,
@@ -141,7 +141,7 @@ static enum status declare(struct model *model)
     panel = params_panel(p, 1, m + 1);
     ENSURE(panel == PANEL_HIDDEN);
     params_tensor(p, &(struct tensor){"hidden_bias", panel, 0, m, 1, {m}, false});
-    panel = params_panel(p, o->conditional ? n : 0, m + 1);
+    panel = params_panel_of(p, "item", o->conditional ? n : 0, m + 1);
     ENSURE(panel == PANEL_SEEN);
     if (o->conditional)
         params_tensor(p, &(struct tensor){"seen", panel, 0, m, 2, {n, m}, true});

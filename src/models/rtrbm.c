@@ -154,11 +154,11 @@ static enum status declare(struct model *model)
     struct params *p = &model->params;
     const uint64_t n = model->n_items, h = shape.hidden, k = (uint64_t)shape.rows.per_item;
     const bool both = k == 2;
-    size_t panel = params_panel(p, n * k, h);
+    size_t panel = params_panel_of(p, "item", n * k, h);
     ENSURE(panel == PANEL_VISIBLE);
     params_tensor(
         p, &(struct tensor){"weights", panel, 0, h, both ? 3 : 2, {n, both ? 2 : h, h}, true});
-    panel = params_panel(p, n, k);
+    panel = params_panel_of(p, "item", n, k);
     ENSURE(panel == PANEL_VISIBLE_BIAS);
     params_tensor(p,
                   &(struct tensor){"visible_bias", panel, 0, k, both ? 2 : 1, {n, 2}, false});

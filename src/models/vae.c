@@ -141,7 +141,8 @@ static struct vae_shape lay_out(const struct model *model, struct params *p)
     shape.column_b = n_a + k;
     shape.column_n = n_a + k + 1;
     shape.column_error = n_a + k + 2;
-    const size_t panel = shape.decoder = params_panel(p, n, shape.column_error + n_a + 1);
+    const size_t panel = shape.decoder =
+        params_panel_of(p, "item", n, shape.column_error + n_a + 1);
     const struct tensor of_items[] = {
         {"discrimination", panel, 0, n_a, 2, {n, k}, true},
         {"q_matrix", panel, shape.column_q, k, 2, {n, k}, false},
@@ -157,7 +158,7 @@ static struct vae_shape lay_out(const struct model *model, struct params *p)
         shape.common = params_panel(p, 1, k);
         params_tensor(p, &(struct tensor){"discrimination", shape.common, 0, k, 1, {k}, true});
     }
-    shape.input = params_panel(p, 2 * n, h);
+    shape.input = params_panel_of(p, "item", 2 * n, h);
     params_tensor(p, &(struct tensor){"encoder_input", shape.input, 0, h, 3, {n, 2, h}, true});
     shape.bias = params_panel(p, 1, h);
     params_tensor(p, &(struct tensor){"encoder_bias1", shape.bias, 0, h, 1, {h}, false});
