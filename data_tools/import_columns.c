@@ -250,24 +250,44 @@ static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *
     return OK;
 }
 
-/* Those of a row. */
-static enum status read_covariates(struct columns *c, bool *is_bad)
+/* The numbers among those of a row. */
+static enum status read_covariates(struct columns *c, double *values, bool *is_bad)
 {
-    double values[IMPORT_MOST_COVARIATES];
+    for (size_t k = 0; k < c->import->plan.n_covariates; k++) {
+        const struct import_covariate *covariate = &c->import->covariates[k];
+        if (covariate->is_factor)
+            continue;
+        const struct span cell = field_cell(c, &c->covariates[k]);
+        *is_bad = !cell_number(cell, &values[k]) || fabs(values[k]) > COVARIATE_MOST;
+        if (*is_bad)
+            return BAD_ROW("the covariate %s is '%.*s', not a number from -1e30 to 1e30",
+                           covariate->name, (int)size_min(cell.n, 40), cell.start);
+    }
+    return OK;
+}
+
+/* Those of a good row: levels of factors are known from now on. */
+static void add_covariates(struct columns *c, double *values)
+{
     for (size_t k = 0; k < c->import->plan.n_covariates; k++) {
         struct import_covariate *covariate = &c->import->covariates[k];
+        if (!covariate->is_factor)
+            continue;
         const struct span cell = field_cell(c, &c->covariates[k]);
-        if (covariate->is_factor) {
-            values[k] = cell_is_missing(cell)
-                            ? (double)NAN
-                            : index_add(&covariate->levels, cell.start, cell.n);
-        } else if (!cell_number(cell, &values[k])) {
-            *is_bad = true;
-            return BAD_ROW("the covariate %s is no number", covariate->name);
-        }
+        values[k] = cell_is_missing(cell) ? (double)NAN
+                                          : index_add(&covariate->levels, cell.start, cell.n);
     }
     builder_covariates(c->import->builder, values);
-    return OK;
+}
+
+static enum status read_target(struct columns *c, double *target, bool *is_bad)
+{
+    const struct span cell = field_cell(c, &c->target);
+    *target = NAN;
+    *is_bad = !cell_is_missing(cell) && !cell_number(cell, target);
+    return *is_bad ? BAD_ROW("the target '%.*s' is no number", (int)size_min(cell.n, 40),
+                             cell.start)
+                   : OK;
 }
 
 static enum status read_split(struct columns *c, enum split *split, bool *is_bad)
@@ -334,9 +354,11 @@ static void read_item(struct columns *c, uint32_t item)
         builder_item_skill(builder, item, builder_skill(builder, skill.start, skill.n));
 }
 
+/* A row is read whole before anything of it is added: a bad one leaves nothing behind. */
 static enum status read_row(struct columns *c, enum split split)
 {
     bool is_bad = false;
+    double target = NAN, values[IMPORT_MOST_COVARIATES];
     TRY(check_shape(c, &is_bad));
     enum outcome outcome = UNKNOWN;
     if (!is_bad && c->outcome.n > 0)
@@ -348,6 +370,10 @@ static enum status read_row(struct columns *c, enum split split)
         TRY(find_moment(c, &time, &is_bad));
     if (!is_bad && c->time.n > 0)
         TRY(read_time(c, &c->time, &time, &is_bad));
+    if (!is_bad && c->target.n > 0)
+        TRY(read_target(c, &target, &is_bad));
+    if (!is_bad)
+        TRY(read_covariates(c, values, &is_bad));
     if (is_bad)
         return OK;
     struct builder *builder = c->import->builder;
@@ -359,16 +385,10 @@ static enum status read_row(struct columns *c, enum split split)
     const uint32_t i = builder_item(builder, item.start, item.n);
     if (c->skills.n > 0 || c->group.n > 0)
         read_item(c, i);
-    if (c->target.n > 0 && !cell_is_missing(field_cell(c, &c->target))) {
-        double target = 0;
-        if (!cell_number(field_cell(c, &c->target), &target))
-            return BAD_ROW("the target is no number");
+    if (!isnan(target))
         import_target(c->import, field_cell(c, &c->student), target);
-    }
     if (c->import->plan.n_covariates > 0)
-        TRY(read_covariates(c, &is_bad));
-    if (is_bad)
-        return OK;
+        add_covariates(c, values);
     const struct span student = field_cell(c, &c->student);
     builder_add_named(builder, student.start, student.n, i,
                       mark_make(outcome, split, false, true), time);

@@ -6,25 +6,99 @@
 #include "import.h"
 #include "memory.h"
 #include "q_matrix.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Columns may say true and false by a letter, but f and m are no outcomes. What a letter is can
+ * only be told from the whole: from its column, and from whether its opposite is anywhere. */
+struct letters {
+    unsigned seen;    /* bit k: letter k of outcome_letters */
+    char foreign[41]; /* the first cell that is no outcome */
+};
 struct matrix {
     struct import *import;
     struct csv csv;
-    size_t n_columns;      /* of the first file; all must agree */
-    size_t student_column; /* SIZE_MAX: none */
-    uint32_t *items;       /* of each column */
+    size_t n_columns;        /* of the first file; all must agree */
+    size_t student_column;   /* SIZE_MAX: none */
+    uint32_t *items;         /* of each column */
+    struct letters *letters; /* of each column */
     uint64_t n_students[N_SPLITS];
 };
 
-static bool is_header(const struct csv *csv)
+static const char outcome_letters[] = "ftny"; /* opposites side by side */
+
+static bool is_outcome(struct span cell)
 {
     enum outcome outcome = UNKNOWN;
-    for (size_t c = 0; c < csv->n_cells; c++)
-        if (!cell_outcome(span_trim(csv->cells[c]), &outcome))
+    return cell_outcome(span_trim(cell), &outcome);
+}
+
+/* Numbers may be the names of items: different whole numbers, of which 0 and 1 only in 0 1 2
+ * ... or 1 2 3 ...; but not a student's scores. */
+static bool are_names(const struct csv *csv)
+{
+    struct index seen = {0};
+    bool counts_up = true, has_outcome = false, differ = true;
+    int64_t first = 0, number = 0;
+    for (size_t c = 0; c < csv->n_cells && differ; c++) {
+        const struct span cell = span_trim(csv->cells[c]);
+        differ = cell_integer(cell, &number) && index_add(&seen, cell.start, cell.n) == c;
+        first = c == 0 ? number : first;
+        counts_up &= (uint64_t)number - (uint64_t)first == c;
+        has_outcome |= is_outcome(cell);
+    }
+    index_free(&seen);
+    return differ && (counts_up || !has_outcome);
+}
+
+/* A header has a cell that is neither an outcome nor a number, or numbers that are names. */
+static bool is_header(const struct csv *csv)
+{
+    bool all_outcomes = true;
+    double number = 0;
+    for (size_t c = 0; c < csv->n_cells; c++) {
+        const struct span cell = span_trim(csv->cells[c]);
+        if (!is_outcome(cell) && !cell_number(cell, &number))
             return true;
-    return false;
+        all_outcomes &= is_outcome(cell);
+    }
+    return !all_outcomes && are_names(csv);
+}
+
+static void note_letters(struct letters *letters, struct span cell)
+{
+    if (!is_outcome(cell) && letters->foreign[0] == '\0')
+        snprintf(letters->foreign, sizeof letters->foreign, "%.*s",
+                 (int)size_min(cell.n, sizeof letters->foreign - 1), cell.start);
+    for (unsigned k = 0; cell.n == 1 && outcome_letters[k] != '\0'; k++)
+        letters->seen |= (unsigned)(tolower((unsigned char)cell.start[0]) == outcome_letters[k])
+                         << k;
+}
+
+/* After all rows: refuses columns whose letters mean something else. */
+static enum status check_letters(const struct matrix *m)
+{
+    const struct import *import = m->import;
+    unsigned anywhere = 0;
+    for (size_t c = 0; c < m->n_columns; c++)
+        anywhere |= m->letters[c].foreign[0] == '\0' ? m->letters[c].seen : 0;
+    for (size_t c = 0; c < m->n_columns; c++)
+        for (unsigned k = 0; outcome_letters[k] != '\0'; k++) {
+            const struct letters *letters = &m->letters[c];
+            const bool foreign = letters->foreign[0] != '\0';
+            if (!(letters->seen >> k & 1) || (!foreign && anywhere >> (k ^ 1) & 1))
+                continue;
+            return fail(BAD_DATA,
+                        "%s: column %zu ('%s') holds '%c' and %s%s%s, so its letters are no "
+                        "outcomes; remove the column, or write outcomes as 1 and 0",
+                        import->files[0].path, c + 1,
+                        names_get(builder_items(import->builder), m->items[c]),
+                        outcome_letters[k], foreign ? "'" : "no column holds '",
+                        foreign ? letters->foreign : (char[]){outcome_letters[k ^ 1], '\0'},
+                        "'");
+        }
+    return OK;
 }
 
 static enum status open_file(struct matrix *m, const char *path, bool *has_header)
@@ -40,6 +114,7 @@ static enum status open_file(struct matrix *m, const char *path, bool *has_heade
     if (m->items == NULL) {
         m->n_columns = m->csv.n_columns;
         m->items = NEW(uint32_t, m->n_columns);
+        m->letters = NEW(struct letters, m->n_columns);
         for (size_t c = 0; c < m->n_columns; c++) {
             char number[32];
             snprintf(number, sizeof number, "%zu", c + 1);
@@ -74,7 +149,10 @@ static enum status read_row(struct matrix *m, enum split split)
                               m->n_columns);
     enum outcome outcome = UNKNOWN;
     for (size_t c = 0; c < csv->n_cells; c++)
-        if (c != m->student_column && !cell_outcome(span_trim(csv->cells[c]), &outcome))
+        if (c != m->student_column)
+            note_letters(&m->letters[c], span_trim(csv->cells[c]));
+    for (size_t c = 0; c < csv->n_cells; c++)
+        if (c != m->student_column && !is_outcome(csv->cells[c]))
             return import_bad_row(import, csv->text.path, csv->line, csv->record,
                                   "column %zu is '%.*s', not 1, 0 or empty", c + 1,
                                   (int)size_min(csv->cells[c].n, 40), csv->cells[c].start);
@@ -111,7 +189,7 @@ static enum status read_files(struct matrix *m)
         import->n_bytes += m->csv.text.n_bytes;
         csv_close(&m->csv);
     }
-    return OK;
+    return check_letters(m);
 }
 
 enum status import_matrix(struct import *import)
@@ -122,6 +200,7 @@ enum status import_matrix(struct import *import)
     enum status status = read_files(&matrix);
     csv_close(&matrix.csv);
     memory_free(matrix.items);
+    memory_free(matrix.letters);
     const char *q_matrix = import->flags->q_matrix;
     if (status != OK || q_matrix[0] == '\0')
         return status;

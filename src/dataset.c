@@ -308,7 +308,7 @@ static enum status check_digests(hid_t file, uint64_t first, struct shard *shard
     return OK;
 }
 
-/* Levels of attempts, numbered as the data set does now. */
+/* Numbers of attempts, and levels, numbered as the data set does now. */
 static enum status check_levels(uint64_t first, const struct shard *shard)
 {
     const struct dataset *dataset = shard->dataset;
@@ -316,6 +316,14 @@ static enum status check_levels(uint64_t first, const struct shard *shard)
     for (size_t k = 0; k < n_covariates; k++) {
         const uint32_t *map = dataset->level_map != NULL ? dataset->level_map[k] : NULL;
         const size_t n = map != NULL ? map[0] : covariates_n_levels(&dataset->covariates, k);
+        for (uint64_t t = 0; n == 0 && t < shard->n_attempts; t++)
+            if (fabs(shard->covariate[t * n_covariates + k]) > COVARIATE_MOST)
+                return fail(BAD_DATA,
+                            "attempt %llu has %g in column %s; expected a number from -1e30 to "
+                            "1e30: import it in another unit",
+                            (unsigned long long)(first + t),
+                            shard->covariate[t * n_covariates + k],
+                            names_get(&dataset->covariates.names, k));
         for (uint64_t t = 0; n > 0 && t < shard->n_attempts; t++) {
             double *level = &shard->covariate[t * n_covariates + k];
             if (isnan(*level))

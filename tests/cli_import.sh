@@ -38,6 +38,37 @@ expect_status 0 "$COHORT" import csv "$TMP/bad.csv" --skip-bad -o "$TMP/b.h5"
 expect_match '^left out: 2 bad rows, the first .*bad.csv:3'
 expect_match '^2 students, 2 attempts'
 
+section 'skipped rows leave nothing behind'
+printf '%s\n' 'user_id,item_id,correct,skill,hard,room,mark' anna,q1,1,k1,0.5,r1,3 anna,q2,1,k2,none,r2,3 bert,q3,1,k3,0.5,r3,x \
+    bert,q4,0,k4,1e308,r4,4 bert,q1,0,k1,2,r5,4 >"$TMP/rows.csv"
+expect_status 0 "$COHORT" import csv "$TMP/rows.csv" --skills skill --covariates hard --factors room --target mark \
+    --skip-bad --split none -o "$TMP/rows.h5"
+expect_match '^left out: 3 bad rows, the first .*rows.csv:3'
+expect_match '^2 students, 2 attempts, 1 item, 1 skill,'
+expect_match '^factor room: 2 levels'
+expect_status 3 "$COHORT" import csv "$TMP/rows.csv" --covariates hard --split none -o "$TMP/x.h5"
+expect_match "the covariate hard is 'none', not a number from -1e30 to 1e30"
+
+section 'matrices: headers and letters'
+# matrix LINE...: a file of these lines, imported.
+matrix() { printf '%s\n' "$@" >"$TMP/m.csv" && "$COHORT" import matrix "$TMP/m.csv" --split none -o "$TMP/m.h5"; }
+expect_status 3 matrix 1,0.5,0 1,0,1
+expect_match "m.csv:1: column 2 is '0.5', not 1, 0 or empty"
+expect_status 3 matrix 1,2,0 1,0,1
+expect_match "m.csv:1: column 2 is '2'"
+expect_status 0 matrix 1,2,3 1,0,1
+expect_match '^1 student'
+expect_status 0 matrix 17,4,23 1,0,1
+expect_match '^1 student'
+expect_status 0 matrix t,f,t f,f,t
+expect_match '^2 students'
+expect_status 3 matrix a,b,sex 1,0,f 0,1,m
+expect_match "m.csv:3: column 3 is 'm'"
+expect_status 3 "$COHORT" import matrix "$TMP/m.csv" --skip-bad --split none -o "$TMP/x.h5"
+expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are no outcomes"
+expect_status 3 matrix a,b,sex 1,0,f 0,1,f
+expect_match "column 3 \('sex'\) holds 'f' and no column holds 't'"
+
 section 'an old data set survives a failed import'
 cp "$TMP/b.h5" "$TMP/old.h5"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
