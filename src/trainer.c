@@ -64,6 +64,19 @@ struct trainer {
     int64_t steps_at_start, check_every;
 };
 
+/* Whether the counts of a checkpoint can be gone on from. */
+static bool is_possible(const struct progress *progress, int64_t n_steps)
+{
+    const int64_t most = (int64_t)1 << 60; /* none can be counted up to in a lifetime */
+    const int64_t counts[] = {progress->epoch,      progress->step,  progress->all_steps,
+                              progress->best_epoch, progress->stale, progress->n_scored};
+    for (size_t k = 0; k < COUNT(counts); k++)
+        if (counts[k] < 0 || counts[k] > most)
+            return false;
+    return progress->step <= n_steps && progress->best_epoch <= progress->epoch &&
+           progress->loss >= -most && progress->loss <= most;
+}
+
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
@@ -74,6 +87,13 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
                     "not match the checkpoint; use the same data, or another run=",
                     checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
                     t->stepper.dataset.digest);
+    if (!is_possible(&checkpoint->progress, (int64_t)t->stepper.lanes.n_steps))
+        return fail(BAD_DATA,
+                    "%s: it says epoch %lld, step %lld of %zu, %lld steps in all: the file is "
+                    "damaged; begin another run=",
+                    checkpoint->path, (long long)checkpoint->progress.epoch,
+                    (long long)checkpoint->progress.step, t->stepper.lanes.n_steps,
+                    (long long)checkpoint->progress.all_steps);
     TRY(checkpoint_params(checkpoint, t->comm, t->model));
     TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
     size_t n_state = 0;
@@ -481,6 +501,29 @@ static enum status end_here(struct trainer *t)
     return save(t);
 }
 
+/* Collective: says which settings cannot act where no validation score decides anything. (A
+ * refit, which has none, takes the settings of another run.) */
+static void say_idle_settings(const struct trainer *t)
+{
+    const struct shard *shard = &t->stepper.shard;
+    const bool decides = t->model->kind->learn == NULL || t->model->kind->keeps_best;
+    int64_t n_valid = 0;
+    for (uint64_t a = 0; a < shard->n_attempts; a++)
+        n_valid += mark_split(shard->mark[a]) == VALID;
+    comm_sum_i64(t->comm, &n_valid, 1);
+    if ((n_valid > 0 && decides) || t->stepper.n_joined > 0)
+        return;
+    const char *why = decides
+                          ? "the data set has no validation part; import it with --valid or "
+                            "another --split"
+                          : "the result of this model is its last epoch, not the best one";
+    if (t->settings->train.patience > 0)
+        log_warn("train.patience = %lld has no effect: %s",
+                 (long long)t->settings->train.patience, why);
+    if (strcmp(settings_monitor(t->settings), "log_loss") != 0)
+        log_warn("train.monitor = %s has no effect: %s", settings_monitor(t->settings), why);
+}
+
 static enum status begin(struct trainer *t, bool *done)
 {
     t->config = stored_config(t->settings);
@@ -511,6 +554,7 @@ static enum status begin(struct trainer *t, bool *done)
         t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
     continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
                             t->config);
+    say_idle_settings(t);
     if (t->stepper.n_joined > 0)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",

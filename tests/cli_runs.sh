@@ -278,6 +278,17 @@ last=$(json_of "$TMP/patience3/result.json" epochs)
 check 'patience is in epochs, not in validations' \
     test $((last - $(json_of "$TMP/patience3/result.json" best_epoch))) = 6
 
+section 'settings that cannot act'
+run "$COHORT" simulate irt --students 60 --items 8 --split none -o "$TMP/unsplit.h5" || fail "simulate"
+for kind in rbm bkt; do
+    expect_status 0 on 2 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=$kind train.epochs=2 train.batch=20 \
+        train.block=10 train.patience=3 train.monitor=auc "run=$TMP/idle-$kind"
+    expect_equal 1 "$(errors | grep -c '^warning: train.patience = 3 has no effect: ')" "says so once for $kind"
+    expect_match '^warning: train.monitor = auc has no effect: '
+done
+expect_status 0 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=rbm train.epochs=2 train.batch=20 "run=$TMP/idle"
+expect_no_match '^warning'
+
 section presets
 for preset in $("$COHORT" train --help | sed -n '/^Presets of rbm/,/^model.kind/s/^  \([a-z_]*\)  .*/\1/p'); do
     expect_status 0 on 2 "$COHORT" train model.kind=rbm model.preset="$preset" train.epochs=2 data="$class" \

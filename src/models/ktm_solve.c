@@ -163,6 +163,8 @@ void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const
 {
     for (size_t t = 0; t < attempts->n; t++) {
         const double d = (double)weight[t];
+        if (isnan(d)) /* of weights that are no numbers: the loss shows it */
+            continue;
         const size_t start = attempts->first[t], end = attempts->first[t + 1];
         add_pair(block->sums, 0, 0, d);
         for (size_t e = start; e < end; e++) {
