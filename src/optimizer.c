@@ -90,6 +90,16 @@ void optimizer_destroy(struct optimizer *optimizer)
     *optimizer = (struct optimizer){0};
 }
 
+/* x^n in log2 n products, the same on every machine. */
+static double power(double x, int64_t n)
+{
+    double product = 1;
+    for (; n > 0; n /= 2, x *= x)
+        if (n % 2 == 1)
+            product *= x;
+    return product;
+}
+
 double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps)
 {
     const struct optimizer_options *o = &optimizer->options;
@@ -106,8 +116,7 @@ double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n
         share = o->floor + (1 - o->floor) * 0.5 * (1 + Sleef_cinz_cospid1_u05purec(done));
         break;
     case SCHEDULE_STEP:
-        for (int64_t e = o->drop_every; e <= step / n_steps; e += o->drop_every)
-            share *= o->drop;
+        share = power(o->drop, step / n_steps / o->drop_every);
         break;
     }
     if (step < o->warm_up)

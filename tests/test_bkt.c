@@ -414,6 +414,37 @@ static void test_restarts(void **state)
     }
 }
 
+/* What a damaged file says of fits and rates does no harm. */
+static void test_damaged_rows(void **state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        struct bench b;
+        open_bench(&b, "items=yes", false);
+        const struct params *p = &b.model->params;
+        real *row = bkt_row(p, p->value, b.shape.skill_panel, 0);
+        for (size_t c = 0; c < b.shape.n_rates; c++)
+            row[c] = (real)(sign * 1e30);
+        for (size_t i = 0; i < 2 * b.model->n_items; i++)
+            bkt_row(p, p->value, b.shape.item_panel, i / 2)[i % 2] = (real)(sign * 1e30);
+        for (size_t s = 0; s < b.class.shard.n_students; s++) {
+            real chance[16] = {0};
+            b.model->kind->predict(b.model, b.work, s, 7, chance);
+            for (size_t t = 0; t < COUNT(chance); t++)
+                assert_true(chance[t] >= 0 && chance[t] <= 1);
+        }
+        assert_true(isfinite(pass(&b, 0, NULL)));
+        close_bench(&b);
+    }
+    struct bench b;
+    open_bench(&b, "", false);
+    const struct params *p = &b.model->params;
+    bkt_row(p, p->value, b.shape.skill_panel, 1)[b.shape.fit] = (real)1e30;
+    struct pass pass = {.comm = &world, .slices = &b.slices};
+    assert_int_equal(b.model->kind->learn(b.model, b.work, &pass), BAD_DATA);
+    close_bench(&b);
+}
+
 /* ---- a simulated class */
 
 static void read_truth(hid_t file, const char *name, size_t n, double *values)
@@ -489,6 +520,7 @@ int main(int argc, char **argv)
     log_mute(true);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_damaged_rows),
         cmocka_unit_test(test_predictions_are_sums_over_paths),
         cmocka_unit_test(test_a_step_is_that_of_all_paths),
         cmocka_unit_test(test_nothing_held_out_is_learned),

@@ -291,6 +291,7 @@ static void test_schedules(void **state)
     expect_rate(&o, 24, 0.25);
     expect_rate(&o, 47, 0.25);
     expect_rate(&o, 48, 0.0625);
+    expect_rate(&o, (int64_t)1 << 60, 0); /* at once */
     o.schedule = SCHEDULE_CONSTANT;
     o.warm_up = 4;
     expect_rate(&o, 0, 0.25);

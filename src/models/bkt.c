@@ -79,6 +79,11 @@ double bkt_chance(real log_odds)
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)log_odds));
 }
 
+double bkt_rate(real log_odds)
+{
+    return fmin(fmax(bkt_chance(log_odds), BKT_LEAST_RATE), 1 - BKT_LEAST_RATE);
+}
+
 real bkt_log_odds(double chance)
 {
     return (real)Sleef_cinz_logd1_u10purec(chance / (1 - chance));
@@ -251,13 +256,6 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
-/* A rate as a number strictly between 0 and 1: training keeps it further inside, but a file may
- * say anything. */
-static double rate_of(real log_odds)
-{
-    return fmin(fmax(bkt_chance(log_odds), 1e-6), 1 - 1e-6);
-}
-
 /* What is believed of a student's skill; at the first attempt in this call, p0. */
 static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *work, size_t k)
 {
@@ -269,7 +267,7 @@ static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *
     const real *row = k < shape->n_skills ? bkt_row(p, p->value, shape->skill_panel, k)
                                           : bkt_row(p, p->value, shape->common_panel, 0);
     for (size_t c = 0; c < shape->n_rates; c++)
-        belief->rate[c] = rate_of(row[c]);
+        belief->rate[c] = bkt_rate(row[c]);
     belief->odds = (1 - belief->rate[RATE_FIRST]) / belief->rate[RATE_FIRST];
     belief->depth = 0;
     belief->call = work->n_calls;
@@ -327,7 +325,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
         double own[2] = {0};
         const bool has_own = work->shape.has_items && n == 1;
         for (size_t c = 0; has_own && c < 2; c++)
-            own[c] = rate_of(
+            own[c] = bkt_rate(
                 bkt_row(&model->params, model->params.value, work->shape.item_panel, item)[c]);
         if (n == 0) {
             skills = &no_skill;

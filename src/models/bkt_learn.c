@@ -17,8 +17,6 @@
 #include <sleef.h>
 #include <string.h>
 
-static const double least_rate = 1e-5;
-
 static bool is_emission(size_t c)
 {
     return c == RATE_GUESS || c == RATE_SLIP;
@@ -28,8 +26,8 @@ static double limited(const struct bkt_options *o, size_t c, double rate)
 {
     const double most = c == RATE_GUESS  ? o->most_guess
                         : c == RATE_SLIP ? o->most_slip
-                                         : 1 - least_rate;
-    return fmin(fmax(rate, least_rate), most);
+                                         : 1 - BKT_LEAST_RATE;
+    return fmin(fmax(rate, BKT_LEAST_RATE), most);
 }
 
 /* The likeliest rate after `yes` of `all` chances taken, under n priors; the old one where
@@ -176,7 +174,7 @@ static void take_rates(const struct model *model, const struct bkt_shape *shape,
     for (size_t k = 0; k < n; k++) {
         const real *row = bkt_row(p, p->value, panel, first + k);
         for (size_t c = 0; c < shape->n_rates; c++)
-            rates[k][c] = (real)fmin(fmax(bkt_chance(row[c]), least_rate), 1 - least_rate);
+            rates[k][c] = (real)bkt_rate(row[c]);
     }
 }
 
@@ -307,7 +305,7 @@ static real (*make_chances(const struct model *model,
             row < shape->n_skills
                 ? bkt_row(p, p->value, shape->skill_panel, row) + RATE_GUESS
                 : bkt_row(p, p->value, shape->item_panel, row - shape->n_skills);
-        const double guess = bkt_chance(rates[0]), slip = bkt_chance(rates[1]);
+        const double guess = bkt_rate(rates[0]), slip = bkt_rate(rates[1]);
         chance[row][SEEN_RIGHT][0] = (real)(1 - slip);
         chance[row][SEEN_RIGHT][1] = (real)guess;
         chance[row][SEEN_WRONG][0] = (real)slip;

@@ -15,7 +15,8 @@ enum bkt_trace_kind { TRACE_AUTO, TRACE_SKILL, TRACE_ITEM };
 enum bkt_several { SEVERAL_MEAN, SEVERAL_PRODUCT, SEVERAL_WEAKEST };
 
 /* The rates of a skill, in the order of their columns; forget is there only if asked for. */
-enum bkt_rate { RATE_FIRST, RATE_LEARN, RATE_GUESS, RATE_SLIP, RATE_FORGET, N_RATES };
+#define BKT_LEAST_RATE 1e-5
+enum bkt_rate_kind { RATE_FIRST, RATE_LEARN, RATE_GUESS, RATE_SLIP, RATE_FORGET, N_RATES };
 extern const char *const bkt_rate_names[N_RATES];
 
 /* Where EM begins, and what the prior is centred on. */
@@ -112,6 +113,8 @@ static inline real *bkt_row(const struct params *params, real *flat, size_t pane
     return flat + params->panels[panel].offset + row * params->panels[panel].stride;
 }
 double bkt_chance(real log_odds);
+double
+bkt_rate(real log_odds); /* as far from 0 and 1 as training keeps it: a file may say more */
 real bkt_log_odds(double chance);
 
 enum status bkt_learn(struct model *model, void *memory, struct pass *pass);
