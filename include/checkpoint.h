@@ -43,6 +43,7 @@ struct checkpoint {
     char *model, *config;
     char data_digest[33], digest[33];
     int64_t n_students;
+    uint64_t n_bytes; /* of the file */
     struct progress progress;
     struct names items, skills, groups;
     uint64_t *item_first; /* as in struct dataset; NULL: of format version 1, not known */

@@ -28,6 +28,7 @@ struct model {
     void *options; /* the kind's own struct, filled from its table */
     struct params params;
     size_t n_students, n_items, n_skills; /* of the data set it is trained on */
+    uint64_t most_params; /* that a file can hold from which they come; 0: from none */
     const struct dataset
         *dataset; /* items with their skills; NULL after loading without data */
     const struct covariates *covariates; /* of the data it is trained on */

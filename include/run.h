@@ -6,6 +6,7 @@
 #include "checkpoint.h"
 #include "comm.h"
 #include "config.h"
+#include <jansson.h>
 
 /* config.ini (complete, as resolved), log.jsonl (a record for each epoch), last.h5,
  * previous.h5, best.h5, previous_best.h5, result.json (written at the end), lock. */
@@ -19,6 +20,9 @@ struct run {
 CHECKED enum status run_open(struct run *run, const char *directory, const struct comm *comm);
 void run_close(struct run *run);
 char *run_path(const struct run *run, const char *name); /* caller frees */
+
+/* What a file of JSON holds (caller drops the reference); NULL: it is not there, or no JSON. */
+json_t *run_json(const char *path);
 
 /* Collective: the newest whole checkpoint; *found = false if there is none. A damaged last.h5
  * is reported, set aside as last.h5.damaged, and previous.h5 used. */

@@ -252,17 +252,33 @@ static enum status read_items(struct checkpoint *checkpoint, int64_t version)
         return OK;
     TRY(names_read(file, "/groups", &checkpoint->groups));
     const size_t n = checkpoint->items.n;
-    int rank = 0;
-    uint64_t n_skills[4] = {0};
-    TRY(h5_shape(file, "/items/skills", &rank, n_skills));
+    uint64_t n_skills = 0;
+    TRY(h5_length(file, "/items/skills", &n_skills));
     checkpoint->item_first = NEW(uint64_t, n + 1);
-    checkpoint->item_skills = NEW(uint32_t, n_skills[0]);
+    checkpoint->item_skills = NEW(uint32_t, n_skills);
     checkpoint->item_group = NEW(int32_t, n);
     TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, n + 1, checkpoint->item_first));
-    TRY(h5_read(file, "/items/skills", H5T_NATIVE_UINT32, n_skills[0],
-                checkpoint->item_skills));
+    TRY(h5_read(file, "/items/skills", H5T_NATIVE_UINT32, n_skills, checkpoint->item_skills));
     TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, n, checkpoint->item_group));
-    return check_items(checkpoint, n_skills[0]);
+    return check_items(checkpoint, n_skills);
+}
+
+/* A digest says that nothing has changed by accident, not that the numbers make sense. */
+static enum status check_numbers(const struct checkpoint *checkpoint)
+{
+    const int64_t most = (int64_t)1 << 40;
+    const struct progress *progress = &checkpoint->progress;
+    bool sound = checkpoint->n_students >= 0 && checkpoint->n_students < most &&
+                 progress->loss > -((int64_t)1 << 62) && progress->loss < (int64_t)1 << 62;
+    for (size_t i = 0; i < COUNT(progress_fields); i++) {
+        const int64_t value =
+            *(const int64_t *)((const char *)progress + progress_fields[i].offset);
+        sound &= progress_fields[i].offset == offsetof(struct progress, loss) ||
+                 (value >= 0 && value < most);
+    }
+    return sound ? OK
+                 : damaged(checkpoint->path,
+                           "the checkpoint counts students, epochs or steps that cannot be");
 }
 
 static enum status read_head(struct checkpoint *checkpoint)
@@ -298,6 +314,8 @@ static enum status read_head(struct checkpoint *checkpoint)
         TRY(h5_integer(file, progress_fields[i].name,
                        (int64_t *)((char *)&checkpoint->progress + progress_fields[i].offset)));
     TRY(h5_number(file, "best", &checkpoint->progress.best));
+    TRY(check_numbers(checkpoint));
+    checkpoint->n_bytes = n_bytes;
     TRY(read_items(checkpoint, version));
     return covariates_read(file, &checkpoint->covariates);
 }
@@ -358,6 +376,7 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
     const bool first = comm->rank == 0;
     comm_broadcast(comm, &checkpoint->progress, sizeof checkpoint->progress, 0);
     comm_broadcast(comm, &checkpoint->n_students, sizeof checkpoint->n_students, 0);
+    comm_broadcast(comm, &checkpoint->n_bytes, sizeof checkpoint->n_bytes, 0);
     comm_broadcast(comm, checkpoint->data_digest, sizeof checkpoint->data_digest, 0);
     comm_broadcast(comm, checkpoint->digest, sizeof checkpoint->digest, 0);
     broadcast_block(comm, (void **)&checkpoint->model,
@@ -477,6 +496,7 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
         TRY(checkpoint_follow(checkpoint, dataset));
     *model = model_create(kind);
     (*model)->covariates = &checkpoint->covariates;
+    (*model)->most_params = checkpoint->n_bytes / sizeof(float);
     struct model_names names;
     const struct option_group groups[] = {
         {"model", model_name_options, COUNT(model_name_options), &names},

@@ -94,6 +94,11 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
     model->n_items = n_items;
     model->n_skills = n_skills;
     TRY(model->kind->declare(model));
+    if (model->most_params > 0 && params_count(&model->params) > model->most_params)
+        return fail(BAD_DATA,
+                    "the settings and names in the checkpoint ask for %zu parameters, and it "
+                    "has room for %llu: it was changed",
+                    params_count(&model->params), (unsigned long long)model->most_params);
     params_allocate(&model->params);
     return OK;
 }

@@ -12,7 +12,6 @@
 #include "store.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,17 @@
 char *run_path(const struct run *run, const char *name)
 {
     return memory_text("%s/%s", run->directory, name);
+}
+
+json_t *run_json(const char *path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (store_exists(path) && store_read(path, &text, &n) != OK)
+        fail_clear();
+    json_t *value = text != NULL ? json_loadb(text, n, 0, NULL) : NULL;
+    memory_free(text);
+    return value;
 }
 
 static enum status taken(const struct run *run, const char *lock)

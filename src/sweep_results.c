@@ -9,6 +9,7 @@
 #include "fail.h"
 #include "lock.h"
 #include "memory.h"
+#include "run.h"
 #include "store.h"
 #include "sweep.h"
 #include <errno.h>
@@ -160,7 +161,7 @@ void sweep_read_result(const struct sweep *sweep, size_t trial, int64_t rung,
 {
     *result = (struct sweep_result){.state = SWEEP_WAITING, .rung = rung};
     char *path = result_path(sweep, trial, rung);
-    json_t *object = store_exists(path) ? json_load_file(path, 0, NULL) : NULL;
+    json_t *object = run_json(path);
     memory_free(path);
     const char *state = json_string_value(json_object_get(object, "state"));
     if (state == NULL) {

@@ -100,6 +100,9 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
     void *state =
         t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
     TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
+    if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
+        return fail(BAD_DATA, "%s: its step lies beyond the epoch; remove it",
+                    checkpoint->path);
     t->progress = checkpoint->progress;
     log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
             (long long)t->progress.epoch, (long long)t->progress.step);

@@ -85,6 +85,13 @@ done
 expect_status 1 timeout 30 "$COHORT" evaluate "$TMP/pipe"
 expect_status 1 timeout 30 "$COHORT" predict "$TMP/three" -o "$TMP/pipe"
 
+section 'folds that lead back to themselves'
+cp -r "$TMP/three" "$TMP/loop"
+for n in 1 2 3; do ln -s . "$TMP/loop/fold-$n"; done
+expect_status 0 timeout 60 "$COHORT" verify "$TMP/loop"
+expect_status 0 timeout 60 "$COHORT" inspect "$TMP/loop" --json
+expect_equal 3 "$(output | grep -c '"state": "finished"')" 'folds'
+
 section 'fewer epochs than there are'
 start 1 "$COHORT" train "${small[@]}" train.epochs=1000000 run="$TMP/fewer"
 until_epoch 4 "$TMP/fewer"

@@ -388,6 +388,80 @@ static void test_state_of_students(void **state)
     close_bench(&b);
 }
 
+/* Numbers that cannot be, with a digest that is right. */
+static void test_impossible_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t value;
+        const char *sentence;
+    } changes[] = {
+        {"students", -1, "cannot be"},
+        {"students", INT64_MAX, "cannot be"},
+        {"epoch", -7, "cannot be"},
+        {"step", INT64_MIN, "cannot be"},
+        {"all_steps", INT64_MAX, "cannot be"},
+        {"loss", INT64_MIN, "cannot be"},
+        {"version", 1000, "version"},
+    };
+    struct bench b;
+    open_bench(&b);
+    fill(&b);
+    for (size_t c = 0; c < COUNT(changes); c++) {
+        write_checkpoint(&b);
+        if (world.rank == 0) {
+            hid_t file = H5Fopen(b.path, H5F_ACC_RDWR, H5P_DEFAULT);
+            assert_true(H5Adelete(file, changes[c].name) >= 0);
+            tiny_must(h5_write_integer(file, changes[c].name, changes[c].value));
+            assert_true(H5Fclose(file) >= 0);
+            char *bytes = NULL, text[512];
+            size_t n_bytes = 0;
+            tiny_must(store_read(b.path, &bytes, &n_bytes));
+            const XXH128_hash_t hash = XXH3_128bits(bytes + 512, n_bytes - 512);
+            const int n = snprintf(
+                text, sizeof text,
+                "cohort checkpoint\nxxh3-128 %016llx%016llx of the %zu bytes that "
+                "follow\n",
+                (unsigned long long)hash.high64, (unsigned long long)hash.low64, n_bytes - 512);
+            memset(bytes, '\n', 512);
+            memcpy(bytes, text, (size_t)n);
+            tiny_must(store_write(b.path, bytes, n_bytes));
+            memory_free(bytes);
+        }
+        comm_barrier(&world);
+        struct checkpoint checkpoint;
+        assert_int_equal(checkpoint_open(&checkpoint, b.path, &world), BAD_DATA);
+        if (strstr(fail_sentence(), changes[c].sentence) == NULL)
+            fail_msg("%s: %s", changes[c].name, fail_sentence());
+        fail_clear();
+        comm_barrier(&world);
+    }
+    close_bench(&b);
+}
+
+/* Settings that ask for more parameters than the file has: nothing is allocated for them. */
+static void test_more_parameters_than_bytes(void **state)
+{
+    (void)state;
+    struct bench b;
+    open_bench(&b);
+    write_checkpoint(&b);
+    struct checkpoint checkpoint;
+    tiny_must(checkpoint_open(&checkpoint, b.path, &world));
+    memory_free(checkpoint.config);
+    checkpoint.config = memory_text("[model]\nkind = rbm\nhidden = 4096\n");
+    struct config *config = config_create();
+    struct model *model = NULL;
+    assert_int_equal(checkpoint_model(&checkpoint, &world, config, NULL, &model), BAD_DATA);
+    assert_non_null(strstr(fail_sentence(), "has room for"));
+    fail_clear();
+    assert_null(model);
+    config_destroy(config);
+    checkpoint_close(&checkpoint);
+    close_bench(&b);
+}
+
 static void test_no_file(void **state)
 {
     (void)state;
@@ -409,6 +483,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_numbers_that_are_none),
         cmocka_unit_test(test_state_of_the_optimizer),
         cmocka_unit_test(test_state_of_students),
+        cmocka_unit_test(test_impossible_numbers),
+        cmocka_unit_test(test_more_parameters_than_bytes),
         cmocka_unit_test(test_no_file),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,46 +200,16 @@ static json_t *log_json(const char *directory)
 static void add_result(const char *directory, json_t *object)
 {
     char *path = memory_text("%s/result.json", directory);
-    json_t *result = store_exists(path) ? json_load_file(path, 0, NULL) : NULL;
+    json_t *result = run_json(path);
     if (result != NULL)
         json_object_set_new(object, "result", result);
     memory_free(path);
 }
 
-static void inspect_folds(const char *path, json_t *object)
-{
-    json_t *folds = json_array();
-    json_object_set_new(object, "kind", json_string("cross-validation"));
-    for (int f = 1;; f++) {
-        char *directory = memory_text("%s/fold-%d", path, f);
-        const bool there = store_exists(directory);
-        if (there) {
-            json_t *fold = json_object();
-            json_object_set_new(fold, "path", command_json_text(directory));
-            if (inspect_run(directory, fold) != OK) {
-                json_object_set_new(fold, "damaged", command_json_text(fail_sentence()));
-                fail_clear();
-            }
-            json_array_append_new(folds, fold);
-        }
-        memory_free(directory);
-        if (!there)
-            break;
-    }
-    json_object_set_new(object, "folds", folds);
-    add_result(path, object);
-}
-
-enum status inspect_run(const char *path, json_t *object)
+/* A run of its own: a fold has no folds, whatever links its directory holds. */
+static enum status inspect_single(const char *path, json_t *object)
 {
     static const char *const names[] = {"last.h5", "previous.h5", "best.h5"};
-    char *fold = memory_text("%s/fold-1", path);
-    const bool has_folds = store_exists(fold);
-    memory_free(fold);
-    if (has_folds) {
-        inspect_folds(path, object);
-        return OK;
-    }
     json_t *checkpoints = json_array();
     for (size_t n = 0; n < COUNT(names); n++)
         add_checkpoint(path, names[n], object, checkpoints);
@@ -258,6 +228,42 @@ enum status inspect_run(const char *path, json_t *object)
     json_object_set_new(object, "log", log_json(path));
     add_result(path, object);
     return OK;
+}
+
+static void inspect_folds(const char *path, json_t *object)
+{
+    json_t *folds = json_array();
+    json_object_set_new(object, "kind", json_string("cross-validation"));
+    for (int f = 1;; f++) {
+        char *directory = memory_text("%s/fold-%d", path, f);
+        const bool there = store_exists(directory);
+        if (there) {
+            json_t *fold = json_object();
+            json_object_set_new(fold, "path", command_json_text(directory));
+            if (inspect_single(directory, fold) != OK) {
+                json_object_set_new(fold, "damaged", command_json_text(fail_sentence()));
+                fail_clear();
+            }
+            json_array_append_new(folds, fold);
+        }
+        memory_free(directory);
+        if (!there)
+            break;
+    }
+    json_object_set_new(object, "folds", folds);
+    add_result(path, object);
+}
+
+enum status inspect_run(const char *path, json_t *object)
+{
+    char *fold = memory_text("%s/fold-1", path);
+    const bool has_folds = store_exists(fold);
+    memory_free(fold);
+    if (has_folds) {
+        inspect_folds(path, object);
+        return OK;
+    }
+    return inspect_single(path, object);
 }
 
 static void say_tensors(const json_t *object)

@@ -72,10 +72,11 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void verify_path(struct verdicts *files, const char *path);
+static void verify_path(struct verdicts *files, const char *path, bool is_fold);
 
-/* All HDF5 files and folds in a directory, in the order of their names. */
-static void verify_run(struct verdicts *files, const char *path)
+/* All HDF5 files and folds in a directory, in the order of their names. A fold has no folds,
+ * whatever links its directory holds. */
+static void verify_run(struct verdicts *files, const char *path, bool is_fold)
 {
     char **names = NULL;
     size_t n = 0, capacity = 0;
@@ -87,7 +88,7 @@ static void verify_run(struct verdicts *files, const char *path)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         const size_t length = strlen(entry->d_name);
         const bool is_h5 = length > 3 && strcmp(entry->d_name + length - 3, ".h5") == 0;
-        if (!is_h5 && strncmp(entry->d_name, "fold-", 5) != 0)
+        if (!is_h5 && (is_fold || strncmp(entry->d_name, "fold-", 5) != 0))
             continue;
         GROW(names, n, capacity);
         names[n++] = memory_text("%s/%s", path, entry->d_name);
@@ -98,20 +99,20 @@ static void verify_run(struct verdicts *files, const char *path)
     else
         printf("%s: there is no checkpoint yet\n", path);
     for (size_t i = 0; i < n; i++) {
-        verify_path(files, names[i]);
+        verify_path(files, names[i], true);
         memory_free(names[i]);
     }
     memory_free(names);
 }
 
-static void verify_path(struct verdicts *files, const char *path)
+static void verify_path(struct verdicts *files, const char *path, bool is_fold)
 {
     enum opened_kind kind = OPENED_RUN;
     enum status status = opened_recognize(path, &kind);
     if (status != OK)
         note(files, path, "", status);
     else if (kind == OPENED_RUN)
-        verify_run(files, path);
+        verify_run(files, path, is_fold);
     else if (kind == OPENED_CHECKPOINT)
         note(files, path, "a checkpoint", verify_checkpoint(path));
     else
@@ -122,7 +123,7 @@ static enum status verify(const char *const *paths, int n_paths)
 {
     struct verdicts files = {0};
     for (int p = 0; p < n_paths; p++)
-        verify_path(&files, paths[p]);
+        verify_path(&files, paths[p], false);
     fflush(stdout);
     if (files.n_damaged > 0)
         return fail(BAD_DATA, "verify: %d of %d files %s damaged, or none of cohort's",

@@ -116,6 +116,7 @@ static enum status declare_members(struct model *model, const json_t *list)
         struct member *member = &o->list[o->n++];
         TRY(open_member(member, json_array_get(list, m), m + 1));
         member->model->covariates = model->covariates;
+        member->model->most_params = model->most_params;
         TRY(model_declare(member->model, model->dataset, model->n_students, model->n_items,
                           model->n_skills));
         if (params->n_tensors + member->model->params.n_tensors > MOST_TENSORS)
