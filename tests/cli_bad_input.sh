@@ -172,3 +172,11 @@ for n in 1 3; do
     check 'the last checkpoint is whole' run "$COHORT" verify "$TMP/diverged$n.0"
 done
 expect_same "$TMP/diverged1.0/best.h5" "$TMP/diverged1.1000/best.h5" "$TMP/diverged3.0/best.h5"
+
+section 'items of a Q-matrix'
+printf '1,0\n0,1\n' >"$TMP/q.csv"
+for item in 4294967296 4294967297 9223372036854775807; do # cut to 32 bits, the second would be item 1
+    printf '2\n1,%s\n1,0\n' $item >"$TMP/large.txt"
+    expect_status 3 "$COHORT" import three-line "$TMP/large.txt" --q-matrix "$TMP/q.csv" -o "$TMP/large.h5"
+    expect_match "item $item cannot be a place in a Q-matrix"
+done

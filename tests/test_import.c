@@ -232,17 +232,6 @@ static void test_three_line(void **state)
     assert_string_equal(story(&class, "2", false), "5+");
     free_class(&class);
 
-    /* Numbers that 32 bits cannot hold are no places: the second would be taken for the first
-     * item, the other read beyond the matrix. */
-    static const char *const numbers[] = {"4294967296", "4294967297", "9223372036854775807"};
-    for (size_t n = 0; n < COUNT(numbers); n++) {
-        char text[64];
-        snprintf(text, sizeof text, "2\n1,%s\n1,0\n", numbers[n]);
-        write_text("large.txt", text);
-        import_fails("three-line @/large.txt --q-matrix @/q.csv", BAD_DATA,
-                     "cannot be a place in a Q-matrix");
-    }
-
     write_text("bad.txt", "3\n1,2\n1,0,1\n1\n5\n1\n");
     import_fails("three-line @/bad.txt", BAD_DATA,
                  "bad.txt:1: 3 attempts are announced, 2 items");

@@ -67,7 +67,6 @@ _Noreturn void __wrap_fail_abort(enum status status, const char *format, ...)
     vfprintf(fuzz_voice, format, arguments);
     va_end(arguments);
     fprintf(fuzz_voice, " (status %d)\n", (int)status);
-    fflush(fuzz_voice);
     abort();
 }
 
@@ -93,7 +92,6 @@ static inline void fuzz_must(bool condition, const char *what)
     if (condition)
         return;
     fprintf(fuzz_voice, "this fuzzer expected: %s; cohort said: %s\n", what, fail_sentence());
-    fflush(fuzz_voice);
     abort();
 }
 
@@ -138,6 +136,7 @@ static inline int fuzz_free_number(void)
 static inline void fuzz_settle(int *argc, char ***argv)
 {
     fuzz_voice = fdopen(dup(STDERR_FILENO), "w");
+    setvbuf(fuzz_voice, NULL, _IOLBF, 0);
     const char *memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(fuzz_home, sizeof fuzz_home, "%s/cohort-fuzz.XXXXXX", memory);
     fuzz_must(mkdtemp(fuzz_home) != NULL && chdir(fuzz_home) == 0, "a directory of its own");

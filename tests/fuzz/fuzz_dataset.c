@@ -2,7 +2,7 @@
  * good data set, who reads it, and a model; edits follow (see hurt.h). */
 #include "hurt.h"
 
-static struct hurt classes[2];
+static struct hurt classes[3];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -10,7 +10,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     hurt_classes();
     hurt_runs();
     hurt_take(&classes[0], "class.h5", 0);
-    hurt_take(&classes[1], "dense.h5", 0);
+    hurt_take(&classes[1], "plain.h5", 0);
+    hurt_take(&classes[2], "dense.h5", 0);
     return 0;
 }
 

@@ -16,7 +16,8 @@ struct hurt {
     char *bytes;
     size_t n_bytes;
     char *arrays[HURT_MOST_NAMES], *attributes[HURT_MOST_NAMES];
-    size_t n_arrays, n_attributes;
+    char *floats[HURT_MOST_NAMES]; /* those of the arrays whose numbers are not whole */
+    size_t n_arrays, n_attributes, n_floats;
 };
 
 /* ---- good files */
@@ -24,10 +25,15 @@ struct hurt {
 static inline herr_t hurt_add_array(hid_t file, const char *name, const H5O_info_t *info,
                                     void *arg)
 {
-    (void)file;
     struct hurt *hurt = arg;
-    if (info->type == H5O_TYPE_DATASET && hurt->n_arrays < HURT_MOST_NAMES)
-        hurt->arrays[hurt->n_arrays++] = memory_text("%s", name);
+    if (info->type != H5O_TYPE_DATASET || hurt->n_arrays == HURT_MOST_NAMES)
+        return 0;
+    hurt->arrays[hurt->n_arrays++] = memory_text("%s", name);
+    hid_t array = H5Dopen2(file, name, H5P_DEFAULT), type = H5Dget_type(array);
+    if (H5Tget_class(type) == H5T_FLOAT)
+        hurt->floats[hurt->n_floats++] = hurt->arrays[hurt->n_arrays - 1];
+    H5Tclose(type);
+    H5Dclose(array);
     return 0;
 }
 
@@ -118,8 +124,9 @@ static inline void hurt_numbers(hid_t type, size_t n, char *bytes, const struct 
     if (n_bytes == 0)
         return;
     const size_t at = edit->at % n;
-    if (edit->deed & 64) /* a number at the edge */
-        hurt_special(type, edit->value[0], bytes + at * size);
+    if (edit->deed & 64) /* numbers at the edge, one or some in a row */
+        for (size_t i = at; i < n && i <= at + edit->value[1]; i++)
+            hurt_special(type, edit->value[0], bytes + i * size);
     else if (edit->deed & 128) /* one copied from another place */
         memmove(bytes + at * size, bytes + (edit->value[0] + 256u * edit->value[1]) % n * size,
                 size);
@@ -299,8 +306,12 @@ static inline void hurt_edit(hid_t file, const struct hurt *hurt, const uint8_t 
     case 3:
         hurt_attribute(file, hurt->attributes[edit.which % hurt->n_attributes], &edit);
         break;
-    default:
+    case 4:
         hurt_array(file, array, &edit);
+        break;
+    default: /* most often, since there are most of them and little else stops what is tried */
+        if (hurt->n_floats > 0)
+            hurt_array(file, hurt->floats[edit.which % hurt->n_floats], &edit);
         break;
     }
 }
@@ -346,6 +357,7 @@ static inline void hurt_classes(void)
     fuzz_must(fclose(file) == 0 && fclose(dense) == 0, "files of its own");
     fuzz_prepare(&command_import, "csv class.csv --time time --skills kc --group unit --target "
                                   "score --covariates x --factors teacher -o class.h5");
+    fuzz_prepare(&command_import, "csv class.csv --skills kc --covariates x -o plain.h5");
     fuzz_prepare(&command_import, "sequences dense.txt --items 4 -o dense.h5");
 }
 
@@ -360,6 +372,8 @@ static const struct hurt_kind {
     {"skills", "class.h5", "model.kind=dkt model.hidden=2 model.input=skill train.epochs=2"},
     {"vae", "class.h5", "model.kind=vae model.dimensions=1 model.hidden=4 train.epochs=2"},
     {"lme", "class.h5", "model.kind=lme model.fixed=x model.factors=teacher train.epochs=3"},
+    {"fixed", "plain.h5", "model.kind=lme model.fixed=x train.epochs=3"},
+    {"numbers", "plain.h5", "model.kind=ktm model.features=item,x train.epochs=2"},
     {"bkt", "class.h5", "model.kind=bkt train.epochs=3"},
     {"das3h", "class.h5", "model.kind=ktm model.preset=das3h train.epochs=2"},
     {"fm", "class.h5", "model.kind=ktm model.preset=fm train.epochs=2"},
