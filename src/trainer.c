@@ -64,19 +64,6 @@ struct trainer {
     int64_t steps_at_start, check_every;
 };
 
-/* Whether the counts of a checkpoint can be gone on from. */
-static bool is_possible(const struct progress *progress, int64_t n_steps)
-{
-    const int64_t most = (int64_t)1 << 60; /* none can be counted up to in a lifetime */
-    const int64_t counts[] = {progress->epoch,      progress->step,  progress->all_steps,
-                              progress->best_epoch, progress->stale, progress->n_scored};
-    for (size_t k = 0; k < COUNT(counts); k++)
-        if (counts[k] < 0 || counts[k] > most)
-            return false;
-    return progress->step <= n_steps && progress->best_epoch <= progress->epoch &&
-           progress->loss >= -most && progress->loss <= most;
-}
-
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
@@ -87,22 +74,15 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
                     "not match the checkpoint; use the same data, or another run=",
                     checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
                     t->stepper.dataset.digest);
-    if (!is_possible(&checkpoint->progress, (int64_t)t->stepper.lanes.n_steps))
-        return fail(BAD_DATA,
-                    "%s: it says epoch %lld, step %lld of %zu, %lld steps in all: the file is "
-                    "damaged; begin another run=",
-                    checkpoint->path, (long long)checkpoint->progress.epoch,
-                    (long long)checkpoint->progress.step, t->stepper.lanes.n_steps,
-                    (long long)checkpoint->progress.all_steps);
+    if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
+        return fail(BAD_DATA, "%s: its step lies beyond the epoch; remove it",
+                    checkpoint->path);
     TRY(checkpoint_params(checkpoint, t->comm, t->model));
     TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
     size_t n_state = 0;
     void *state =
         t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
     TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
-    if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
-        return fail(BAD_DATA, "%s: its step lies beyond the epoch; remove it",
-                    checkpoint->path);
     t->progress = checkpoint->progress;
     log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
             (long long)t->progress.epoch, (long long)t->progress.step);
