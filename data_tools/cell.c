@@ -48,7 +48,7 @@ bool cell_number(struct span cell, double *value)
     text[cell.n] = '\0';
     char *end = NULL;
     *value = strtod(text, &end);
-    return *end == '\0' && strpbrk(text, "xX") == NULL && isfinite(*value);
+    return *end == '\0' && strpbrk(text, "xX") == NULL && fabs(*value) <= DATASET_MOST;
 }
 
 bool cell_integer(struct span cell, int64_t *value)

@@ -30,7 +30,7 @@ struct cell_list cell_list(struct span cell, const char *separator);
 bool cell_list_next(struct cell_list *list, struct span *piece);
 
 bool cell_integer(struct span cell, int64_t *value);
-bool cell_number(struct span cell, double *value); /* finite */
+bool cell_number(struct span cell, double *value); /* up to DATASET_MOST */
 
 /* "YYYY-MM-DD HH:MM:SS" of seconds since 1970; a plain number where that is not a likely year.
  */

@@ -258,7 +258,7 @@ static enum status read_covariates(struct columns *c, double *values, bool *is_b
         if (covariate->is_factor)
             continue;
         const struct span cell = field_cell(c, &c->covariates[k]);
-        *is_bad = !cell_number(cell, &values[k]) || fabs(values[k]) > COVARIATE_MOST;
+        *is_bad = !cell_number(cell, &values[k]);
         if (*is_bad)
             return BAD_ROW("the covariate %s is '%.*s', not a number from -1e30 to 1e30",
                            covariate->name, (int)size_min(cell.n, 40), cell.start);

@@ -5,9 +5,6 @@
 #include "base.h"
 #include "names.h"
 
-/* The largest number of a covariate: its square, and sums of these, are far from overflow. */
-#define COVARIATE_MOST 1e30
-
 /* Every attempt has one value of each covariate: a number, or, where the covariate is a factor
  * (a teacher, a school, a session), the number of one of its levels; NaN: none. Begins as all
  * zeros. */

@@ -43,6 +43,9 @@ struct item_table {
     const int32_t *group;  /* -1: none */
 };
 
+/* Covariates and targets are NaN or no larger: their squares can be summed. */
+#define DATASET_MOST 1e30
+
 /* What every rank knows of a data set: all but the attempts and the students' names. */
 struct dataset {
     char *path;

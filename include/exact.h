@@ -59,6 +59,19 @@ void tally_expect(struct tally *tally, size_t n_terms);
 /* Adds n numbers of ordinary floating point from place `at` on (wide tallies only). */
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
 
+/* Adds a whole number that comes from data or a file, and may be of any size or none. What is
+ * too large for a sum wraps around: the same on any number of ranks, and of no use to anybody.
+ */
+static inline void exact_add(int64_t *sum, double whole)
+{
+    const int64_t most = (int64_t)1 << 62;
+    const int64_t term = whole >= 0x1p62    ? most
+                         : whole <= -0x1p62 ? -most
+                         : whole == whole   ? (int64_t)whole
+                                            : 0;
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)term);
+}
+
 static inline double tally_unit(const struct tally *tally)
 {
     return 1.0 / (double)((uint64_t)1 << tally->bits);

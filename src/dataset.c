@@ -41,6 +41,10 @@ static enum status check_head(const struct dataset *head)
             return fail(BAD_DATA, "student %zu ends before it begins", s);
     if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
         return fail(BAD_DATA, "the students do not cover the attempts");
+    for (size_t s = 0; head->target != NULL && s < head->n_students; s++)
+        if (fabs(head->target[s]) > DATASET_MOST)
+            return fail(BAD_DATA, "the target %g of student %zu is beyond %g; import it again",
+                        head->target[s], s, DATASET_MOST);
     for (size_t i = 0; i < head->n_items; i++) {
         if (head->item_first[0] != 0 || head->item_first[i + 1] < head->item_first[i])
             return fail(BAD_DATA, "item %zu has its skills out of order", i);
@@ -317,7 +321,7 @@ static enum status check_levels(uint64_t first, const struct shard *shard)
         const uint32_t *map = dataset->level_map != NULL ? dataset->level_map[k] : NULL;
         const size_t n = map != NULL ? map[0] : covariates_n_levels(&dataset->covariates, k);
         for (uint64_t t = 0; n == 0 && t < shard->n_attempts; t++)
-            if (fabs(shard->covariate[t * n_covariates + k]) > COVARIATE_MOST)
+            if (fabs(shard->covariate[t * n_covariates + k]) > DATASET_MOST)
                 return fail(BAD_DATA,
                             "attempt %llu has %g in column %s; expected a number from -1e30 to "
                             "1e30: import it in another unit",

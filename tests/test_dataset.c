@@ -496,16 +496,27 @@ static void test_levels(void **state)
     names_free(&own);
 
     comm_barrier(&world);
-    if (world.rank == 0) {
-        class.covariate[7] = 3;
-        tiny_must(dataset_write(&class.draft, class.path));
+    static const struct {
+        size_t place;
+        double value;
+        const char *sentence;
+    } harms[] = {{7, 3, "level 3 of teacher"},
+                 {4, 1e308, "attempt 2 has 1e+308 in column load"}};
+    for (size_t h = 0; h < COUNT(harms); h++) {
+        const double was = class.covariate[harms[h].place];
+        if (world.rank == 0) {
+            class.covariate[harms[h].place] = harms[h].value;
+            tiny_must(dataset_write(&class.draft, class.path));
+            class.covariate[harms[h].place] = was;
+        }
+        comm_barrier(&world);
+        tiny_must(dataset_open(&dataset, class.path, &world));
+        assert_int_equal(dataset_read(&dataset, 0, 5, &shard), BAD_DATA);
+        assert_non_null(strstr(fail_sentence(), harms[h].sentence));
+        fail_clear();
+        dataset_close(&dataset);
+        comm_barrier(&world);
     }
-    comm_barrier(&world);
-    tiny_must(dataset_open(&dataset, class.path, &world));
-    assert_int_equal(dataset_read(&dataset, 0, 5, &shard), BAD_DATA);
-    assert_non_null(strstr(fail_sentence(), "level 3 of teacher"));
-    fail_clear();
-    dataset_close(&dataset);
     tiny_close(&class);
 }
 

@@ -314,10 +314,27 @@ static void test_collect_and_hand_out(void **state)
     params_free(&params);
 }
 
+/* Numbers of any size, and none, leave a sum that is the same in any order. */
+static void test_any_number(void **state)
+{
+    (void)state;
+    const double numbers[] = {3, 1e300, -7, INFINITY, -INFINITY, NAN, -1e300, 1e300, 1e300, 5};
+    int64_t forth = 0, back = 0, plain = 0;
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        exact_add(&forth, numbers[i]);
+        exact_add(&back, numbers[COUNT(numbers) - 1 - i]);
+    }
+    assert_int_equal(forth, back);
+    exact_add(&plain, 3);
+    exact_add(&plain, -1234567);
+    assert_int_equal(plain, -1234564);
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_number),
         cmocka_unit_test(test_sum_wide),
         cmocka_unit_test(test_sum_narrow),
         cmocka_unit_test(test_few_rows),

@@ -156,9 +156,9 @@ static void add(int64_t *to, const uint32_t *at, const double *value, size_t n, 
     }
     for (; i < n; i++) {
         const double sum = scale * value[i] + 0x1.8p52;
-        int64_t bits;
+        uint64_t bits; /* as the lanes above do, what is too large wraps around */
         memcpy(&bits, &sum, sizeof bits);
-        to[at[i]] += bits - 0x4338000000000000;
+        to[at[i]] = (int64_t)((uint64_t)to[at[i]] + bits - 0x4338000000000000);
     }
 }
 

@@ -482,7 +482,7 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
     pass->share = (double)n_live / (double)n_steps;
     for (size_t k = 0; pass->comm->rank == 0 && k < shape->n_skills; k++) {
         const double fit = (double)bkt_row(p, flat, shape->skill_panel, k)[shape->fit];
-        pass->loss -= (int64_t)rint(ldexp(fit, LOSS_BITS));
+        exact_add(&pass->loss, -rint(ldexp(fit, LOSS_BITS)));
         pass->n_scored += work->counts[k][COUNT_RIGHT] + work->counts[k][COUNT_WRONG];
     }
     exact_publish(pass->slices, flat);

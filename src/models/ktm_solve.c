@@ -156,7 +156,7 @@ void ktm_block_clear(struct ktm_block *block)
 static inline void add_pair(int64_t *sums, size_t a, size_t b, double value)
 {
     const size_t row = size_max(a, b), column = size_min(a, b);
-    sums[row * (row + 1) / 2 + column] += (int64_t)(value * (1 << BLOCK_BITS));
+    exact_add(&sums[row * (row + 1) / 2 + column], value * (1 << BLOCK_BITS));
 }
 
 void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight)
