@@ -535,13 +535,13 @@ static enum status begin(struct trainer *t, bool *done)
         (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
         t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
         t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
-    continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
-                            t->config);
     say_idle_settings(t);
     if (t->stepper.n_joined > 0)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
                 (long long)n_epochs(t), (long long)t->stepper.n_joined);
+    continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
+                            t->config);
     return OK;
 }
 
