@@ -433,7 +433,7 @@ static void test_damaged_rows(void **state)
             for (size_t t = 0; t < COUNT(chance); t++)
                 assert_true(chance[t] >= 0 && chance[t] <= 1);
         }
-        assert_true(isfinite(pass(&b, 0, NULL)));
+        assert_true(fabs(pass(&b, 0, NULL)) < 1e6);
         close_bench(&b);
     }
     struct bench b;

@@ -227,7 +227,7 @@ static double prior_of(const struct bkt_options *o, const struct bkt_shape *shap
 {
     double sum = 0;
     for (size_t c = 0; c < shape->n_rates; c++)
-        sum += (is_emission(c) ? n_rows : 1) * log_prior(o, c, bkt_chance(row[c]));
+        sum += (is_emission(c) ? n_rows : 1) * log_prior(o, c, bkt_rate(row[c]));
     return sum;
 }
 
@@ -360,8 +360,8 @@ static void add_item_priors(const struct model *model, const struct bkt_work *wo
         if (k == shape->n_skills || !has_row(work, shape->n_skills + i))
             continue;
         const real *row = bkt_row(&model->params, model->params.value, shape->item_panel, i);
-        fits[k] += log_prior(o, RATE_GUESS, bkt_chance(row[0])) +
-                   log_prior(o, RATE_SLIP, bkt_chance(row[1]));
+        fits[k] += log_prior(o, RATE_GUESS, bkt_rate(row[0])) +
+                   log_prior(o, RATE_SLIP, bkt_rate(row[1]));
     }
 }
 
