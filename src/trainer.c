@@ -15,6 +15,7 @@
 #include "log.h"
 #include "machine.h"
 #include "memory.h"
+#include "precheck.h"
 #include "refit.h"
 #include "run.h"
 #include "scoring.h"
@@ -484,29 +485,6 @@ static enum status end_here(struct trainer *t)
     return save(t);
 }
 
-/* Collective: says which settings cannot act where no validation score decides anything. (A
- * refit, which has none, takes the settings of another run.) */
-static void say_idle_settings(const struct trainer *t)
-{
-    const struct shard *shard = &t->stepper.shard;
-    const bool decides = t->model->kind->learn == NULL || t->model->kind->keeps_best;
-    int64_t n_valid = 0;
-    for (uint64_t a = 0; a < shard->n_attempts; a++)
-        n_valid += mark_split(shard->mark[a]) == VALID;
-    comm_sum_i64(t->comm, &n_valid, 1);
-    if ((n_valid > 0 && decides) || t->stepper.n_joined > 0)
-        return;
-    const char *why = decides
-                          ? "the data set has no validation part; import it with --valid or "
-                            "another --split"
-                          : "the result of this model is its last epoch, not the best one";
-    if (t->settings->train.patience > 0)
-        log_warn("train.patience = %lld has no effect: %s",
-                 (long long)t->settings->train.patience, why);
-    if (strcmp(settings_monitor(t->settings), "log_loss") != 0)
-        log_warn("train.monitor = %s has no effect: %s", settings_monitor(t->settings), why);
-}
-
 static enum status begin(struct trainer *t, bool *done)
 {
     t->config = stored_config(t->settings);
@@ -535,7 +513,7 @@ static enum status begin(struct trainer *t, bool *done)
         (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
         t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
         t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
-    say_idle_settings(t);
+    precheck_settings(t->settings, &t->stepper);
     if (t->stepper.n_joined > 0)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",

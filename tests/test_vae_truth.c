@@ -3,6 +3,7 @@
  * likelihoods of all answer sheets that add up to one, bounds below the likelihood that near
  * it, predictions that are means over the posterior, standard errors; and what it refuses. */
 #include "h5.h"
+#include "log.h"
 #include "vae_class.h"
 #include "vec.h"
 
@@ -273,6 +274,33 @@ static void test_held_roots(void **state)
     tiny_close(&class);
 }
 
+/* Abilities beyond any class give scores whose squares no sum holds: no errors, then, and no
+ * overflow. */
+static void test_far_abilities(void **state)
+{
+    (void)state;
+    struct tiny class;
+    open_class(&class);
+    struct bench bench;
+    open_bench(&bench, &class, "hidden=3, dimensions=1");
+    struct params *params = &bench.model->params;
+    const struct tensor *bias = find_tensor(&bench, "encoder_output_bias");
+    const struct tensor *a = find_tensor(&bench, "discrimination");
+    params->value[params->panels[bias->panel].offset] = (real)1e25;
+    for (size_t i = 0; i < N_ITEMS; i++)
+        params->value[params->panels[a->panel].offset + i * params->panels[a->panel].stride] =
+            0;
+    log_mute(true);
+    assert_int_equal(bench.model->kind->examine(bench.model, bench.work, &world), OK);
+    log_mute(false);
+    real error[N_ITEMS];
+    params_take(params, find_tensor(&bench, "error_b"), params->value, error);
+    for (size_t i = 0; i < N_ITEMS; i++)
+        assert_true(error[i] == 0);
+    close_bench(&bench);
+    tiny_close(&class);
+}
+
 /* An item that nobody answered begins, and stays, as hard as all others together. */
 static void test_unanswered(void **state)
 {
@@ -410,6 +438,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_predictions),         cmocka_unit_test(test_steep),
         cmocka_unit_test(test_unanswered),          cmocka_unit_test(test_errors),
         cmocka_unit_test(test_contradictions),      cmocka_unit_test(test_held_roots),
+        cmocka_unit_test(test_far_abilities),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

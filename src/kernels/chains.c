@@ -25,8 +25,7 @@ enum { MANTISSA_BITS = 52, EXPONENT_OF_ONE = 1023 };
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
 #define UNIT ((real)0x1p64)
-#define SHALLOW ((real)0x1p-92) /* a step makes it less by 2^-34 at most: no denormal number   \
-                                 */
+#define SHALLOW ((real)0x1p-92) /* a step takes 2^-34 at most: no denormal number */
 #endif
 enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
 
