@@ -47,12 +47,27 @@ bits_run() (
         read -ra words <<<"$(bits_words "$name")"
         "$@" train "data=${words[0]}.h5" "run=$run" "${words[@]:1}" || exit
     fi
-    "$@" predict "$run" -o "$run.h5"
+    "$@" predict "$run" -o "$run-predicted.h5"
 )
 
 bits_sums() (
     cd "$1" || exit
-    for file in "$2/last.h5" "$2/best.h5" "$2.h5"; do
+    for file in "$2/last.h5" "$2/best.h5" "$2-predicted.h5"; do
         [ ! -f "$file" ] || sha256sum <"$file" | cut -c 1-64
     done | tr '\n' ' '
+)
+
+# bits_near DIRECTORY RUN OTHER_DIRECTORY OTHER_RUN: whether two runs of lme, whose dense factorisation is a BLAS's, have
+# tensors that agree to 1e-9, but for the last bit of a float. The state of the search, which is kept in two floats a
+# number, is left out.
+bits_near() (
+    scratch=$(mktemp -d) || exit
+    trap 'rm -rf "$scratch"' EXIT
+    "$COHORT" export "$1/$2" -o "$scratch/a" >/dev/null 2>&1 && "$COHORT" export "$3/$4" -o "$scratch/b" >/dev/null 2>&1 || exit
+    rm -f "$scratch"/?/search.csv
+    for file in "$scratch"/a/*.csv; do
+        paste -d '\n' "$file" "$scratch/b/$(basename "$file")"
+    done | awk -F , 'NR % 2 { n = split($0, a); next }
+        { for (i = 1; i <= n; i++) if (a[i] != $i) { d = a[i] - $i; if (!(d * d <= (1.2e-7 * a[i]) ^ 2 + 1e-18)) bad++ } }
+        END { exit NR < 10 || bad > 0 }'
 )
