@@ -214,14 +214,20 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
+/* How many attempts there are up to the last one that is asked for. */
+static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
+{
+    while (n > 0 && !(splits >> mark_split(mark[n - 1]) & 1))
+        n--;
+    return n;
+}
+
 /* Adds to the scores of a split's attempts what the student brings, which is found anew at each
  * of them, and at no others: so it does not matter what else is asked for. */
 static void follow(struct ktm_work *work, size_t s, enum split split, size_t stride)
 {
     const uint8_t *mark = work->shard->mark + work->shard->first[s];
-    size_t n = work->walk.attempts.n;
-    while (n > 0 && mark_split(mark[n - 1]) != split)
-        n--;
+    const size_t n = count_asked(mark, work->walk.attempts.n, 1u << split);
     ktm_student_begin(work->student);
     for (size_t t = 0; t < n; t++) {
         const double offset = (double)work->score[t];
@@ -238,6 +244,8 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
     struct ktm_work *work = memory;
     const struct shard *shard = work->shard;
     const uint8_t *mark = shard->mark + shard->first[s];
+    if (count_asked(mark, shard->first[s + 1] - shard->first[s], splits) == 0)
+        return;
     const struct sparse_point point = ktm_point(model);
     const bool follows = work->student != NULL;
     const unsigned walked = follows ? (1u << N_SPLITS) - 1 : splits;
