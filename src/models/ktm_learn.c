@@ -21,6 +21,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MOST_LOSS ((int64_t)1 << 61) /* twice it is a number still */
+
 /* Fixed point of sums: gradients, their squares, and products (of scaled numbers). */
 #ifdef COHORT_REAL_DOUBLE
 enum { GRADIENT_BITS = 32, CURVE_BITS = 24, PRODUCT_BITS = 44 };
@@ -228,7 +230,14 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
         sparse->curve(attempts, &point, work->sum, weight, &curve);
         ktm_block_add(&l->block, attempts, weight);
     }
-    return fabs(loss) < 0x1p40 ? (int64_t)rint(ldexp(loss, LOSS_BITS)) : INT64_MAX / 4;
+    loss = rint(ldexp(loss, LOSS_BITS));
+    return fabs(loss) < (double)MOST_LOSS ? (int64_t)loss : MOST_LOSS;
+}
+
+/* What is more than numbers can hold stays so, however many such students there are. */
+static int64_t bounded(int64_t loss)
+{
+    return loss > MOST_LOSS ? MOST_LOSS : loss < -MOST_LOSS ? -MOST_LOSS : loss;
 }
 
 /* Collective: a pass over all training students. The loss of this rank's is in `own`. */
@@ -246,7 +255,8 @@ static enum status pass_over(struct ktm_learner *l, struct ktm_work *work,
         l->met[0] = 1;
         l->rows[l->n_met++] = 0;
         for (size_t i = 0; i < pass->lanes->n_students[lane]; i++)
-            *own += add_student(l, work, pass->lanes->students[lane][i], kind, at, along);
+            *own = bounded(
+                *own + add_student(l, work, pass->lanes->students[lane][i], kind, at, along));
         if (kind == PASS_GRADIENT) {
             flush(l, l->gradient, NULL, GRADIENT_BITS, l->sums);
             flush(l, l->curve, NULL, CURVE_BITS, l->sums + l->n_sums);
