@@ -35,19 +35,29 @@ static void write_checkpoint(const char *path, char *bytes, size_t n_bytes)
     fuzz_write(path, bytes, n_bytes);
 }
 
+static void copy(const struct hurt_kind *kind, const char *name)
+{
+    char *bytes = NULL, *from = memory_text("%s/%s", kind->name, name);
+    char *to = memory_text("out/%s", name);
+    size_t n = 0;
+    fuzz_must(!store_exists(from) || store_read(from, &bytes, &n) == OK, from);
+    if (bytes != NULL)
+        fuzz_write(to, bytes, n);
+    memory_free(bytes);
+    memory_free(from);
+    memory_free(to);
+}
+
 /* The run goes on from what it finds there. */
 static enum status go_on(const struct hurt_kind *kind, char *bytes, size_t n_bytes)
 {
-    char *config = NULL, *path = memory_text("%s/config.ini", kind->name);
-    size_t n = 0;
-    fuzz_must(store_read(path, &config, &n) == OK && mkdir("out", 0777) == 0, "a run");
-    fuzz_write("out/config.ini", config, n);
+    fuzz_must(mkdir("out", 0777) == 0, "a run's directory");
+    copy(kind, "config.ini");
+    copy(kind, "best.h5");
     write_checkpoint("out/last.h5", bytes, n_bytes);
     char *line = memory_text("data=%s run=out %s train.epochs=4", kind->data, kind->settings);
     const enum status status = hurt_command(&command_train, line, "", "");
     memory_free(line);
-    memory_free(config);
-    memory_free(path);
     return status;
 }
 
