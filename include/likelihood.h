@@ -8,10 +8,14 @@
 
 struct likelihood_result {
     int64_t n_steps, n_students;
-    int64_t n_sampled;     /* steps whose chance was estimated by sampling */
-    double mean;           /* nats a step */
-    double standard_error; /* of the mean, from sampling; 0 where nothing was sampled */
-    double spread_error;   /* of the mean, from which students there are */
+    int64_t n_sampled;      /* steps whose chance was estimated by sampling */
+    int64_t n_impossible;   /* of these, chances clearly above 1 */
+    int64_t n_temperatures; /* that were enough, or the most allowed; 0: none */
+    bool settled;           /* twice as many would make no difference that counts */
+    double mean;            /* nats a step */
+    double bias;            /* by which sampling makes the mean too high, about */
+    double standard_error;  /* of the mean, from sampling, bias included; 0: nothing sampled */
+    double spread_error;    /* of the mean, from which students there are */
 };
 
 /* Collective: over all students of all ranks' shards; the same bits at any number of ranks. The

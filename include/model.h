@@ -57,6 +57,7 @@ struct pass {
  * importance sampling, so many chains along so many temperatures. */
 struct likelihood_plan {
     int64_t n_chains, n_temperatures;
+    int64_t most_temperatures; /* likelihood_measure doubles them until the mean settles */
     int most_bits; /* the smaller side of a step is summed state by state up to 2^most_bits */
     uint64_t seed;
 };
@@ -64,8 +65,11 @@ struct likelihood_plan {
 /* Of some steps of a student. */
 struct likelihood {
     int64_t n_steps, n_sampled; /* n_sampled of them by sampling */
+    int64_t n_annealed;         /* of these, by annealing: more temperatures may change them */
+    int64_t n_impossible;       /* sampled chances above 1 by more than 3 standard errors */
     double log_chance;          /* nats; sum over steps */
     double variance;            /* of that sum, from sampling */
+    double bias;                /* by which few chains make that sum too large, about */
 };
 
 /* Takes one answer of a sampled student. */

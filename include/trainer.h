@@ -15,6 +15,7 @@ struct data_options {
 };
 struct train_options {
     int64_t epochs, batch, block, seed, patience, valid_every, folds, fold;
+    int64_t chains, temperatures, most_temperatures;
     int monitor;
     const char *refit;
 };

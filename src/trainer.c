@@ -262,20 +262,23 @@ static enum status score_split(struct trainer *t, enum split split, struct score
     return OK;
 }
 
-/* The log-likelihood of the validation students' steps, if that is what decides; else NaN. A
- * coarse estimate is enough to compare epochs with. */
+/* The log-likelihood of the validation students' steps, if that is what decides; else NaN. What
+ * sampling probably makes it too high by is taken off, since it is largest for the sharpest
+ * model; a chance above 1 is no score. */
 static double measure_likelihood(struct trainer *t)
 {
     if (settings_metric(t->settings) >= 0)
         return NAN;
-    const struct likelihood_plan plan = {.n_chains = 4,
-                                         .n_temperatures = 60,
+    const struct train_options *train = &t->settings->train;
+    const struct likelihood_plan plan = {.n_chains = train->chains,
+                                         .n_temperatures = train->temperatures,
+                                         .most_temperatures = train->most_temperatures,
                                          .most_bits = 10,
-                                         .seed = (uint64_t)t->settings->train.seed};
+                                         .seed = (uint64_t)train->seed};
     struct likelihood_result result;
     likelihood_measure(t->comm, t->model, t->stepper.work, &t->stepper.shard, 1u << VALID,
                        &plan, &result);
-    return result.mean;
+    return result.mean > result.standard_error ? NAN : result.mean - result.bias;
 }
 
 /* True if the score just measured is the best so far. */

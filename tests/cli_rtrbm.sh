@@ -125,6 +125,44 @@ expect_match 'kind rbm has no likelihood of steps'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
 expect_match 'train.monitor = likelihood, but a model of kind rbm'
 
+section "likelihood of a sharp model"
+# Few chords and a melody on 44 keys, learned by heart with 12 hidden units, whose states can be summed. Few
+# temperatures find too much, and the spread of the weights shows a small part of it.
+for part in train valid test; do
+    awk -v seed="${#part}" 'BEGIN {
+        srand(seed)
+        split("0 5 7 0 9 5 7 2", root, " ")
+        for (s = 0; s < 16; s++) {
+            n = 30 + int(30 * rand())
+            print n
+            k = int(8 * rand())
+            m = int(8 * rand())
+            for (t = 0; t < n; t++) {
+                if (t % 4 == 0) k = rand() < 0.8 ? (k + 1) % 8 : int(8 * rand())
+                if (rand() < 0.5) m = (m + int(3 * rand()) + 7) % 8
+                r = root[k + 1]
+                print r " " r + 4 " " r + 7 " " r + 12 (rand() < 0.9 ? " " 24 + 2 * m : "")
+            }
+        }
+    }' >"$TMP/sharp-$part.txt"
+done
+expect_status 0 "$COHORT" import sequences --train "$TMP/sharp-train.txt" --valid "$TMP/sharp-valid.txt" \
+    --test "$TMP/sharp-test.txt" --items 44 -o "$TMP/sharp.h5"
+expect_status 0 "$COHORT" train "data=$TMP/sharp.h5" "run=$TMP/sharp" model.kind=rtrbm model.visible=bernoulli model.dense=yes \
+    model.hidden=12 model.loop=0 model.scale=0.05 model.gradient=cd model.cd_steps=5 optimizer.method=adam \
+    optimizer.rate=0.03 optimizer.clip=10 train.batch=8 train.block=4 train.epochs=120 train.valid_every=120
+expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --json
+exact=$(json likelihood mean)
+for chains in 4 16; do
+    expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --chains $chains --temperatures 15 --json
+    check "$chains chains: sampled ($(json likelihood mean) +- $(json likelihood standard_error)) and summed ($exact) agree" \
+        awk -v a="$(json likelihood mean)" -v b="$exact" -v e="$(json likelihood standard_error)" \
+        'BEGIN { d = a - b; exit !(e < 0.3 && d * d < 2.25 * e * e) }'
+done
+expect_number "likelihood temperatures" ">" 15
+expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --chains 2 --temperatures 2 --most-temperatures 2
+expect_match '^do not trust it: the mean has not settled'
+
 section "predictions of whole frames"
 # Given the frames before, by Gibbs chains: 12 keys and 20 hidden units. Measured: .39 against .56 of the items.
 # shellcheck disable=SC2086

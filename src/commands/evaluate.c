@@ -19,7 +19,7 @@ struct values {
     const char *data;
     int split;
     bool skip_first, groups, calibration, likelihood, json;
-    int64_t replicates, seed, n_chains, n_temperatures, most_bits;
+    int64_t replicates, seed, n_chains, n_temperatures, most_temperatures, most_bits;
 };
 
 static const char *const splits[] = {"train", "valid", "test", "all", NULL};
@@ -54,7 +54,11 @@ static const struct flag flags[] = {
       "likelihood: annealed chains for each larger step"},
      0},
     {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
-      "likelihood: temperatures along each chain"},
+      "likelihood: temperatures along each chain; doubled for a step until its estimate "
+      "settles"},
+     0},
+    {{"most-temperatures", OPTION_INTEGER, AT(most_temperatures), "6400", 1, 1e6, NULL,
+      "likelihood: no more temperatures than so many"},
      0},
     {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
 };
@@ -229,6 +233,10 @@ static json_t *likelihood_json(const struct likelihood_result *likelihood)
     json_object_set_new(object, "sampled_steps", json_integer(likelihood->n_sampled));
     json_object_set_new(object, "students", json_integer(likelihood->n_students));
     json_object_set_new(object, "mean", command_json_number(likelihood->mean));
+    json_object_set_new(object, "impossible_steps", json_integer(likelihood->n_impossible));
+    json_object_set_new(object, "temperatures", json_integer(likelihood->n_temperatures));
+    json_object_set_new(object, "settled", json_boolean(likelihood->settled));
+    json_object_set_new(object, "bias", command_json_number(likelihood->bias));
     json_object_set_new(object, "standard_error",
                         command_json_number(likelihood->standard_error));
     json_object_set_new(object, "spread_error", command_json_number(likelihood->spread_error));
@@ -311,6 +319,16 @@ static void print_likelihood(const struct likelihood_result *likelihood)
         printf(", %.4f from sampling the sums over states of %" PRId64 " steps",
                likelihood->standard_error, likelihood->n_sampled);
     printf("\n");
+    if (likelihood->n_temperatures > 0)
+        printf("annealed at %" PRId64
+               " temperatures: the mean is too high by about %.4f, which is "
+               "part of the error\n",
+               likelihood->n_temperatures, likelihood->bias);
+    if (!likelihood->settled || likelihood->n_impossible > 0)
+        printf("do not trust it: %s, and %" PRId64 " steps have a chance above 1; raise "
+               "--most-temperatures or --chains\n",
+               likelihood->settled ? "the mean has settled" : "the mean has not settled",
+               likelihood->n_impossible);
 }
 
 static void print_table(const struct report *report)
@@ -442,6 +460,7 @@ static enum status evaluate(const struct opened *opened, const struct values *va
     scoring_free(&predictions);
     const struct likelihood_plan plan = {.n_chains = values->n_chains,
                                          .n_temperatures = values->n_temperatures,
+                                         .most_temperatures = values->most_temperatures,
                                          .most_bits = (int)values->most_bits,
                                          .seed = (uint64_t)values->seed};
     if (values->likelihood)

@@ -16,9 +16,9 @@
  * it; the mean weight times the first sum estimates Z without bias, and the spread of the
  * weights gives the variance of its logarithm. With too few temperatures the weights are
  * spread so far that the largest are not met: log Z is then too small, and the likelihood too
- * large by more than the variance says; more temperatures show it. Bits that begin at a mean
- * field instead, or hidden inputs that are turned up too, were tried and were worse. All
- * chains of a step move together. */
+ * large by more than the variance says. likelihood.c raises their number until that is over.
+ * Bits that begin at a mean field or at their means over Gibbs steps instead, or hidden inputs
+ * that are turned up too, were tried and were worse. All chains of a step move together. */
 #include "binary.h"
 #include "cells.h"
 #include "memory.h"
@@ -157,10 +157,11 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
     draw_visible(a, rng);
 }
 
-/* The logarithm of the mean weight, and the variance of that. */
-static double mean_weight(const struct annealing *a, double *variance)
+/* The logarithm of the mean weight, the variance of that, and by how much it is more than the
+ * mean of the logarithms for either half of the chains: about as much as it lacks itself. */
+static double mean_weight(const struct annealing *a, double *variance, double *lack)
 {
-    double most = -INFINITY, sum = 0, square = 0;
+    double most = -INFINITY, sum = 0, square = 0, half[2] = {0};
     const double n = (double)a->n_chains;
     for (size_t c = 0; c < a->n_chains; c++)
         most = fmax(most, a->weight[c]);
@@ -168,15 +169,19 @@ static double mean_weight(const struct annealing *a, double *variance)
         const double w = Sleef_cinz_expd1_u10purec(a->weight[c] - most);
         sum += w;
         square += w * w;
+        half[c % 2] += w;
     }
     const double mean = sum / n;
     *variance = n > 1 ? fmax(square / n - mean * mean, 0) / (n - 1) / (mean * mean) : INFINITY;
+    *lack = 0;
+    for (size_t k = 0; k < 2; k++) /* a half without weight lacks more than can be told */
+        *lack += 0.5 * Sleef_cinz_logd1_u10purec(sum / fmax(2 * half[k], 1e-30 * sum));
     return most + Sleef_cinz_logd1_u10purec(mean);
 }
 
 static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *bits,
                      const struct likelihood_plan *plan, uint32_t who, uint32_t when,
-                     double *variance)
+                     double *variance, double *lack)
 {
     const size_t n = (size_t)plan->n_chains, width = shape->width, stride = bits->stride;
     struct annealing a = {.shape = shape,
@@ -205,11 +210,11 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
         memcpy(a.logit + c * stride, bits->bias, stride * sizeof(real));
     draw_visible(&a, &rng);
     for (int64_t k = 1; k <= plan->n_temperatures; k++) {
-        rng.part = (uint32_t)(k & 0xffffff);
+        rng.part = (uint32_t)((plan->n_temperatures + k) & 0xffffff); /* others in each plan */
         cool(&a, (double)(k - 1) / (double)plan->n_temperatures,
              (double)k / (double)plan->n_temperatures, &rng);
     }
-    const double result = first + mean_weight(&a, variance);
+    const double result = first + mean_weight(&a, variance, lack);
     void *const all[] = {a.v, a.logit, a.y, a.h, a.low, a.high, a.s, a.none, a.u, a.weight};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
@@ -220,15 +225,15 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
 
 double rtrbm_log_sum(const struct rtrbm_shape *shape, const struct rtrbm_bits *bits,
                      const struct likelihood_plan *plan, uint32_t who, uint32_t when,
-                     double *variance)
+                     double *variance, double *lack)
 {
     const size_t most = (size_t)plan->most_bits;
-    *variance = 0;
+    *variance = *lack = 0;
     if (bits->n <= shape->hidden && bits->n <= most)
         return bits->first + walk_states(bits->n, bits->bias, shape->hidden, bits->x,
                                          bits->weight, shape->width, 1);
     if (bits->n > shape->hidden && shape->hidden <= most)
         return bits->first + walk_states(shape->hidden, bits->x, bits->n, bits->bias,
                                          bits->weight, 1, shape->width);
-    return bits->first + anneal(shape, bits, plan, who, when, variance);
+    return bits->first + anneal(shape, bits, plan, who, when, variance, lack);
 }

@@ -164,5 +164,7 @@ const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work
         sum_visible(model, work);
     else
         sum_hidden(work);
+    for (size_t i = 0; i < model->n_items; i++) /* shares add up to 1 but for rounding */
+        dense->p[i] = dense->p[i] < 1 ? dense->p[i] : 1;
     return dense->p;
 }

@@ -6,6 +6,7 @@
  * answers of the asked splits, given those of the step that are shown and not asked for. */
 #include "binary.h"
 #include "rtrbm_parts.h"
+#include <math.h>
 #include <string.h>
 
 /* Sorts step q's attempts: work->now.targets are to be scored, clamped are given, shown make
@@ -31,12 +32,12 @@ static void read_step(struct rtrbm_work *work, uint64_t q, unsigned splits)
 /* log P of work->now.targets; work->z has the input of the hidden units, and is lost. */
 static double score_step(const struct model *model, struct rtrbm_work *work,
                          struct rtrbm_bits *bits, const struct likelihood_plan *plan,
-                         uint32_t who, uint32_t when, double *variance)
+                         uint32_t who, uint32_t when, double *variance, double *lack)
 {
     const struct rtrbm_step *now = &work->now;
     rtrbm_add_units(work, now->clamped, now->n_clamped, work->z);
     rtrbm_bits_fill(model, work, now->targets, now->n_targets, work->z, bits);
-    double log_chance = -rtrbm_log_sum(&work->shape, bits, plan, who, when, variance);
+    double log_chance = -rtrbm_log_sum(&work->shape, bits, plan, who, when, variance, lack);
     rtrbm_add_units(work, now->targets, now->n_targets, work->z);
     log_chance += (double)binary->worth(work->z, work->shape.width);
     for (size_t a = 0; a < now->n_targets; a++)
@@ -57,13 +58,18 @@ void rtrbm_likelihood(const struct model *model, void *memory, size_t s, unsigne
         read_step(work, q, splits);
         memcpy(work->z, work->base, width * sizeof *work->z);
         if (work->now.n_targets > 0) {
-            double variance = 0;
+            double variance = 0, lack = 0;
             if (work->dense)
                 rtrbm_read_whole(model, work);
-            sum->log_chance += score_step(model, work, &bits, plan, who,
-                                          (uint32_t)(q - work->first_step[s]), &variance);
+            const double log_chance =
+                score_step(model, work, &bits, plan, who, (uint32_t)(q - work->first_step[s]),
+                           &variance, &lack);
+            sum->log_chance += log_chance;
             sum->variance += variance;
+            sum->bias += lack;
             sum->n_sampled += variance > 0;
+            sum->n_annealed += variance > 0;
+            sum->n_impossible += log_chance > 3 * sqrt(variance) && variance > 0;
             sum->n_steps++;
             memcpy(work->z, work->base, width * sizeof *work->z);
         }

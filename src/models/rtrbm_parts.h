@@ -206,8 +206,9 @@ struct rtrbm_bits {
 void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
                      const uint32_t *unit, size_t n, const real *x, struct rtrbm_bits *bits);
 void rtrbm_bits_free(struct rtrbm_bits *bits);
+/* `lack`: by how much sampling makes it too small, judged by halves of the chains. */
 double rtrbm_log_sum(const struct rtrbm_shape *shape, const struct rtrbm_bits *bits,
                      const struct likelihood_plan *plan, uint32_t who, uint32_t when,
-                     double *variance);
+                     double *variance, double *lack);
 
 #endif
