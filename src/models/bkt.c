@@ -26,9 +26,9 @@
  *     change places; a weak Beta prior keeps rates of rare skills inside (prior = 0: none).
  *   - A student who is said to know a skill with odds of 1e100 would have to fail a hundred
  *     times before that counts. Real students are no chains of two states, so predictions cut
- *     the odds at `most_odds`; EM does not. The default costs a simulated class of true chains
- *     no more than 2e-5 nats an answer in validation, and real classes gain (ASSISTments 2009:
- *     1e-3 nats).
+ *     the odds at `most_odds`; EM does not. In validation the default
+ *     costs three simulated classes of true chains 2e-5 nats an answer at most; ASSISTments
+ *     2009 gains 1e-3, Statics with its Q-matrix 1e-4, Statics by item nothing.
  *   - Items' own guess and slip (`items`) are those of items of one skill; items of several
  *     keep their skills', since a rate shared by two skills would tie their fits together.
  *
