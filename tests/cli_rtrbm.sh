@@ -164,7 +164,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --cha
 expect_match '^do not trust it: the mean has not settled'
 
 section "predictions of whole frames"
-# Given the frames before, by Gibbs chains: 12 keys and 20 hidden units. Measured: .39 against .56 of the items.
+# Given the frames before, by Gibbs chains: 12 keys and 20 hidden units.
 # shellcheck disable=SC2086
 train 1 learned ${words[chords]} train.monitor=log_loss train.epochs=60 train.valid_every=20 model.chains=8 model.sweeps=24
 expect_status 0 "$COHORT" evaluate "$TMP/learned" --json
