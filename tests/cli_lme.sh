@@ -333,7 +333,7 @@ expect_status 1 "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariate
 expect_match 'lod'
 sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
 expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
-expect_match 'the covariate load is no number'
+expect_match "the covariate load is 'much', not a number"
 
 # The same covariate in other units, from another zero: the same model, in that unit.
 awk -F, 'NR == 1 { print $0 ",date,tiny" } NR > 1 { printf "%s,%.0f,%.12g\n", $0, 1.5e9 + 1e6 * $4, 1e-7 * $4 }' "$TMP/load.csv" \

@@ -32,7 +32,7 @@ static double *read_truth(const char *name, uint64_t n_rows, uint64_t n_columns)
     const uint64_t n = n_rows * (n_columns > 0 ? n_columns : 1);
     double *values = NEW(double, n);
     assert_int_equal(h5_read(file, path, H5T_NATIVE_DOUBLE, n, values), OK);
-    assert_int_equal(h5_close(file, path), OK);
+    h5_let_go(file);
     return values;
 }
 
