@@ -9,6 +9,7 @@
 # the new version go into a directory beside the old ones.
 #
 # v1: format version 1 of data sets and checkpoints, without items' skills in checkpoints.
+# v2: digests of pieces in data sets; items' skills and groups in checkpoints.
 set -eu
 # shellcheck source=tests/mpi.sh
 . "$(dirname "$0")/../mpi.sh"
