@@ -285,7 +285,7 @@ static enum status read_target(struct columns *c, double *target, bool *is_bad)
     const struct span cell = field_cell(c, &c->target);
     *target = NAN;
     *is_bad = !cell_is_missing(cell) && !cell_number(cell, target);
-    return *is_bad ? BAD_ROW("the target '%.*s' is no number", (int)size_min(cell.n, 40),
+    return *is_bad ? BAD_ROW("the target '%.*s' is not a number", (int)size_min(cell.n, 40),
                              cell.start)
                    : OK;
 }

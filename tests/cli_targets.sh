@@ -43,7 +43,7 @@ expect_status 3 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv"
 expect_match 'bad.csv:2: expected a student and, behind a comma or a tab, a number'
 sed '9s/,[^,]*$/,many/' "$TMP/answers.csv" >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" --target score -o "$TMP/bad.h5"
-expect_match 'bad.csv:9: the target is no number'
+expect_match "bad.csv:9: the target 'many' is not a number"
 printf 'nobody,1\n' >"$TMP/bad.csv"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
 expect_match 'no student of the data has a target'
