@@ -32,7 +32,7 @@ bits_words() {
     vae-full) echo irt model.kind=vae model.hidden=9 model.posterior=full model.dimensions=2 model.samples=3 model.layers=3 "$short" ;;
     bkt) echo bkt model.kind=bkt model.forget=yes model.restarts=2 train.epochs=5 ;;
     ktm) echo bkt model.kind=ktm model.preset=pfa train.epochs=4 ;;
-    ktm-student) echo tails model.kind=ktm model.factors=3 train.epochs=4 ;;
+    ktm-student) echo tails model.kind=ktm model.preset=fm model.factors=3 train.epochs=4 ;;
     lme) echo bkt model.kind=lme train.epochs=12 ;;
     esac
 }
@@ -58,7 +58,7 @@ bits_sums() (
 )
 
 # bits_near DIRECTORY RUN OTHER_DIRECTORY OTHER_RUN: whether two runs of lme, whose dense factorisation is a BLAS's, have
-# tensors that agree to 1e-9, but for the last bit of a float. The state of the search, which is kept in two floats a
+# tensors that agree to the last bit of a float, or to 1e-9. The state of the search, which is kept in two floats a
 # number, is left out.
 bits_near() (
     scratch=$(mktemp -d) || exit
