@@ -368,7 +368,10 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
                             const struct comm *comm)
 {
     *checkpoint = (struct checkpoint){.path = memory_text("%s", path), .file = -1};
-    enum status status = comm_agree(comm, comm->rank == 0 ? read_head(checkpoint) : OK);
+    enum status status = comm->rank == 0 ? read_head(checkpoint) : OK;
+    if (status != OK && strstr(fail_sentence(), path) == NULL)
+        status = fail_context(status, "%s", path);
+    status = comm_agree(comm, status);
     if (status != OK) {
         checkpoint_close(checkpoint);
         return status;

@@ -236,7 +236,7 @@ enum status dataset_digest_check(hid_t file, struct dataset *head, int64_t versi
                : fail(BAD_DATA,
                       "the content has digest %s but %s is stored: the file was damaged or "
                       "changed; import it again",
-                      digest, head->digest);
+                      digest, head->digest[0] != '\0' ? head->digest : "none");
 }
 
 static enum status compare(const uint64_t found[2], const uint64_t *stored, const char *what,

@@ -248,7 +248,7 @@ static enum status last_logged(const struct run *run, const char *key, char **va
     size_t start = n_bytes > 0 ? n_bytes - 1 : 0;
     while (start > 0 && text[start - 1] != '\n')
         start--;
-    json_t *record = status == OK ? json_loadb(text + start, n_bytes - start, 0, NULL) : NULL;
+    json_t *record = text != NULL ? json_loadb(text + start, n_bytes - start, 0, NULL) : NULL;
     const char *found = json_string_value(json_object_get(record, key));
     if (found != NULL)
         *value = memory_text("%s", found);

@@ -5,6 +5,7 @@
 #include "stepper.h"
 #include "fail.h"
 #include "log.h"
+#include "machine.h"
 #include "marking.h"
 #include "memory.h"
 
@@ -65,12 +66,33 @@ static enum status read_data(struct stepper *stepper)
     return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
 }
 
+/* Linux gives out memory that it does not have, and kills whoever uses it: so what training
+ * needs at least is compared with what there is before the first of it is touched. Of each
+ * parameter there are its value, the optimizer's slots, a checkpoint of these in two forms, and
+ * each rank's tally. */
+static enum status check_memory(const struct stepper *stepper)
+{
+    const size_t n = params_count(&stepper->model->params);
+    const double stored =
+        (double)n * sizeof(real) * (stepper->model->kind->learn != NULL ? 1 : 2);
+    const double need =
+        3 * stored + (double)n * sizeof(int32_t) * comm_neighbours(stepper->comm);
+    const double memory = machine_memory();
+    return need <= memory
+               ? OK
+               : fail(BAD_USER,
+                      "the settings ask for %zu parameters, which need %.1f GB of memory to "
+                      "train, and there are %.1f GB; use fewer hidden units, layers or factors",
+                      n, need / 1e9, memory / 1e9);
+}
+
 static enum status start_model(struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
     const struct model_kind *kind = stepper->model->kind;
     TRY(model_declare(stepper->model, &stepper->dataset, stepper->dataset.n_students,
                       stepper->dataset.n_items, stepper->dataset.n_skills));
+    TRY(comm_agree(stepper->comm, check_memory(stepper)));
     struct item_counts counts;
     item_counts_take(&counts, &stepper->shard);
     enum status status = check_outcomes(stepper, &counts);

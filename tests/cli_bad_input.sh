@@ -180,3 +180,11 @@ for item in 4294967296 4294967297 9223372036854775807; do # cut to 32 bits, the 
     expect_status 3 "$COHORT" import three-line "$TMP/large.txt" --q-matrix "$TMP/q.csv" -o "$TMP/large.h5"
     expect_match "item $item cannot be a place in a Q-matrix"
 done
+
+section 'a model larger than the memory'
+(
+    awk '/^MemAvailable/ { exit $2 > 24e6 }' /proc/meminfo || skip "this machine has room for the largest model"
+    expect_status 1 "$COHORT" train "data=$TMP/class.h5" "run=$TMP/large" model.kind=dkt model.hidden=4096 model.layers=8
+    expect_match 'parameters, which need [0-9.]+ GB of memory to train, and there are [0-9.]+ GB'
+    check 'no run is begun' test ! -e "$TMP/large/last.h5"
+)
