@@ -121,17 +121,17 @@ bad 1 'unknown.h5: no training attempt has a known outcome' data="$TMP/unknown.h
 section 'names that talk to a terminal'
 escape=$(printf '\033')
 { echo s,i,o && seq 0 399 | awk '{ printf "s%d\033]0;title\007,i%d\302\2332J\177 \303\244\n", int($1 / 4), $1 % 4 }' |
-    awk '{ print $0 "," (NR * 7919) % 5 % 2 }'; } | csv "loud$escape[2J"
+    awk '{ print $0 "," (NR * 7919) % 5 % 2 }'; } | csv "loud${escape}[2J"
 expect_match 'wrote .*loud.u001b\[2J.h5'
-expect_status 0 "$COHORT" inspect "$TMP/loud$escape[2J.h5" --items --students 3
+expect_status 0 "$COHORT" inspect "$TMP/loud${escape}[2J.h5" --items --students 3
 expect_match 's[0-9]+.u001b]0;title.u0007'
 expect_match 'i1.u009b2J.u007f ä'
-run "$COHORT" inspect "$TMP/loud$escape[2J.h5" --items --students 3 --json
-expect_equal "$TMP/loud$escape[2J.h5" "$(printf '%b' "$(json path | sed 's/.u001[bB]/\\033/')")" 'the path in JSON'
-expect_status 1 "$COHORT" evaluate "$TMP/good" --data "$TMP/loud$escape[2J.h5"
+run "$COHORT" inspect "$TMP/loud${escape}[2J.h5" --items --students 3 --json
+expect_equal "$TMP/loud${escape}[2J.h5" "$(printf '%b' "$(json path | sed 's/.u001[bB]/\\033/')")" 'the path in JSON'
+expect_status 1 "$COHORT" evaluate "$TMP/good" --data "$TMP/loud${escape}[2J.h5"
 expect_match "^cohort: .*loud.u001b\[2J.h5: item 'i[0-3].u009b2J.u007f ä' was never seen"
 expect_equal 0 "$(cat "$LIB_OUT" "$LIB_ERR" | tr -d '\n\t\40-\176\303\244' | wc -c)" 'bytes that are no text'
-expect_status 0 "$COHORT" train "$TMP/good.ini" data="$TMP/loud$escape[2J.h5" run="$TMP/loud"
+expect_status 0 "$COHORT" train "$TMP/good.ini" data="$TMP/loud${escape}[2J.h5" run="$TMP/loud"
 expect_status 0 "$COHORT" predict "$TMP/loud" -o "$TMP/loud.csv"
 expect_match "$(printf 's0\033]0;title\007')" "$TMP/loud.csv" # files keep every byte
 

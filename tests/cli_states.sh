@@ -74,7 +74,7 @@ for name in lock log.jsonl; do
     rm -rf "$TMP/odd"
     mkdir "$TMP/odd"
     ln -s "$TMP/precious" "$TMP/odd/$name"
-    expect_status $([ $name = lock ] && echo 1 || echo 0) timeout 30 "$COHORT" train "${small[@]}" train.epochs=1 run="$TMP/odd"
+    expect_status "$([ "$name" = lock ] && echo 1 || echo 0)" timeout 30 "$COHORT" train "${small[@]}" train.epochs=1 run="$TMP/odd"
     expect_equal precious "$(cat "$TMP/precious")" "what $name leads to is as it was"
 done
 mkfifo "$TMP/pipe"

@@ -3,6 +3,7 @@
 #include "fail.h"
 #include "lme_parts.h"
 #include "memory.h"
+#include <math.h>
 #include <sleef.h>
 
 /* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome.
@@ -18,12 +19,17 @@ static void list_fixed(struct lme_work *work)
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             for (size_t k = 0; k < n_x; k++) {
                 const struct lme_fixed *fixed = &work->shape.fixed[k + 1];
+                double *x = &work->x[t * n_x + k];
+                if (fixed->kind == FIXED_COVARIATE) {
+                    *x = lme_covariate(shard, t, fixed->covariate);
+                    if (isnan(*x)) /* none: it adds nothing, as in ktm */
+                        *x = 0;
+                    continue;
+                }
                 const uint64_t before = fixed->kind == FIXED_POSITION
                                             ? t - shard->first[s]
                                             : work->met[shard->item[t]];
-                work->x[t * n_x + k] = fixed->kind == FIXED_COVARIATE
-                                           ? lme_covariate(shard, t, fixed->covariate)
-                                           : Sleef_cinz_log1pd1_u10purec((double)before);
+                *x = Sleef_cinz_log1pd1_u10purec((double)before);
             }
             work->met[shard->item[t]]++;
         }
