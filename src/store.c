@@ -185,8 +185,10 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
         if (n <= 0)
             return fail(BAD_IO,
                         "%s: writing stopped after %zu of %zu bytes: %s; what was there "
-                        "before is untouched: free some space and run the same command again",
-                        path, done, n_bytes, n < 0 ? strerror(errno) : "nothing was taken");
+                        "before is untouched: %s and run the same command again",
+                        path, done, n_bytes, n < 0 ? strerror(errno) : "nothing was taken",
+                        n < 0 && errno == EFBIG ? "raise the limit on file sizes (ulimit -f)"
+                                                : "free some space");
         done += (size_t)n;
     }
     return OK;

@@ -66,5 +66,5 @@ for n in 1 64 300; do
 done
 cp -r "$TMP/one" "$TMP/limited"
 expect_status 74 bash -c 'ulimit -f 1; exec "$@"' bash "${train[@]}" train.epochs=2 run="$TMP/limited"
-expect_match '^cohort: .*File too large'
+expect_match '^cohort: .*File too large.*raise the limit on file sizes'
 check 'the checkpoint is intact' run "$COHORT" verify "$TMP/limited/last.h5"
