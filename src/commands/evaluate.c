@@ -54,8 +54,7 @@ static const struct flag flags[] = {
       "likelihood: annealed chains for each larger step"},
      0},
     {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
-      "likelihood: temperatures along each chain; doubled for a step until its estimate "
-      "settles"},
+      "likelihood: temperatures along each chain; doubled until the mean settles"},
      0},
     {{"most-temperatures", OPTION_INTEGER, AT(most_temperatures), "6400", 1, 1e6, NULL,
       "likelihood: no more temperatures than so many"},
