@@ -1,24 +1,6 @@
-/* Packs matrices, and chooses the kernel of products for this CPU before main begins. */
+/* Packs matrices for products; see product.h. */
 #include "product.h"
-#include "machine.h"
 #include "memory.h"
-
-extern const struct product_table product_plain;
-#ifdef __x86_64__
-extern const struct product_table product_avx2, product_avx512;
-#else
-#define product_avx2 product_plain
-#define product_avx512 product_plain
-#endif
-
-const struct product_table *product;
-
-__attribute__((constructor)) static void choose(void)
-{
-    static const struct product_table *const all[N_ISAS] = {&product_plain, &product_avx2,
-                                                            &product_avx512};
-    product = all[machine_isa()];
-}
 
 void product_pack(struct packed *packed, size_t depth, size_t columns, const real *b,
                   size_t stride, bool transposed)
