@@ -29,7 +29,7 @@ HARD = -fstack-protector-strong $(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),
 	$(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 # Never -ffast-math or contraction: the same bits on every machine.
 HOUSE = -std=gnu11 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow $(WERROR) -ffp-contract=off \
-	-fno-math-errno -fno-trapping-math -Iinclude -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT)) \
+	-fno-math-errno -fno-trapping-math -Isrc -Iinclude -I. -I$(BUILD)/jobs -MMD -MP $(HOUSE_$(VARIANT)) \
 	$(if $(filter-out sanitize,$(VARIANT)),$(HARD))
 # What not every compiler knows.
 MAYBE = -Wno-format-truncation -Wno-psabi
@@ -38,21 +38,22 @@ LINKER = -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS)
 LINK = $(CC) $(HOUSE_$(VARIANT)) $(CFLAGS) $(LINKER)
 LIBS = $(strip $(file <$(BUILD)/build.libs)) $(LDLIBS) -lm
 
-# Kernels are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi above: wide
+# Kernels, all but ONCE, are compiled once for each instruction set; the program chooses at run time. (-Wno-psabi above: wide
 # vectors are passed only to functions inlined in the same file.)
-KERNELS = $(wildcard src/kernels/*.c)
-SOURCES = $(wildcard src/*.c src/models/*.c src/commands/*.c data_tools/*.c)
+ONCE = src/kernels/dispatch.c src/kernels/matmul_pack.c
+KERNELS = $(filter-out $(ONCE),$(wildcard src/kernels/*.c))
+SOURCES = $(filter-out $(KERNELS),$(wildcard src/*.c src/*/*.c src/*/*/*.c data_tools/*.c))
 ISAS = plain $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
 FLAGS_avx2 = -mavx2 -mbmi2 -mfma
 FLAGS_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2 -mprefer-vector-width=512
 OBJECTS = $(SOURCES:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/%.$(isa).o))
 PARTS = $(filter-out $(BUILD)/src/main.o,$(OBJECTS))
 LIBRARY = $(BUILD)/libcohort.a
-TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 TEMPLATES = $(patsubst %,$(BUILD)/%.h,$(wildcard jobs/*.sbatch))
-DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/test_*.c 2>/dev/null)
-TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] data_tools/*.[ch] tests/*.[ch] tests/*/*.[ch])
+DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/unit/test_*.c 2>/dev/null)
+TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] data_tools/*.[ch] tests/*/*.[ch])
 AGAIN = $(MAKE) --no-print-directory
 SETUP = CC='$(CC)' tests/setup.sh
 
@@ -100,14 +101,14 @@ check:
 	+@$(AGAIN) sanitize
 	+@$(AGAIN) clang
 	+@$(AGAIN) all benches
-	@BUILD=$(BUILD) tests/bench/run.sh --short
+	@BUILD=$(BUILD) tests/bench/run_benches.sh --short
 	@echo 'make check: all is well'
 
 ## bench           build and run the benchmarks of tests/bench (keep the machine free for it)
 bench:
 	@$(SETUP) install build
 	+@$(AGAIN) all benches
-	@BUILD=$(BUILD) tests/bench/run.sh $(PATTERN)
+	@BUILD=$(BUILD) tests/bench/run_benches.sh $(PATTERN)
 
 ## soak            long tests: kills, resumptions and bad input at random, for as long as LIMIT= seconds each
 soak:
@@ -183,7 +184,7 @@ tests: $(TESTS)
 benches: $(BENCHES)
 run-tests: all tests
 	$(if $(DOUBLE_TESTS),+@$(AGAIN) VARIANT=double BUILD=$(BUILD)/double tests \
-		TESTS='$(DOUBLE_TESTS:tests/%.c=$(BUILD)/double/tests/%)')
+		TESTS='$(DOUBLE_TESTS:tests/unit/%.c=$(BUILD)/double/tests/%)')
 	@BUILD=$(BUILD) tests/run.sh $(PATTERN)
 
 $(BUILD)/cohort: $(BUILD)/src/main.o $(LIBRARY)
@@ -197,7 +198,7 @@ $(BUILD)/%.o: %.c $(BUILD)/build.cflags
 	$(SAY) "compile $<"
 	$(QUIET)$(COMPILE) -c -o $@ $<
 # The templates of jobs, as texts in C.
-$(BUILD)/src/slurm.o: $(TEMPLATES)
+$(BUILD)/src/sweep/slurm.o: $(TEMPLATES)
 $(BUILD)/%.sbatch.h: %.sbatch
 	@mkdir -p $(@D)
 	$(QUIET)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
@@ -208,7 +209,7 @@ $(BUILD)/%.$(1).o: %.c $(BUILD)/build.cflags
 	$(QUIET)$$(COMPILE) -DISA=$(1) -DISA_$(1) $(FLAGS_$(1)) -c -o $$@ $$<
 endef
 $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
-$(BUILD)/tests/%: tests/%.c $(LIBRARY) $(BUILD)/test.cflags
+$(BUILD)/tests/%: tests/unit/%.c $(LIBRARY) $(BUILD)/test.cflags
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
 	$(QUIET)$(COMPILE) $(strip $(file <$(BUILD)/test.cflags)) $(LINKER) -o $@ $< $(LIBRARY) \
@@ -235,7 +236,7 @@ endif
 fuzz:
 	@command -v clang >/dev/null || echo 'fuzz: skipped, there is no clang'
 	+@! command -v clang >/dev/null || $(AGAIN) VARIANT=fuzz BUILD=$(BUILD)/fuzz fuzzers
-	@! command -v clang >/dev/null || BUILD=$(BUILD)/fuzz LIMIT=$(or $(LIMIT),60) tests/fuzz/run.sh $(PATTERN)
+	@! command -v clang >/dev/null || BUILD=$(BUILD)/fuzz LIMIT=$(or $(LIMIT),60) tests/fuzz/run_fuzzers.sh $(PATTERN)
 soak: export FUZZ_LIMIT = $(or $(LIMIT),3600)
 fuzzers: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIBRARY)

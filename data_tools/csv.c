@@ -3,10 +3,10 @@
  * stop byte (delimiter or LF) to the next; only when it is known to be whole are quotes taken
  * off, in place. The buffer always ends in LF, so the inner loop needs no bounds check. Where
  * the record runs out of the buffer, more is read and the scan starts over. */
-#include "csv.h"
-#include "config.h"
-#include "fail.h"
-#include "memory.h"
+#include "data_tools/csv.h"
+#include "base/config.h"
+#include "base/fail.h"
+#include "base/memory.h"
 #include <string.h>
 
 enum { LONGEST_QUOTE = 1 << 26 };

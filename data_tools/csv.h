@@ -2,8 +2,8 @@
 #ifndef COHORT_CSV_H
 #define COHORT_CSV_H
 
-#include "base.h"
-#include "text.h"
+#include "base/base.h"
+#include "data_tools/text.h"
 
 struct csv {
     struct text text;

@@ -1,14 +1,14 @@
 /* What importing is, whatever the format: collect the files, read them into a builder, finish
  * it, split, write, report. Nothing is written before all was read, and then by rename: a
  * failure leaves no half a data set. */
-#include "import.h"
-#include "cell.h"
-#include "csv.h"
-#include "fail.h"
-#include "log.h"
-#include "memory.h"
-#include "summary.h"
-#include "truths.h"
+#include "data_tools/import.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data_tools/csv.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/summary.h"
+#include "data_tools/truths.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

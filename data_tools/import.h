@@ -2,13 +2,13 @@
 #ifndef COHORT_IMPORT_H
 #define COHORT_IMPORT_H
 
-#include "base.h"
-#include "builder.h"
-#include "dataset.h"
-#include "index.h"
-#include "menu.h"
-#include "split.h"
-#include "text.h"
+#include "base/base.h"
+#include "data/builder.h"
+#include "data/dataset.h"
+#include "data/name_index.h"
+#include "data/split.h"
+#include "data_tools/subcommand.h"
+#include "data_tools/text.h"
 
 /* What the user asked for: the flags of `cohort import`, "" where nothing was said. */
 struct import_flags {

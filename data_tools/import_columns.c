@@ -3,13 +3,13 @@
  *
  * Cost: a look-up of the student's and of the item's name a row. The skills and the group of an
  * item are read again only where its cells differ from the last ones, which is seldom. */
-#include "cell.h"
-#include "csv.h"
-#include "fail.h"
-#include "import.h"
-#include "index.h"
-#include "log.h"
-#include "memory.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/name_index.h"
+#include "data_tools/csv.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/import.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

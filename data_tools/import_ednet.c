@@ -2,13 +2,13 @@
  * it was right. questions.csv does: question_id, ..., correct_answer, part, tags. Student files
  * are found in a folder, hundreds of thousands of them, and read in the order of their names.
  */
-#include "cell.h"
-#include "csv.h"
-#include "fail.h"
-#include "import.h"
-#include "index.h"
-#include "memory.h"
-#include "store.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data/name_index.h"
+#include "data_tools/csv.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/import.h"
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The table of formats. A format is a reader, and for tables with named columns a preset: what
  * the columns are called and how they are coded. A new format that is such a table is a new
  * preset and a new row. */
-#include "import.h"
+#include "data_tools/import.h"
 
 static const struct import_preset csv_preset = {
     .student = "student|student_id|user|user_id",

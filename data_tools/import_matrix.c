@@ -1,11 +1,11 @@
 /* Answer matrices: a row for each student, a column for each item. An empty cell is an item the
  * student never saw, so it makes no attempt. Attempts are in the order of the columns. */
-#include "cell.h"
-#include "csv.h"
-#include "fail.h"
-#include "import.h"
-#include "memory.h"
-#include "q_matrix.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data_tools/csv.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/import.h"
+#include "data_tools/q_matrix.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * student, a key an item, a frame a step: every key is an attempt of every frame, correct if it
  * sounds. So a frame is as many attempts as there are keys, and the first of them begins a
  * step. */
-#include "cell.h"
-#include "fail.h"
-#include "import.h"
-#include "memory.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/import.h"
 #include <stdio.h>
 #include <string.h>
 

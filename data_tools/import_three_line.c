@@ -2,11 +2,11 @@
  * which items, which outcomes. Lines may end in a comma. Items are numbers, from 1 in all the
  * files seen so far (0 is taken for the first where it occurs); with a Q-matrix the number is
  * the place in it. */
-#include "cell.h"
-#include "fail.h"
-#include "import.h"
-#include "memory.h"
-#include "q_matrix.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data_tools/csv_cell.h"
+#include "data_tools/import.h"
+#include "data_tools/q_matrix.h"
 #include <string.h>
 
 enum { MOST_PLACE = 1 << 30 };

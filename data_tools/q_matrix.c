@@ -1,12 +1,12 @@
 /* A Q-matrix has one side as long as there are items. Where both sides are, rows are items. A
  * header names the columns: the skills, if rows are items. Otherwise skills are called 1, 2,
  * ... */
-#include "q_matrix.h"
-#include "cell.h"
-#include "csv.h"
-#include "fail.h"
-#include "log.h"
-#include "memory.h"
+#include "data_tools/q_matrix.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data_tools/csv.h"
+#include "data_tools/csv_cell.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef COHORT_Q_MATRIX_H
 #define COHORT_Q_MATRIX_H
 
-#include "base.h"
-#include "builder.h"
+#include "base/base.h"
+#include "data/builder.h"
 
 /* Reads a Q-matrix and gives the builder's items their skills. Item i is number place[i] of the
  * matrix; n_items is how many there are, or, unless `exact`, the least that there must be. The

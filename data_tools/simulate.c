@@ -1,12 +1,12 @@
 /* The table of simulators, and what they share: names, named random numbers (so a class is a
  * function of its flags, bit for bit), the truth beside the data, and the split. Students are
  * put into the order of the data set after they were made, and their truth with them. */
-#include "simulate.h"
-#include "fail.h"
-#include "log.h"
-#include "memory.h"
-#include "split.h"
-#include "summary.h"
+#include "data_tools/simulate.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/split.h"
+#include "data_tools/summary.h"
 #include <sleef.h>
 #include <stdio.h>
 #include <string.h>

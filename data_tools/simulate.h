@@ -2,11 +2,11 @@
 #ifndef COHORT_SIMULATE_H
 #define COHORT_SIMULATE_H
 
-#include "base.h"
-#include "builder.h"
-#include "dataset.h"
-#include "menu.h"
-#include "rng.h"
+#include "base/base.h"
+#include "base/rng.h"
+#include "data/builder.h"
+#include "data/dataset.h"
+#include "data_tools/subcommand.h"
 
 /* What the user asked for: the flags of `cohort simulate`; 0 or "" means the kind's own
  * standard. */

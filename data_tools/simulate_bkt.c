@@ -2,9 +2,9 @@
  * first with probability p0_k. An attempt is correct with 1 - slip_k if it is known, guess_k if
  * not; after it an unknown skill is learned with learn_k, a known one forgotten with `forget`.
  * Each attempt is at a random item of a random skill; items of a skill differ in name alone. */
-#include "fail.h"
-#include "memory.h"
-#include "simulate.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data_tools/simulate.h"
 
 enum part { FIRST, RATES, CHOICE, OUTCOME, LEARNING };
 enum { ITEMS_PER_SKILL = 4, ATTEMPTS_PER_SKILL = 10 };

@@ -15,8 +15,8 @@
  * so that a student's other answers say more than the item's mean does. A fifth of what would
  * be wrong answers is skipped or runs out of time: unknown. Popular items are drawn by Walker's
  * alias method, in constant time. */
-#include "memory.h"
-#include "simulate.h"
+#include "base/memory.h"
+#include "data_tools/simulate.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

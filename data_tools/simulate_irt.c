@@ -6,8 +6,8 @@
  *     q      [items, skills]     1 where the item needs the skill: skill i mod K, and each
  * other with probability 1/4 a      [items, skills]     discriminations: q in the 1pl,
  * log-normal about 1 in the 2pl b      [items]             difficulties, standard normal */
-#include "memory.h"
-#include "simulate.h"
+#include "base/memory.h"
+#include "data_tools/simulate.h"
 #include <math.h>
 
 enum part { THETA, EXTRA_SKILL, DISCRIMINATION, DIFFICULTY, ITEM_ORDER, MISSING, OUTCOME };

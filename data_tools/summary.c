@@ -1,7 +1,7 @@
 /* What a data set holds, in words: a wrong column or a wrong file shows here first. */
-#include "summary.h"
-#include "cell.h"
-#include "log.h"
+#include "data_tools/summary.h"
+#include "base/log.h"
+#include "data_tools/csv_cell.h"
 #include <inttypes.h>
 
 static const char *plural(uint64_t n)

@@ -2,7 +2,7 @@
 #ifndef COHORT_SUMMARY_H
 #define COHORT_SUMMARY_H
 
-#include "dataset.h"
+#include "data/dataset.h"
 
 /* Students, attempts, items, skills, share correct, span of time, splits: on stderr. */
 void summary_say(const struct dataset_content *content);

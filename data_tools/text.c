@@ -3,9 +3,9 @@
  * unfinished line moves to its front before more is read, so no line is copied otherwise. A
  * gzip that was cut off or damaged is noticed at the latest at its end, where zlib has a
  * checksum. */
-#include "text.h"
-#include "fail.h"
-#include "memory.h"
+#include "data_tools/text.h"
+#include "base/fail.h"
+#include "base/memory.h"
 #include <errno.h>
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,7 @@
 #ifndef COHORT_TEXT_H
 #define COHORT_TEXT_H
 
-#include "base.h"
+#include "base/base.h"
 #include <zlib.h>
 
 /* A piece of the reader's buffer: valid until the next line is asked for. */

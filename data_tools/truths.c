@@ -1,10 +1,10 @@
 /* Tables of numbers that an answer matrix was simulated from. Whoever publishes such data has
  * items as rows or as columns, and difficulties with either sign; stored are rows of items,
  * skills or students, in the order of the data set. */
-#include "truths.h"
-#include "csv.h"
-#include "fail.h"
-#include "memory.h"
+#include "data_tools/truths.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data_tools/csv.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef COHORT_TRUTHS_H
 #define COHORT_TRUTHS_H
 
-#include "base.h"
-#include "builder.h"
+#include "base/base.h"
+#include "data/builder.h"
 
 enum { TRUTHS_MOST = 16 };
 struct truths {

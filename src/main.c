@@ -1,11 +1,11 @@
 /* cohort: one program, many commands. `commands` in src/commands.c lists them. */
-#include "comm.h"
-#include "commands.h"
-#include "fail.h"
-#include "h5.h"
-#include "log.h"
-#include "machine.h"
-#include "store.h"
+#include "base/atomic_file.h"
+#include "base/comm.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "commands/commands.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 # `make demo` builds and then calls this. COHORT is the program, DEMO the directory for what it makes.
 set -eu
 cd "$(dirname "$0")/.."
-. tests/mpi.sh
+. tests/lib/mpi.sh
 COHORT=${COHORT:-build/cohort}
 DEMO=${DEMO:-build/demo}
 rm -rf "$DEMO"

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 COHORT=${COHORT:-build/cohort}
-. tests/mpi.sh
+. tests/lib/mpi.sh
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 {

@@ -17,7 +17,7 @@
 # The last line is `N passed, N failed`; N counts cmocka tests and single checks of scripts.
 # Exit code 0 only if something passed and nothing failed.
 cd "$(dirname "$0")/.." || exit 70
-. tests/mpi.sh
+. tests/lib/mpi.sh
 build=${BUILD:-build}
 limit=${LIMIT:-1200}
 jobs=${JOBS:-2}
@@ -41,7 +41,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS=print_legend=0:exitcode=99:detect_leaks=0
 leaks=detect_leaks=1:fast_unwind_on_malloc=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99
-export LSAN_OPTIONS=suppressions=$PWD/tests/leaks.supp:print_suppressions=0
+export LSAN_OPTIONS=suppressions=$PWD/tests/lib/leaks.supp:print_suppressions=0
 
 wanted() {
     local pattern
@@ -157,7 +157,7 @@ script() {
 }
 
 if [ "$scripts" = cli ]; then
-    for source in tests/test_*.c; do
+    for source in tests/unit/test_*.c; do
         name=$(basename "$source" .c)
         wanted "$name" || continue
         [[ " $(says "$source" 'not under') " != *" $(basename "$build") "* ]] || continue
@@ -187,7 +187,7 @@ if [ "$scripts" = cli ]; then
         done
     done
 fi
-for source in tests/"${scripts}"_*.sh; do
+for source in tests/"$scripts/$scripts"_*.sh; do
     name=$(basename "$source" .sh)
     wanted "$name" || continue
     [[ " $(says "$source" 'not under') " != *" $(basename "$build") "* ]] || continue

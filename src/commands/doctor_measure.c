@@ -2,14 +2,14 @@
  * (BLAS), a[i] = b[i] + 3 c[i] over arrays larger than caches (memory), a sum over all ranks
  * (network), files written as checkpoints are and read as data sets are (disk). */
 #define _GNU_SOURCE
-#include "doctor_parts.h"
-#include "fail.h"
-#include "h5.h"
-#include "lock.h"
-#include "log.h"
-#include "machine.h"
-#include "memory.h"
-#include "store.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/file_lock.h"
+#include "base/h5.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "commands/doctor_parts.h"
 #include <cblas.h>
 #include <errno.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 #ifndef _GNU_SOURCE
 #error "cpu_set_t needs _GNU_SOURCE"
 #endif
-#include "base.h"
-#include "comm.h"
+#include "base/base.h"
+#include "base/comm.h"
 #include <sched.h>
 
 /* What one rank knows of its machine. */

@@ -1,11 +1,11 @@
 /* The graph between skills (or items) that a structured model has learned: an edge from a to b
  * says that what a student shows at a changes what is expected at b. `gate` is how far the edge
  * is open, `strength` the root mean square of the weights that act along it. */
-#include "commands.h"
-#include "export_parts.h"
-#include "fail.h"
-#include "listing.h"
-#include "memory.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "commands/export_parts.h"
+#include "runs/rank_output.h"
 
 struct graph {
     size_t n;

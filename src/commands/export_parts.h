@@ -2,7 +2,7 @@
 #ifndef COHORT_EXPORT_PARTS_H
 #define COHORT_EXPORT_PARTS_H
 
-#include "opened.h"
+#include "runs/inference.h"
 
 /* Collective: the graph a model has learned, as a table of edges (.csv) or, for those whose
  * gate is open at least so far, a drawing for Graphviz (.dot). */

@@ -1,13 +1,13 @@
 /* A data set in numbers. It is read in pieces of some million attempts, so that a file larger
  * than memory can be looked at. */
-#include "../../data_tools/cell.h"
-#include "commands.h"
-#include "dataset.h"
-#include "fail.h"
-#include "h5.h"
-#include "inspect_parts.h"
-#include "memory.h"
-#include "split.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "commands/inspect_parts.h"
+#include "data/dataset.h"
+#include "data/split.h"
+#include "data_tools/csv_cell.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef COHORT_INSPECT_PARTS_H
 #define COHORT_INSPECT_PARTS_H
 
-#include "base.h"
-#include "comm.h"
+#include "base/base.h"
+#include "base/comm.h"
 #include <jansson.h>
 
 struct inspect_flags {

@@ -1,13 +1,13 @@
 /* Checkpoints and runs in numbers. Of a run the newest whole checkpoint is described; the
  * others are listed, damaged ones with what is wrong with them. */
-#include "commands.h"
-#include "fail.h"
-#include "inspect_parts.h"
-#include "lock.h"
-#include "memory.h"
-#include "opened.h"
-#include "run.h"
-#include "store.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/file_lock.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "commands/inspect_parts.h"
+#include "runs/inference.h"
+#include "runs/run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,13 +9,13 @@
  * are exactly 0 in both are no estimates (an item that does not need the skill) and are left
  * out. Where there is a standard error beside the estimate (error_NAME, or sigma of abilities),
  * `within` is the share of truths within 1.96 of them; 0.95 is what it ought to be. */
-#include "commands.h"
-#include "fail.h"
-#include "h5.h"
-#include "inspect_parts.h"
-#include "memory.h"
-#include "opened.h"
-#include "split.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "commands/inspect_parts.h"
+#include "data/split.h"
+#include "runs/inference.h"
 #include <math.h>
 #include <string.h>
 

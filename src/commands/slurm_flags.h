@@ -2,7 +2,7 @@
 #ifndef COHORT_SLURM_FLAGS_H
 #define COHORT_SLURM_FLAGS_H
 
-#include "slurm.h"
+#include "sweep/slurm.h"
 
 /* Rows of a table of flags; AT(field) is the place of a field of the command's struct
  * slurm_job. */

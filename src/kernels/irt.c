@@ -1,7 +1,7 @@
 /* The decoder of an item response model, over the answers of one student at one point theta;
  * see include/irt.h. Answers lie side by side, so a register holds LANES of them. */
-#include "irt.h"
-#include "simd.h"
+#include "kernels/irt.h"
+#include "kernels/simd.h"
 
 #define AT(array, i) (*(rreal *)((array) + (i)))
 #define IN(array, i) (*(const rreal *)((array) + (i)))

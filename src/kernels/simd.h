@@ -10,7 +10,7 @@
 #ifndef COHORT_SIMD_H
 #define COHORT_SIMD_H
 
-#include "base.h"
+#include "base/base.h"
 #include <sleef.h>
 #include <string.h>
 

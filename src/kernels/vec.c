@@ -1,6 +1,6 @@
 /* Element-by-element kernels over whole arrays; see include/vec.h. */
-#include "vec.h"
-#include "simd.h"
+#include "kernels/vec.h"
+#include "kernels/simd.h"
 #include <math.h>
 
 #ifdef COHORT_REAL_DOUBLE

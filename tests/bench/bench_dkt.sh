@@ -10,7 +10,7 @@ elif [ ! -f ${files}_train1.csv.gz ]; then
     exit 0
 fi
 [ -f "$data" ] || "$COHORT" import three-line --train ${files}_train1.csv.gz --split none -o "$data"
-ours=$(mpirun -n 2 "$BUILD/bench/dkt" "$data" | tail -1)
+ours=$(mpirun -n 2 "$BUILD/bench/bench_dkt" "$data" | tail -1)
 if [ -n "${BENCH_SHORT:-}" ]; then
     echo "$ours answers a second"
     exit 0

@@ -18,7 +18,7 @@ beside() {
     mv "$work/$1-1" "$work/$1"
     "$COHORT" predict "$work/$1" --split train -o "$work/$1.csv" 2>/dev/null
     "$COHORT" export "$work/$1" --hidden -o "$work/$1" 2>/dev/null
-    theirs=$(Rscript tests/glmer.R "$work/$1.csv" "$work/$1" "$work/$1/hidden.csv")
+    theirs=$(Rscript tests/lib/glmer.R "$work/$1.csv" "$work/$1" "$work/$1/hidden.csv")
     echo "$1: cohort $seconds s on two ranks; glmer $theirs" |
         awk '{ printf "%s; %.0f times as fast\n", $0, $10 / $3 }'
 }

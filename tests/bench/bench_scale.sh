@@ -57,7 +57,7 @@ for name in $names; do
     for ranks in 1 2 4; do
         # More ranks than cores must not spin.
         COHORT_SHARED=no OMPI_MCA_mpi_yield_when_idle=$((ranks > cores)) \
-            mpirun -n $ranks "$BUILD/bench/scale" "${words[@]}" 2>/dev/null || exit
+            mpirun -n $ranks "$BUILD/bench/bench_scale" "${words[@]}" 2>/dev/null || exit
     done >"$work/$name"
     awk -v name="$name" -v cores="$cores" -v adding_file="$work/$name.adding" "$model"'
         $1 == 1 { lanes = $2; n = $3; size = $4; blocks = $7; clear = $8; rest = $9 }

@@ -16,8 +16,8 @@
 #ifndef COHORT_BENCH_GIBBS_H
 #define COHORT_BENCH_GIBBS_H
 
-#include "fail.h"
-#include "memory.h"
+#include "base/fail.h"
+#include "base/memory.h"
 #include <math.h>
 #include <string.h>
 

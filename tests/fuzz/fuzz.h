@@ -15,12 +15,12 @@
 #define COHORT_FUZZ_H
 
 #define _GNU_SOURCE
-#include "comm.h"
-#include "commands.h"
-#include "fail.h"
-#include "h5.h"
-#include "log.h"
-#include "memory.h"
+#include "base/comm.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "commands/commands.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -6,7 +6,7 @@
 #define FUZZ_ROOM (64 << 10)
 #include "fuzz.h"
 
-#include "sweep.h"
+#include "sweep/sweep.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -10,7 +10,7 @@
  * none. */
 #include "fuzz.h"
 
-#include "dataset.h"
+#include "data/dataset.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -4,10 +4,10 @@
  * nothing; what a run's log keeps after it was cut back are whole records. */
 #include "fuzz.h"
 
-#include "../../src/report_parts.h"
-#include "model.h"
-#include "run.h"
-#include "sweep.h"
+#include "learn/model.h"
+#include "report/report_parts.h"
+#include "runs/run.h"
+#include "sweep/sweep.h"
 
 static struct sweep sweep;
 

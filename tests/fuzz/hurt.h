@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 
-#include "store.h"
+#include "base/atomic_file.h"
 
 enum { HURT_EDIT = 12, HURT_MOST_EDITS = 12, HURT_MOST_NAMES = 96, HURT_MOST_BYTES = 1 << 16 };
 

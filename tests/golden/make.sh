@@ -11,12 +11,12 @@
 # v1: format version 1 of data sets and checkpoints, without items' skills in checkpoints.
 # v2: digests of pieces in data sets; items' skills and groups in checkpoints.
 set -eu
-# shellcheck source=tests/mpi.sh
-. "$(dirname "$0")/../mpi.sh"
+# shellcheck source=tests/lib/mpi.sh
+. "$(dirname "$0")/../lib/mpi.sh"
 COHORT=$(readlink -f "$1")
 mkdir -p "$2"
 # the changes of arithmetic that these files have behind them (v1: none)
-grep '^    {"' "$(dirname "$0")/../../src/numerics.c" >"$2/numerics"
+grep '^    {"' "$(dirname "$0")/../../src/learn/numerics.c" >"$2/numerics"
 cd "$2"
 
 # Students who know more answer better, items 1 to 7 get harder, and everybody learns; item 3 needs both

@@ -1,0 +1,247 @@
+/* Cells are read where they stand, without copies: they end at a length, not at a NUL byte. */
+#include "data_tools/csv_cell.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool cell_is_missing(struct span cell)
+{
+    static const char *const words[] = {"null", "na", "nan", "none", "n/a", "\\n"};
+    const char first = cell.n > 0 ? cell.start[0] : 0;
+    if (cell.n > 4 || (first != 'n' && first != 'N' && first != '\\'))
+        return cell.n == 0;
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (span_is(cell, words[w]))
+            return true;
+    return false;
+}
+
+bool cell_outcome(struct span cell, enum outcome *outcome)
+{
+    if (cell.n == 1 && (cell.start[0] == '0' || cell.start[0] == '1')) {
+        *outcome = cell.start[0] == '1' ? CORRECT : INCORRECT;
+        return true;
+    }
+    static const char *const words[][2] = {
+        {"0.0", "1.0"},     {"false", "true"}, {"incorrect", "correct"},
+        {"wrong", "right"}, {"no", "yes"},     {"f", "t"},
+        {"n", "y"},
+    };
+    for (size_t w = 0; w < COUNT(words); w++)
+        for (int o = 0; o < 2; o++)
+            if (span_is(cell, words[w][o])) {
+                *outcome = (enum outcome)o;
+                return true;
+            }
+    *outcome = UNKNOWN;
+    return cell_is_missing(cell);
+}
+
+bool cell_number(struct span cell, double *value)
+{
+    char text[64];
+    if (cell.n == 0 || cell.n >= sizeof text)
+        return false;
+    memcpy(text, cell.start, cell.n);
+    text[cell.n] = '\0';
+    char *end = NULL;
+    *value = strtod(text, &end);
+    return *end == '\0' && strpbrk(text, "xX") == NULL && fabs(*value) <= DATASET_MOST;
+}
+
+bool cell_integer(struct span cell, int64_t *value)
+{
+    enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */
+    const bool negative = cell.n > 0 && cell.start[0] == '-';
+    const char *digit = cell.start + negative, *end = cell.start + cell.n;
+    const char *safe_end = digit + size_min(SAFE_DIGITS, (size_t)(end - digit));
+    int64_t sum = 0;
+    if (digit == end)
+        return false;
+    for (; digit < safe_end; digit++) {
+        const unsigned d = (unsigned)(*digit - '0');
+        if (d > 9)
+            return false;
+        sum = 10 * sum + (int64_t)d;
+    }
+    for (; digit < end; digit++) {
+        const unsigned d = (unsigned)(*digit - '0');
+        if (d > 9 || __builtin_mul_overflow(sum, 10, &sum) ||
+            __builtin_add_overflow(sum, d, &sum))
+            return false;
+    }
+    *value = negative ? -sum : sum;
+    return true;
+}
+
+/* Exactly n digits at `text`, -1 if they are not. */
+static int digits(const char *text, int n)
+{
+    int value = 0;
+    for (int i = 0; i < n; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        value = 10 * value + (text[i] - '0');
+    }
+    return value;
+}
+
+/* Days from 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
+ * leap day is the last of its year, in eras of 400 years. */
+static int64_t days_of(int year, int month, int day)
+{
+    const int64_t y = month > 2 ? year : year - 1;
+    const int64_t era = (y >= 0 ? y : y - 399) / 400;
+    const int64_t year_of_era = y - era * 400;
+    const int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 +
+           day_of_year - 719468;
+}
+
+static bool iso_time(struct span cell, int64_t *milliseconds)
+{
+    static const int days_in_month[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const char *c = cell.start;
+    if (cell.n > 11 && (c[cell.n - 1] == 'Z' || c[cell.n - 1] == 'z'))
+        cell.n--;
+    const bool has_time = cell.n >= 16, has_seconds = cell.n >= 19;
+    if (!(cell.n == 10 || cell.n == 16 || has_seconds) || c[4] != '-' || c[7] != '-')
+        return false;
+    const int year = digits(c, 4), month = digits(c + 5, 2), day = digits(c + 8, 2);
+    if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month[month - 1])
+        return false;
+    int hour = 0, minute = 0, second = 0, thousandths = 0;
+    if (has_time) {
+        hour = digits(c + 11, 2);
+        minute = digits(c + 14, 2);
+        if ((c[10] != ' ' && c[10] != 'T') || c[13] != ':' || hour < 0 || hour > 23 ||
+            minute < 0 || minute > 59)
+            return false;
+    }
+    if (has_seconds) {
+        second = digits(c + 17, 2);
+        if (c[16] != ':' || second < 0 || second > 60 || (cell.n > 19 && c[19] != '.'))
+            return false;
+        int weight = 100;
+        for (size_t i = 20; i < cell.n; i++, weight /= 10) {
+            if (c[i] < '0' || c[i] > '9')
+                return false;
+            thousandths += weight * (c[i] - '0');
+        }
+    }
+    *milliseconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 +
+                    second * 1000 + thousandths;
+    return true;
+}
+
+bool cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds)
+{
+    int64_t value = 0;
+    if (cell_integer(cell, &value)) {
+        if (units_per_second >= 1000)
+            value /= units_per_second / 1000;
+        else if (__builtin_mul_overflow(value, 1000 / units_per_second, &value))
+            return false;
+        *milliseconds = value;
+        return true;
+    }
+    if (iso_time(cell, milliseconds))
+        return true;
+    char text[48];
+    if (cell.n == 0 || cell.n >= sizeof text)
+        return false;
+    memcpy(text, cell.start, cell.n);
+    text[cell.n] = '\0';
+    char *end = NULL;
+    const double number = strtod(text, &end) * (1000 / (double)units_per_second);
+    if (*end != '\0' || strpbrk(text, "xX") != NULL || !(fabs(number) < 9e18))
+        return false;
+    *milliseconds = (int64_t)floor(number);
+    return true;
+}
+
+/* Where `text` stands in the span; its end if it does not. */
+static size_t find(struct span span, const char *text)
+{
+    const size_t n = strlen(text);
+    for (size_t i = 0; i + n <= span.n; i++)
+        if (memcmp(span.start + i, text, n) == 0)
+            return i;
+    return span.n;
+}
+
+static bool is_number_list(struct span list, const char *between)
+{
+    size_t n_digits = 0;
+    for (size_t i = 0; i < list.n; i++) {
+        const bool is_digit = isdigit((unsigned char)list.start[i]);
+        if (!is_digit && strchr(between, list.start[i]) == NULL)
+            return false;
+        n_digits += is_digit;
+    }
+    return n_digits > 0 && n_digits < list.n;
+}
+
+static const char *guess_separator(struct span list)
+{
+    static const char *const sure[] = {"~~", ";", "|"};
+    for (size_t g = 0; g < COUNT(sure); g++)
+        if (find(list, sure[g]) < list.n)
+            return sure[g];
+    return is_number_list(list, " ") ? " " : is_number_list(list, ", ") ? "," : "";
+}
+
+struct cell_list cell_list(struct span cell, const char *separator)
+{
+    static const char *const words[][2] = {
+        {"none", ""}, {"space", " "}, {"comma", ","}, {"semicolon", ";"}};
+    struct span list = span_trim(cell);
+    if (list.n >= 2 && list.start[0] == '[' && list.start[list.n - 1] == ']')
+        return (struct cell_list){{list.start + 1, list.n - 2}, ","};
+    if (strcmp(separator, "auto") == 0)
+        return (struct cell_list){list, guess_separator(list)};
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (strcmp(separator, words[w][0]) == 0)
+            separator = words[w][1];
+    return (struct cell_list){list, separator};
+}
+
+bool cell_list_next(struct cell_list *list, struct span *piece)
+{
+    const size_t n_separator = strlen(list->separator);
+    while (list->rest.n > 0) {
+        const size_t n = n_separator > 0 ? find(list->rest, list->separator) : list->rest.n;
+        *piece = span_trim((struct span){list->rest.start, n});
+        const size_t taken = size_min(list->rest.n, n + n_separator);
+        list->rest.start += taken;
+        list->rest.n -= taken;
+        if (piece->n >= 2 && strchr("'\"", piece->start[0]) != NULL &&
+            piece->start[piece->n - 1] == piece->start[0]) { /* ['a', 'b'] */
+            piece->start++;
+            piece->n -= 2;
+        }
+        if (!cell_is_missing(*piece))
+            return true;
+    }
+    return false;
+}
+
+void cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM])
+{
+    const int64_t day = seconds >= 0 ? seconds / 86400 : -1;
+    if (day < 3650 || day > 36500) { /* before 1980 or after 2069: hardly a date */
+        snprintf(text, CELL_TIME_ROOM, "%lld", (long long)seconds);
+        return;
+    }
+    int year = 1970 + (int)(day / 366);
+    while (days_of(year + 1, 1, 1) <= day)
+        year++;
+    int month = 1;
+    while (month < 12 && days_of(year, month + 1, 1) <= day)
+        month++;
+    const int rest = (int)(seconds % 86400);
+    snprintf(text, CELL_TIME_ROOM, "%04d-%02d-%02d %02d:%02d:%02d", year, month,
+             (int)(day - days_of(year, month, 1)) + 1, rest / 3600, rest / 60 % 60, rest % 60);
+}

@@ -1,0 +1,126 @@
+/* `cohort import FORMAT` and `cohort simulate KIND`: the table's rows are looked up, checked
+ * against the flags the user gave, and printed as help. */
+#include "data_tools/subcommand.h"
+#include "base/config.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct menu_entry *entry_at(const struct menu *menu, size_t i)
+{
+    return (const struct menu_entry *)((const char *)menu->rows + i * menu->stride);
+}
+
+enum status menu_find(const struct menu *menu, const char *name, const void **row)
+{
+    const char *names[32];
+    ENSURE(menu->n <= COUNT(names));
+    for (size_t i = 0; i < menu->n; i++) {
+        names[i] = entry_at(menu, i)->name;
+        if (strcmp(names[i], name) == 0) {
+            *row = entry_at(menu, i);
+            return OK;
+        }
+    }
+    const char *nearest = config_nearest(name, names, menu->n);
+    return fail(BAD_USAGE, "%s: there is no %s '%s'%s%s%s; `cohort %s --help` lists them",
+                menu->command, menu->noun, name, nearest ? "; did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?" : "", menu->command);
+}
+
+static bool lists(const char *list, const char *key, size_t n)
+{
+    for (const char *at = list; (at = strchr(at, ' ')) != NULL;) {
+        at++;
+        if (strncmp(at, key, n) == 0 && at[n] == ' ')
+            return true;
+    }
+    return false;
+}
+
+enum status menu_check_flags(const struct menu *menu, const struct menu_entry *entry, int argc,
+                             char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *key = argv[i] + 2;
+        if (strncmp(argv[i], "--", 2) != 0)
+            continue;
+        const size_t n = strcspn(key, "=");
+        if (!lists(menu->takes, key, n) && !lists(entry->takes, key, n))
+            return fail(BAD_USAGE,
+                        "%s %s does not take --%.*s; `cohort %s --help` lists what each "
+                        "%s takes",
+                        menu->command, entry->name, (int)n, key, menu->command, menu->noun);
+    }
+    return OK;
+}
+
+enum status menu_check_output(const struct menu *menu, const char *path)
+{
+    if (path[0] == '\0')
+        return fail(BAD_USAGE, "%s: where to? Name the data set to write with -o FILE",
+                    menu->command);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL   ? memory_text(".")
+                   : slash == path ? memory_text("/")
+                                   : memory_text("%.*s", (int)(slash - path), path);
+    enum status status = OK;
+    if (access(folder, W_OK | X_OK) != 0)
+        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be written, as %s: %s",
+                      path, folder, strerror(errno));
+    memory_free(folder);
+    return status;
+}
+
+static void print_paragraph(FILE *out, const char *text, int indent)
+{
+    enum { COLUMNS = 92 };
+    while (*text != '\0') {
+        size_t n = strlen(text);
+        if (n > (size_t)(COLUMNS - indent))
+            for (n = (size_t)(COLUMNS - indent); n > 1 && text[n] != ' ';)
+                n--;
+        fprintf(out, "%*s%.*s\n", indent, "", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+}
+
+/* "--a --b", or "as csv" where an earlier entry takes the same. Caller frees. */
+static char *flags_text(const struct menu *menu, size_t i, bool markdown)
+{
+    const struct menu_entry *entry = entry_at(menu, i);
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(entry_at(menu, j)->takes, entry->takes) == 0)
+            return memory_text("flags: those of %s", entry_at(menu, j)->name);
+    char *text = memory_text("flags:");
+    for (const char *at = entry->takes + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
+        const int n = (int)strcspn(at, " ");
+        if (n == 0)
+            continue;
+        char *longer = memory_text(markdown ? "%s `--%.*s`" : "%s --%.*s", text, n, at);
+        memory_free(text);
+        text = longer;
+    }
+    return text;
+}
+
+void menu_print(const struct menu *menu, FILE *out, bool markdown)
+{
+    fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s, and the flags it takes:\n",
+            menu->noun);
+    for (size_t i = 0; i < menu->n; i++) {
+        const struct menu_entry *entry = entry_at(menu, i);
+        char *flags = flags_text(menu, i, markdown);
+        if (markdown) {
+            fprintf(out, "| `%s` | %s; %s |\n", entry->name, entry->help, flags);
+        } else {
+            fprintf(out, "\n  %s\n", entry->name);
+            print_paragraph(out, entry->help, 6);
+            print_paragraph(out, flags, 6);
+        }
+        memory_free(flags);
+    }
+}

@@ -1,0 +1,308 @@
+/* A file is replaced by writing a temporary one beside it, forcing it to the disk, renaming it
+ * over the old one, and forcing the directory. Whatever happens in between, the old file or the
+ * new one is there, whole. Overwriting in place is how checkpoints are lost.
+ *
+ * The temporary file has one name, so that what a killed job leaves is used up by the next one,
+ * and it is locked while it is written: two jobs that replace the same file at once (the tasks
+ * of an array that begins a sweep) would else rename each other's halves. */
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/file_lock.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
+
+void store_start(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+char *store_temporary(const char *path)
+{
+    return memory_text("%s.tmp", path);
+}
+
+static void release(struct store_draft *draft)
+{
+    if (draft->file >= 0)
+        close(draft->file);
+    memory_free(draft->name);
+    *draft = (struct store_draft){.file = -1};
+}
+
+/* A leftover that cannot be opened may be somebody else's, or a link. */
+static int open_draft(const char *name)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int file = open(name, flags, 0666), reason = errno;
+    if (file < 0 && unlink(name) == 0)
+        return open(name, flags, 0666);
+    errno = reason;
+    return file;
+}
+
+/* Whether the open file is the one of this name, and not one that was renamed while we waited.
+ * A pipe, or a file that has other names too, is out of the way after this. */
+static bool is_ours(int file, const char *name)
+{
+    struct stat opened, named;
+    if (fstat(file, &opened) != 0 || lstat(name, &named) != 0 ||
+        opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return false;
+    if (S_ISREG(opened.st_mode) && opened.st_nlink <= 1)
+        return true;
+    unlink(name);
+    return false;
+}
+
+void store_abandon(struct store_draft *draft)
+{
+    if (draft->name != NULL)
+        unlink(draft->name);
+    release(draft);
+}
+
+enum status store_begin(struct store_draft *draft, const char *path)
+{
+    enum { MOST_TRIES = 100 };
+    *draft = (struct store_draft){.name = store_temporary(path), .file = -1};
+    enum status status = OK;
+    bool ours = false;
+    for (int n = 0; status == OK && !ours; n++) {
+        if (draft->file >= 0)
+            close(draft->file);
+        draft->file = open_draft(draft->name);
+        if (draft->file < 0)
+            status = fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
+        else if (lock_wait(draft->file, TURN_SECONDS) ==
+                 EAGAIN) /* disks without locks: never */
+            status = fail(BAD_IO,
+                          "%s: another job has been writing this file for %d seconds; wait "
+                          "for it, or choose another name",
+                          path, TURN_SECONDS);
+        else
+            ours = is_ours(draft->file, draft->name) || n == MOST_TRIES;
+    }
+    if (status == OK && ftruncate(draft->file, 0) != 0) {
+        status = fail(BAD_IO, "%s: cannot be emptied: %s", draft->name, strerror(errno));
+        store_abandon(draft);
+    } else if (status != OK) {
+        release(draft);
+    }
+    return status;
+}
+
+static enum status sync_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash == NULL   ? memory_text(".")
+                      : slash == path ? memory_text("/")
+                                      : memory_text("%.*s", (int)(slash - path), path);
+    enum status status = OK;
+    const int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Some file systems cannot fsync a directory; the rename is as durable there as it gets. */
+    if (file < 0 || (fsync(file) != 0 && errno != EINVAL))
+        status = fail(BAD_IO, "%s: what is in it could not be made durable: %s", directory,
+                      strerror(errno));
+    if (file >= 0)
+        close(file);
+    memory_free(directory);
+    return status;
+}
+
+/* A rename would put a file in the place of a device or a pipe, or of the link that /dev/stdout
+ * is, wherever that leads. */
+static enum status check_place(const char *path)
+{
+    static const char process[] = "/proc/";
+    char target[sizeof process] = "";
+    struct stat info;
+    const bool is_stream =
+        readlink(path, target, sizeof target - 1) > 0 && strcmp(target, process) == 0;
+    if (!is_stream &&
+        (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
+        return OK;
+    return fail(BAD_USER,
+                "%s: this is a device or a pipe, and only plain files are replaced; choose "
+                "another name",
+                path);
+}
+
+/* Gives the file at `path` the name `kept` besides, so that at no moment either name leads
+ * nowhere; where a disk has no such links, `path` does until the new file takes its place. */
+static enum status keep_old(const char *path, const char *kept)
+{
+    char *name = store_temporary(kept);
+    unlink(name);
+    const bool linked = link(path, name) == 0;
+    const bool done = rename(linked ? name : path, kept) == 0;
+    const int reason = errno;
+    unlink(name); /* two names of one file: rename leaves both */
+    memory_free(name);
+    return done ? OK
+                : fail(BAD_IO, "%s: cannot be kept as %s: %s", path, kept, strerror(reason));
+}
+
+static enum status commit(struct store_draft *draft, const char *path, const char *kept)
+{
+    enum status status = check_place(path);
+    if (status == OK && fsync(draft->file) != 0)
+        status = fail(BAD_IO,
+                      "%s: the disk did not take the data: %s; free some space and run the "
+                      "same command again",
+                      path, strerror(errno));
+    if (status == OK && kept != NULL && store_exists(path))
+        status = keep_old(path, kept);
+    if (status == OK && rename(draft->name, path) != 0)
+        status =
+            fail(BAD_IO, "%s: cannot be renamed to %s: %s", draft->name, path, strerror(errno));
+    if (status != OK) {
+        store_abandon(draft);
+        return status;
+    }
+    release(draft);
+    return sync_parent(path);
+}
+
+enum status store_commit(struct store_draft *draft, const char *path)
+{
+    return commit(draft, path, NULL);
+}
+
+static enum status write_all(int file, const char *bytes, size_t n_bytes, const char *path)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        ssize_t n = write(file, bytes + done, n_bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return fail(BAD_IO,
+                        "%s: writing stopped after %zu of %zu bytes: %s; what was there "
+                        "before is untouched: %s and run the same command again",
+                        path, done, n_bytes, n < 0 ? strerror(errno) : "nothing was taken",
+                        n < 0 && errno == EFBIG ? "raise the limit on file sizes (ulimit -f)"
+                                                : "free some space");
+        done += (size_t)n;
+    }
+    return OK;
+}
+
+enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
+                                size_t n_bytes)
+{
+    struct store_draft draft;
+    TRY(store_begin(&draft, path));
+    enum status status = write_all(draft.file, bytes, n_bytes, path);
+    if (status != OK) {
+        store_abandon(&draft);
+        return status;
+    }
+    return commit(&draft, path, kept);
+}
+
+enum status store_write(const char *path, const void *bytes, size_t n_bytes)
+{
+    return store_write_keeping(path, NULL, bytes, n_bytes);
+}
+
+/* Opening a pipe would wait for a writer, and some devices never end. */
+static FILE *open_plain(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return fdopen(file, "rb");
+    close(file);
+    errno = ESPIPE;
+    return NULL;
+}
+
+size_t store_peek(const char *path, void *bytes, size_t n)
+{
+    FILE *file = open_plain(path);
+    const size_t n_read = file != NULL ? fread(bytes, 1, n, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return n_read;
+}
+
+enum status store_read(const char *path, char **bytes, size_t *n_bytes)
+{
+    *bytes = NULL;
+    *n_bytes = 0;
+    FILE *file = open_plain(path);
+    if (file == NULL && (errno == ESPIPE || errno == ENXIO))
+        return fail(BAD_USER, "%s: this is a device, a pipe or a socket; expected a plain file",
+                    path);
+    if (file == NULL)
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be read: %s", path,
+                    strerror(errno));
+    size_t capacity = 1 << 16, n = 0;
+    char *text = memory_scratch(capacity, 1);
+    for (size_t got; (got = fread(text + n, 1, capacity - n - 1, file)) > 0;) {
+        n += got;
+        if (n + 1 == capacity)
+            text = memory_resize(text, capacity *= 2, 1);
+    }
+    const int reason = ferror(file) ? errno : 0;
+    fclose(file);
+    if (reason != 0) {
+        memory_free(text);
+        return fail(reason == EISDIR ? BAD_USER : BAD_IO, "%s: reading stopped: %s", path,
+                    strerror(reason));
+    }
+    text[n] = '\0';
+    *bytes = text;
+    *n_bytes = n;
+    return OK;
+}
+
+enum status store_directory(const char *path)
+{
+    char *part = memory_text("%s", path);
+    enum status status = OK;
+    for (char *p = part + (part[0] == '/'); status == OK; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        const char end = *p;
+        *p = '\0';
+        struct stat info;
+        const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
+        if (reason != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
+            status = fail(reason == ENOTDIR || reason == EEXIST ? BAD_USER : BAD_IO,
+                          "%s: the directory cannot be made: %s", part, strerror(reason));
+        *p = end;
+        if (end == '\0')
+            break;
+    }
+    memory_free(part);
+    return status;
+}
+
+bool store_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool store_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool store_has(const char *directory, const char *name)
+{
+    char *path = memory_text("%s/%s", directory, name);
+    const bool there = store_exists(path);
+    memory_free(path);
+    return there;
+}

@@ -1,0 +1,543 @@
+/* Options live in tables (struct option): one row gives the key, its type and range, its
+ * standard value and what it means. Reading files and command lines, refusing what is out of
+ * range, --help, the README's reference and the copy inside a checkpoint are all made from the
+ * rows.
+ *
+ * A file is lines: `[section]`, `key = value`, empty ones, and comments that begin with # or ;.
+ */
+#include "base/config.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    char *section, *key, *value, *origin;
+    bool suggested; /* anything the user said comes first, and what was suggested before */
+};
+
+struct config {
+    struct entry *entries;
+    size_t n, capacity;
+};
+
+struct config *config_create(void)
+{
+    return NEW(struct config, 1);
+}
+
+void config_destroy(struct config *config)
+{
+    if (config == NULL)
+        return;
+    for (size_t e = 0; e < config->n; e++) {
+        memory_free(config->entries[e].section);
+        memory_free(config->entries[e].key);
+        memory_free(config->entries[e].value);
+        memory_free(config->entries[e].origin);
+    }
+    memory_free(config->entries);
+    memory_free(config);
+}
+
+struct span {
+    const char *start;
+    size_t n;
+};
+
+static struct span trim(const char *start, const char *end)
+{
+    while (start < end && isspace((unsigned char)*start))
+        start++;
+    while (start < end && isspace((unsigned char)end[-1]))
+        end--;
+    return (struct span){start, (size_t)(end - start)};
+}
+
+static char *copy(struct span span)
+{
+    return memory_text("%.*s", (int)span.n, span.start);
+}
+
+static bool is_word(struct span span)
+{
+    for (size_t i = 0; i < span.n; i++)
+        if (!isalnum((unsigned char)span.start[i]) && strchr("_-.", span.start[i]) == NULL)
+            return false;
+    return span.n > 0;
+}
+
+static void add(struct config *config, struct span section, struct span key, struct span value,
+                const char *origin, bool suggested)
+{
+    GROW(config->entries, config->n, config->capacity);
+    config->entries[config->n++] = (struct entry){copy(section), copy(key), copy(value),
+                                                  memory_text("%s", origin), suggested};
+}
+
+static enum status read_lines(struct config *config, const char *text, const char *origin,
+                              bool suggested)
+{
+    struct span section = {"", 0};
+    int number = 0;
+    for (const char *line = text; *line != '\0';) {
+        const char *end = line + strcspn(line, "\n");
+        const struct span all = trim(line, end);
+        line = *end == '\0' ? end : end + 1;
+        number++;
+        if (all.n == 0 || all.start[0] == '#' || all.start[0] == ';')
+            continue;
+        if (all.start[0] == '[') {
+            section = trim(all.start + 1, all.start + all.n - 1);
+            if (all.start[all.n - 1] != ']' || !is_word(section))
+                return fail(BAD_USER, "%s:%d: '%.*s' is not a section; expected [name]", origin,
+                            number, (int)size_min(all.n, 80), all.start);
+            continue;
+        }
+        const char *equals = memchr(all.start, '=', all.n);
+        if (equals == NULL)
+            return fail(BAD_USER,
+                        "%s:%d: '%.*s' has no '='; expected key = value, or [section]", origin,
+                        number, (int)size_min(all.n, 80), all.start);
+        const struct span key = trim(all.start, equals);
+        const struct span value = trim(equals + 1, all.start + all.n);
+        if (!is_word(key))
+            return fail(BAD_USER, "%s:%d: '%.*s' is not a key; expected letters, digits and _",
+                        origin, number, (int)size_min(key.n, 80), key.start);
+        char *place = memory_text("%s:%d", origin, number);
+        const char *dot = memchr(key.start, '.', key.n);
+        if (section.n == 0 && dot != NULL) /* `model.hidden = 3` outside any section */
+            add(config, trim(key.start, dot), trim(dot + 1, key.start + key.n), value, place,
+                suggested);
+        else
+            add(config, section, key, value, place, suggested);
+        memory_free(place);
+    }
+    return OK;
+}
+
+enum status config_read(struct config *config, const char *path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    TRY(store_read(path, &text, &n));
+    enum status status =
+        strlen(text) < n
+            ? fail(BAD_USER, "%s: this is not a text file: it holds a NUL byte", path)
+            : read_lines(config, text, path, false);
+    memory_free(text);
+    return status;
+}
+
+enum status config_read_text(struct config *config, const char *text, const char *origin)
+{
+    return read_lines(config, text, origin, false);
+}
+
+enum status config_suggest(struct config *config, const char *text, const char *origin)
+{
+    return read_lines(config, text, origin, true);
+}
+
+enum status config_set(struct config *config, const char *assignment, const char *origin)
+{
+    static const char *const shorts[][3] = {
+        {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}};
+    const char *equals = strchr(assignment, '=');
+    if (equals == NULL)
+        return fail(BAD_USAGE, "%s: '%s' has no '='; expected section.key=value", origin,
+                    assignment);
+    const struct span left = trim(assignment, equals);
+    const struct span value = trim(equals + 1, equals + strlen(equals));
+    if (memchr(value.start, '\n', value.n) != NULL)
+        return fail(BAD_USAGE, "%s: the value of '%.*s' holds a line break; expected one line",
+                    origin, (int)left.n, left.start);
+    for (size_t i = 0; i < COUNT(shorts); i++)
+        if (left.n == strlen(shorts[i][0]) && memcmp(left.start, shorts[i][0], left.n) == 0) {
+            add(config, (struct span){shorts[i][1], strlen(shorts[i][1])},
+                (struct span){shorts[i][2], strlen(shorts[i][2])}, value, origin, false);
+            return OK;
+        }
+    const char *dot = memchr(left.start, '.', left.n);
+    if (dot == NULL || !is_word(left))
+        return fail(BAD_USAGE, "%s: '%.*s' names no section; expected section.key=value",
+                    origin, (int)left.n, left.start);
+    add(config, trim(left.start, dot), trim(dot + 1, left.start + left.n), value, origin,
+        false);
+    return OK;
+}
+
+enum status config_read_words(struct config *config, const char *const *words, size_t n_words)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t w = 0; w < n_words; w++) {
+            const bool assignment = strchr(words[w], '=') != NULL;
+            if (assignment != (pass == 1))
+                continue;
+            TRY(assignment ? config_set(config, words[w], "command line")
+                           : config_read(config, words[w]));
+        }
+    return OK;
+}
+
+static const struct entry *find(const struct config *config, const char *section,
+                                const char *key)
+{
+    const struct entry *found = NULL;
+    for (size_t e = 0; e < config->n; e++) {
+        const struct entry *entry = &config->entries[e];
+        if (strcmp(entry->section, section) == 0 && strcmp(entry->key, key) == 0 &&
+            (found == NULL || !entry->suggested))
+            found = entry;
+    }
+    return found;
+}
+
+const char *config_get(const struct config *config, const char *section, const char *key)
+{
+    const struct entry *entry = find(config, section, key);
+    return entry ? entry->value : NULL;
+}
+
+size_t config_count(const struct config *config)
+{
+    return config->n;
+}
+
+struct config_entry config_entry(const struct config *config, size_t e)
+{
+    const struct entry *entry = &config->entries[e];
+    return (struct config_entry){entry->section, entry->key, entry->value, entry->origin};
+}
+
+bool config_setting(const struct config *config, size_t e, struct config_entry *entry)
+{
+    *entry = config_entry(config, e);
+    entry->value = config_get(config, entry->section, entry->key);
+    for (size_t other = 0; other < config_count(config); other++) {
+        const struct config_entry same = config_entry(config, other);
+        if (strcmp(same.section, entry->section) != 0 || strcmp(same.key, entry->key) != 0)
+            continue;
+        if (other < e)
+            return false;
+        if (same.value == entry->value)
+            entry->origin = same.origin;
+    }
+    return true;
+}
+
+static bool near_edge(double value)
+{
+    return fabs(value) >= 9e18;
+}
+
+/* "1 to 100", "at least 1" ... as people would say it. */
+static void range_text(const struct option *option, char *text, size_t size)
+{
+    if (near_edge(option->least) && near_edge(option->most))
+        snprintf(text, size, "any number");
+    else if (near_edge(option->most))
+        snprintf(text, size, "at least %g", option->least);
+    else
+        snprintf(text, size, "%.15g to %.15g", option->least, option->most);
+}
+
+static void choices_text(const struct option *option, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (const char *const *choice = option->choices; *choice != NULL && n < size; choice++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", n > 0 ? ", " : "", *choice);
+}
+
+static enum status out_of_range(const struct option *option, const char *value,
+                                const char *origin, const char *noun)
+{
+    char range[128];
+    range_text(option, range, sizeof range);
+    return fail(BAD_USER, "%s: %s = %s: expected %s, %s", origin, option->key, value, noun,
+                range);
+}
+
+static enum status parse_choice(const struct option *option, const char *value,
+                                const char *origin, int *place)
+{
+    size_t n = 0;
+    for (; option->choices[n] != NULL; n++)
+        if (strcmp(option->choices[n], value) == 0) {
+            *place = (int)n;
+            return OK;
+        }
+    char list[256];
+    choices_text(option, list, sizeof list);
+    const char *nearest = config_nearest(value, option->choices, n);
+    return fail(BAD_USER, "%s: %s = %s: expected one of %s%s%s%s", origin, option->key, value,
+                list, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                nearest ? "'?" : "");
+}
+
+static enum status parse_switch(const struct option *option, const char *value,
+                                const char *origin, bool *place)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (strcmp(words[w], value) == 0) {
+            *place = w % 2 == 1;
+            return OK;
+        }
+    return fail(BAD_USER, "%s: %s = %s: expected yes or no", origin, option->key, value);
+}
+
+enum status config_parse(const struct option *option, const char *value, const char *origin,
+                         void *target)
+{
+    void *place = (char *)target + option->offset;
+    char *end = NULL;
+    errno = 0;
+    switch (option->type) {
+    case OPTION_INTEGER: {
+        const long long number = strtoll(value, &end, 10);
+        if (end == value || *end != '\0' || errno == ERANGE || (double)number < option->least ||
+            (double)number > option->most)
+            return out_of_range(option, value, origin, "a whole number");
+        *(int64_t *)place = number;
+        return OK;
+    }
+    case OPTION_NUMBER: {
+        const double number = strtod(value, &end);
+        if (end == value || *end != '\0' || !isfinite(number) || number < option->least ||
+            number > option->most)
+            return out_of_range(option, value, origin, "a number");
+        *(double *)place = number;
+        return OK;
+    }
+    case OPTION_SWITCH:
+        return parse_switch(option, value, origin, place);
+    case OPTION_CHOICE:
+        return parse_choice(option, value, origin, place);
+    case OPTION_TEXT:
+        *(const char **)place = value;
+        return OK;
+    }
+    return OK;
+}
+
+/* Levenshtein's distance, cut off at words of 63 letters. */
+static int distance(const char *a, const char *b)
+{
+    int row[64];
+    const int n = (int)size_min(strlen(b), 63);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int change = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            int best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < best ? change : best;
+        }
+    }
+    return row[n];
+}
+
+const char *config_nearest(const char *word, const char *const *names, size_t n)
+{
+    const char *nearest = NULL;
+    int least = 1 + (int)strlen(word) / 2;
+    for (size_t i = 0; i < n; i++) {
+        const int d = distance(word, names[i]);
+        if (d < least) {
+            least = d;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+static const struct option *known(const struct option_group *groups, size_t n_groups,
+                                  const struct entry *entry)
+{
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t o = 0; o < groups[g].n_options; o++)
+            if (strcmp(groups[g].section, entry->section) == 0 &&
+                strcmp(groups[g].options[o].key, entry->key) == 0)
+                return &groups[g].options[o];
+    return NULL;
+}
+
+static enum status unknown_key(const struct option_group *groups, size_t n_groups,
+                               const struct entry *entry)
+{
+    char full[256], best[256] = "";
+    int least = 1000;
+    snprintf(full, sizeof full, "%s.%s", entry->section, entry->key);
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t o = 0; o < groups[g].n_options; o++) {
+            char name[256];
+            snprintf(name, sizeof name, "%s.%s", groups[g].section, groups[g].options[o].key);
+            const int d = distance(full, name);
+            if (d < least) {
+                least = d;
+                snprintf(best, sizeof best, "%s", name);
+            }
+        }
+    return fail(BAD_USER,
+                "%s: there is no key %s; the nearest is %s (`cohort train --help` lists "
+                "all)",
+                entry->origin, full, best);
+}
+
+enum status config_resolve(const struct config *config, const struct option_group *groups,
+                           size_t n_groups)
+{
+    for (size_t e = 0; e < config->n; e++)
+        if (known(groups, n_groups, &config->entries[e]) == NULL)
+            return unknown_key(groups, n_groups, &config->entries[e]);
+    return config_resolve_some(config, groups, n_groups);
+}
+
+enum status config_resolve_some(const struct config *config, const struct option_group *groups,
+                                size_t n_groups)
+{
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t o = 0; o < groups[g].n_options; o++) {
+            const struct option *option = &groups[g].options[o];
+            const struct entry *entry = find(config, groups[g].section, option->key);
+            const char *value = entry ? entry->value : option->standard;
+            if (value == NULL)
+                return fail(BAD_USER,
+                            "%s.%s is not set: %s; say %s.%s=... on the command line or "
+                            "in the file",
+                            groups[g].section, option->key, option->help, groups[g].section,
+                            option->key);
+            TRY(config_parse(option, value, entry ? entry->origin : "standard value",
+                             groups[g].target));
+        }
+    return OK;
+}
+
+enum status config_resolve_only(const struct config *config, const struct option_group *group)
+{
+    for (size_t e = 0; e < config->n; e++)
+        if (strcmp(config->entries[e].section, group->section) == 0 &&
+            known(group, 1, &config->entries[e]) == NULL)
+            return unknown_key(group, 1, &config->entries[e]);
+    return config_resolve_some(config, group, 1);
+}
+
+/* The shortest decimal form that reads back as the same number. */
+static void number_text(double value, char *text, size_t size)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+static void value_text(const struct option *option, const void *target, FILE *out)
+{
+    const void *place = (const char *)target + option->offset;
+    char number[64];
+    switch (option->type) {
+    case OPTION_INTEGER:
+        fprintf(out, "%lld", (long long)*(const int64_t *)place);
+        break;
+    case OPTION_NUMBER:
+        number_text(*(const double *)place, number, sizeof number);
+        fputs(number, out);
+        break;
+    case OPTION_SWITCH:
+        fputs(*(const bool *)place ? "yes" : "no", out);
+        break;
+    case OPTION_CHOICE:
+        fputs(option->choices[*(const int *)place], out);
+        break;
+    case OPTION_TEXT:
+        fputs(*(const char *const *)place, out);
+        break;
+    }
+}
+
+/* Whether a section (key NULL) or one of its keys is in a list of what is left out. */
+static bool is_listed(const char *const *list, const char *section, const char *key)
+{
+    const size_t n = strlen(section);
+    for (const char *const *name = list; name != NULL && *name != NULL; name++)
+        if (key == NULL ? strcmp(*name, section) == 0
+                        : strncmp(*name, section, n) == 0 && (*name)[n] == '.' &&
+                              strcmp(*name + n + 1, key) == 0)
+            return true;
+    return false;
+}
+
+char *config_text(const struct option_group *groups, size_t n_groups,
+                  const char *const *leave_out)
+{
+    char *buffer = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&buffer, &n);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the configuration's text");
+    const char *section = "";
+    for (size_t g = 0; g < n_groups; g++) {
+        if (is_listed(leave_out, groups[g].section, NULL) || groups[g].n_options == 0)
+            continue;
+        if (strcmp(section, groups[g].section) != 0)
+            fprintf(out, "%s[%s]\n", section[0] ? "\n" : "", groups[g].section);
+        section = groups[g].section;
+        for (size_t o = 0; o < groups[g].n_options; o++) {
+            if (is_listed(leave_out, groups[g].section, groups[g].options[o].key))
+                continue;
+            fprintf(out, "%s = ", groups[g].options[o].key);
+            value_text(&groups[g].options[o], groups[g].target, out);
+            fputc('\n', out);
+        }
+    }
+    fclose(out);
+    char *text = memory_text("%s", buffer);
+    free(buffer);
+    return text;
+}
+
+static void allowed_text(const struct option *option, char *text, size_t size)
+{
+    static const char *const words[] = {[OPTION_SWITCH] = "yes or no", [OPTION_TEXT] = "text"};
+    if (option->type == OPTION_CHOICE)
+        choices_text(option, text, size);
+    else if (option->type == OPTION_INTEGER || option->type == OPTION_NUMBER)
+        range_text(option, text, size);
+    else
+        snprintf(text, size, "%s", words[option->type]);
+}
+
+void config_help(FILE *out, const struct option_group *groups, size_t n_groups, bool markdown)
+{
+    for (size_t g = 0; g < n_groups; g++) {
+        if (markdown)
+            fprintf(
+                out,
+                "\n**`[%s]`**\n\n| key | standard | allowed | meaning |\n|---|---|---|---|\n",
+                groups[g].section);
+        else
+            fprintf(out, "\n[%s]\n", groups[g].section);
+        for (size_t o = 0; o < groups[g].n_options; o++) {
+            const struct option *option = &groups[g].options[o];
+            const char *standard = option->standard ? option->standard : "(must be given)";
+            char allowed[256];
+            allowed_text(option, allowed, sizeof allowed);
+            if (markdown)
+                fprintf(out, "| `%s` | %s%s%s | %s | %s |\n", option->key, *standard ? "`" : "",
+                        standard, *standard ? "`" : "", allowed, option->help);
+            else
+                fprintf(out, "  %-18s %s\n  %-18s   standard: %s; allowed: %s\n", option->key,
+                        option->help, "", *standard ? standard : "(empty)", allowed);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/* layer 0 (ground): memory that is there or ends the program with a sentence. */
+#ifndef COHORT_MEMORY_H
+#define COHORT_MEMORY_H
+
+#include "base/base.h"
+
+/* n * size bytes, 64-byte aligned, zeroed; never NULL (n = 0 gives a pointer that may be
+ * freed). */
+void *memory_zeroed(size_t n, size_t size);
+
+/* The same without a promised content: in debug builds filled with NaN bytes, so that reading
+ * before writing shows. */
+void *memory_scratch(size_t n, size_t size);
+
+/* Grows or shrinks an array from memory_zeroed, memory_scratch or memory_resize(NULL, ...). */
+void *memory_resize(void *array, size_t n, size_t size);
+
+char *memory_text(const char *format, ...) PRINTF(1, 2);
+void memory_free(void *array);
+
+#define NEW(type, n) ((type *)memory_zeroed((n), sizeof(type)))
+#define NEW_SCRATCH(type, n) ((type *)memory_scratch((n), sizeof(type)))
+
+/* Makes room for one more element at the end of a growing array. */
+#define GROW(array, n, capacity)                                                               \
+    do {                                                                                       \
+        if ((n) == (capacity)) {                                                               \
+            (capacity) = (capacity) ? 2 * (capacity) : 16;                                     \
+            (array) = memory_resize((array), (capacity), sizeof *(array));                     \
+        }                                                                                      \
+    } while (0)
+
+/* Bytes of memory this process has used at its peak. */
+size_t memory_peak(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* Tables of what a model has learned: the same one is printed, written as CSV and as JSON. */
+#include "base/table.h"
+#include "base/memory.h"
+#include <string.h>
+
+void table_create(struct table *table, const char *name, const char *row, size_t n_rows,
+                  const char *columns)
+{
+    *table = (struct table){.name = name, .row = row, .n_rows = n_rows};
+    for (const char *word = columns; *word != '\0'; word += strspn(word, " ")) {
+        const size_t length = strcspn(word, " ");
+        names_add(&table->columns, word, length);
+        word += length;
+    }
+    table->n_columns = table->columns.n;
+    table->values = NEW(double, n_rows * table->n_columns);
+}
+
+void table_free(struct table *table)
+{
+    names_free(&table->row_names);
+    names_free(&table->columns);
+    memory_free(table->values);
+    *table = (struct table){0};
+}
+
+const char *table_row_name(const struct table *table, const struct names *names, size_t r,
+                           char buffer[32])
+{
+    if (table->row_names.n == table->n_rows)
+        return names_get(&table->row_names, r);
+    if (names != NULL && names->n == table->n_rows)
+        return names_get(names, r);
+    snprintf(buffer, 32, "%zu", r + 1);
+    return buffer;
+}

@@ -1,0 +1,258 @@
+/* cohort blend: several trained models made into one that predicts better than each. */
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "runs/blending.h"
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+
+struct values {
+    const char *output, *data;
+    int method;
+    bool skip_first, json;
+};
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "the directory of the blend"}, 'o'},
+    {{"method", OPTION_CHOICE, AT(method), "convex", 0, 0, blend_methods,
+      "weights on probabilities that sum to one, or a logistic regression on their logits"},
+     0},
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "where the data set of the runs is now, if it is not where they say"},
+     0},
+    {{"skip-first", OPTION_SWITCH, AT(skip_first), "no", 0, 0, NULL,
+      "leave each student's first attempt out of the scores (not out of the fit)"},
+     0},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+};
+
+/* A line of the table: a member, a pair of members or the whole blend, with its scores on the
+ * validation (0) and test (1) attempts. */
+struct line {
+    struct blend_weights weights;
+    struct score scores[2];
+};
+
+struct report {
+    const struct blend *blend;
+    const struct values *values;
+    struct line members[BLEND_MOST], all;
+    struct line *pairs;
+    size_t n_pairs;
+};
+
+static void score(const struct report *report, struct line *line)
+{
+    for (int part = 0; part < 2; part++)
+        blend_score(report->blend, &line->weights, part, report->values->skip_first,
+                    &line->scores[part]);
+}
+
+static void fit(const struct report *report, struct line *line)
+{
+    line->weights.method = (enum blend_method)report->values->method;
+    blend_fit(report->blend, &line->weights);
+    score(report, line);
+}
+
+/* Collective. */
+static void make_report(struct report *report)
+{
+    const size_t n = report->blend->n_members;
+    for (size_t m = 0; m < n; m++) {
+        report->members[m].weights =
+            (struct blend_weights){.n = 1, .members = {m}, .weights = {1}};
+        score(report, &report->members[m]);
+    }
+    report->pairs = NEW(struct line, n * (n - 1) / 2);
+    for (size_t a = 0; n > 2 && a < n; a++)
+        for (size_t b = a + 1; b < n; b++) {
+            struct line *pair = &report->pairs[report->n_pairs++];
+            pair->weights = (struct blend_weights){.n = 2, .members = {a, b}};
+            fit(report, pair);
+        }
+    report->all.weights.n = n;
+    for (size_t m = 0; m < n; m++)
+        report->all.weights.members[m] = m;
+    fit(report, &report->all);
+}
+
+/* How much log-loss a line saves, beside the best of its members by validation. */
+static double gain(const struct report *report, const struct line *line, int part)
+{
+    size_t best = line->weights.members[0];
+    for (size_t m = 1; m < line->weights.n; m++)
+        if (report->members[line->weights.members[m]].scores[0].log_loss <
+            report->members[best].scores[0].log_loss)
+            best = line->weights.members[m];
+    return report->members[best].scores[part].log_loss - line->scores[part].log_loss;
+}
+
+static void print_line(const struct report *report, const char *name, const struct line *line)
+{
+    printf("%-24.24s", name);
+    for (int part = 0; part < 2; part++) {
+        const struct score *s = &line->scores[part];
+        if (s->n > 0)
+            printf("  %8.5f  %8.5f  %6.4f", s->log_loss, s->cbd, s->auc);
+        else
+            printf("  %8s  %8s  %6s", "-", "-", "-");
+    }
+    if (line->weights.n > 1)
+        printf("  %+8.5f", gain(report, line, report->all.scores[1].n > 0 ? 1 : 0));
+    putchar('\n');
+}
+
+static void print_table(const struct report *report)
+{
+    const struct blend *blend = report->blend;
+    printf("%-24s  %-26s  %-26s  %s\n%-24s  %8s  %8s  %6s  %8s  %8s  %6s  %8s\n", "",
+           "validation", "test", "log-loss", "", "log-loss", "CBD", "AUC", "log-loss", "CBD",
+           "AUC", "gain");
+    for (size_t m = 0; m < blend->n_members; m++) {
+        char name[64];
+        snprintf(name, sizeof name, "%zu %s%s", m + 1, blend->kinds[m],
+                 blend->origins[m] != NULL ? ", refit" : "");
+        print_line(report, name, &report->members[m]);
+    }
+    for (size_t p = 0; p < report->n_pairs; p++) {
+        const struct blend_weights *w = &report->pairs[p].weights;
+        char name[64];
+        snprintf(name, sizeof name, "%zu + %zu", w->members[0] + 1, w->members[1] + 1);
+        print_line(report, name, &report->pairs[p]);
+    }
+    print_line(report, "blend", &report->all);
+    if (blend->n_refits > 0)
+        printf(
+            "\nA refit has learned the validation attempts: there the run that it is a refit "
+            "of is\nscored, and its weight fitted. The test attempts are the refits'%s.\n",
+            blend->n_refits < blend->n_members
+                ? ";\nvalidation outcomes are shown to all members before them"
+                : "");
+    printf("\nblend = ");
+    const struct blend_weights *w = &report->all.weights;
+    if (w->method == BLEND_LOGISTIC)
+        printf("sigma(%.4f", w->intercept);
+    for (size_t m = 0; m < w->n; m++)
+        printf("%s%.4f %s%zu%s", m > 0 || w->method == BLEND_LOGISTIC ? " + " : "",
+               w->weights[m], w->method == BLEND_LOGISTIC ? "logit(" : "p", m + 1,
+               w->method == BLEND_LOGISTIC ? ")" : "");
+    printf("%s\n", w->method == BLEND_LOGISTIC ? ")" : "");
+}
+
+static json_t *line_json(const struct line *line)
+{
+    json_t *object = json_object(), *members = json_array(), *weights = json_array();
+    for (size_t m = 0; m < line->weights.n; m++) {
+        json_array_append_new(members, json_integer((json_int_t)line->weights.members[m] + 1));
+        json_array_append_new(weights, command_json_number(line->weights.weights[m]));
+    }
+    json_object_set_new(object, "members", members);
+    json_object_set_new(object, "weights", weights);
+    if (line->weights.method == BLEND_LOGISTIC)
+        json_object_set_new(object, "intercept", command_json_number(line->weights.intercept));
+    json_object_set_new(object, "valid",
+                        line->scores[0].n > 0 ? score_json(&line->scores[0]) : json_null());
+    json_object_set_new(object, "test",
+                        line->scores[1].n > 0 ? score_json(&line->scores[1]) : json_null());
+    return object;
+}
+
+static void print_json(const struct report *report)
+{
+    const struct blend *blend = report->blend;
+    json_t *object = json_object(), *members = json_array(), *pairs = json_array();
+    for (size_t m = 0; m < blend->n_members; m++) {
+        json_t *member = line_json(&report->members[m]);
+        json_object_set_new(member, "run", command_json_text(blend->paths[m]));
+        json_object_set_new(member, "model", json_string(blend->kinds[m]));
+        if (blend->origins[m] != NULL)
+            json_object_set_new(member, "refit_of", command_json_text(blend->origins[m]));
+        json_array_append_new(members, member);
+    }
+    for (size_t p = 0; p < report->n_pairs; p++)
+        json_array_append_new(pairs, line_json(&report->pairs[p]));
+    json_object_set_new(object, "method", json_string(blend_methods[report->values->method]));
+    json_object_set_new(object, "members", members);
+    json_object_set_new(object, "pairs", pairs);
+    json_object_set_new(object, "blend", line_json(&report->all));
+    command_json_print(object);
+}
+
+static enum status make(const struct comm *comm, const struct values *values,
+                        const char *const *runs, size_t n)
+{
+    struct blend blend;
+    enum status status = blend_create(&blend, comm, runs, n, values->data);
+    if (status == OK) {
+        struct report report = {.blend = &blend, .values = values};
+        make_report(&report);
+        status = blend_save(&blend, &report.all.weights, values->output);
+        if (status == OK && !log_muted()) {
+            if (values->json)
+                print_json(&report);
+            else
+                print_table(&report);
+            log_say("wrote %s", values->output);
+        }
+        memory_free(report.pairs);
+    }
+    blend_destroy(&blend);
+    return status;
+}
+
+static enum status check(const struct values *values, int n_words)
+{
+    if (values->output[0] == '\0')
+        return fail(BAD_USAGE, "blend: where to? Name a directory with -o");
+    if (n_words < 2 || n_words > BLEND_MOST)
+        return fail(BAD_USAGE, "blend: %d run%s given, expected 2 to %d trained runs", n_words,
+                    n_words == 1 ? " is" : "s are", BLEND_MOST);
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_blend, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words == 0)
+        status = command_usage(&command_blend);
+    if (status == OK)
+        status = check(&values, n_words);
+    if (status == OK)
+        status = make(comm, &values, words, (size_t)n_words);
+    memory_free(words);
+    return status;
+}
+
+const struct command command_blend = {
+    .name = "blend",
+    .usage = "blend RUN... -o DIRECTORY [--method convex|logistic] [--skip-first] [--json]",
+    .summary = "Makes several trained models into one that predicts better than each",
+    .details =
+        "All runs must have been trained on the same data set, and hold out the same "
+        "attempts.\n"
+        "Weights are fitted on the validation attempts alone, for the least log-loss. The "
+        "table\n"
+        "shows each model alone, every pair's blend and the blend of all; `gain` is what a "
+        "blend\n"
+        "saves in log-loss on the test attempts beside the best of its members. The blend is "
+        "a\n"
+        "run: evaluate, predict, inspect, export and verify take it, and it needs its "
+        "members'\n"
+        "directories no longer. Refits (`cohort train refit=RUN`) have learned the validation\n"
+        "attempts: their weights are fitted by the predictions of the runs they are refits "
+        "of,\n"
+        "which must still be there as they were; validation scores are those runs', test "
+        "scores\n"
+        "the refits'.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

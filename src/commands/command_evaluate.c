@@ -1,0 +1,523 @@
+/* cohort evaluate: how well a model predicts, beside the mean of each item (baseline.h). */
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "learn/metrics.h"
+#include "runs/baseline.h"
+#include "runs/inference.h"
+#include "runs/likelihood.h"
+#include "runs/scoring.h"
+#include "runs/targets.h"
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+struct values {
+    const char *data;
+    int split;
+    bool skip_first, groups, calibration, likelihood, json;
+    int64_t replicates, seed, n_chains, n_temperatures, most_temperatures, most_bits;
+};
+
+static const char *const splits[] = {"train", "valid", "test", "all", NULL};
+enum { SPLIT_ALL = N_SPLITS };
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "another data set than the one the run was trained on; its items are found by name"},
+     0},
+    {{"split", OPTION_CHOICE, AT(split), "test", 0, 0, splits, "which attempts to score"}, 0},
+    {{"skip-first", OPTION_SWITCH, AT(skip_first), "no", 0, 0, NULL,
+      "leave each student's first attempt out of everything"},
+     0},
+    {{"groups", OPTION_SWITCH, AT(groups), "no", 0, 0, NULL,
+      "score each group of items by itself too"},
+     0},
+    {{"calibration", OPTION_SWITCH, AT(calibration), "no", 0, 0, NULL,
+      "show the share correct beside the probabilities, in 15 bins"},
+     0},
+    {{"confidence", OPTION_INTEGER, AT(replicates), "0", 0, 1e6, NULL,
+      "95 % intervals from so many resamplings of the students; 1000 is a good number"},
+     0},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "of resamplings and chains"}, 0},
+    {{"likelihood", OPTION_SWITCH, AT(likelihood), "no", 0, 0, NULL,
+      "also the log-likelihood of whole steps, for models that have one (rtrbm)"},
+     0},
+    {{"enumerate", OPTION_INTEGER, AT(most_bits), "12", 0, 30, NULL,
+      "likelihood: sum all states of a step with up to so many units on its smaller side"},
+     0},
+    {{"chains", OPTION_INTEGER, AT(n_chains), "16", 2, 1e5, NULL,
+      "likelihood: annealed chains for each larger step"},
+     0},
+    {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
+      "likelihood: temperatures along each chain; doubled until the mean settles"},
+     0},
+    {{"most-temperatures", OPTION_INTEGER, AT(most_temperatures), "6400", 1, 1e6, NULL,
+      "likelihood: no more temperatures than so many"},
+     0},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+};
+
+/* A row of the table. */
+struct rated {
+    struct score score, low, high; /* low and high: if resamplings were asked for */
+};
+
+/* Of all attempts, and of all but each student's first. */
+struct rated_twice {
+    struct rated all, rest;
+};
+
+struct report {
+    const struct opened *opened;
+    const struct values *values;
+    struct rated_twice model, item_mean;
+    bool has_item_mean;
+    struct rated
+        *groups; /* n_groups + 1, the first for items in no group; NULL: not asked for */
+    struct calibration_bin bins[N_CALIBRATION_BINS];
+    struct likelihood_result likelihood;
+};
+
+static void rate(const struct report *report, const struct prediction *list, size_t n,
+                 struct rated *rated)
+{
+    const struct comm *comm = report->opened->comm;
+    metrics_score(comm, list, n, &rated->score);
+    if (report->values->replicates > 0)
+        metrics_interval(comm, list, n, (int)report->values->replicates,
+                         (uint64_t)report->values->seed, &rated->low, &rated->high);
+}
+
+static void rate_twice(const struct report *report, const struct prediction *list, size_t n,
+                       struct rated_twice *rated)
+{
+    struct prediction *rest = NEW_SCRATCH(struct prediction, n);
+    size_t n_rest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!list[i].is_first)
+            rest[n_rest++] = list[i];
+    rate(report, list, n, &rated->all);
+    rate(report, rest, n_rest, &rated->rest);
+    memory_free(rest);
+}
+
+static void rate_item_mean(struct report *report, const struct predictions *predictions)
+{
+    struct prediction *list = baseline_items(report->opened, predictions);
+    report->has_item_mean = list != NULL;
+    if (list != NULL)
+        rate_twice(report, list, predictions->n, &report->item_mean);
+    memory_free(list);
+}
+
+static void rate_groups(struct report *report, const struct predictions *predictions)
+{
+    const size_t n = report->opened->dataset.n_groups + 1;
+    size_t *first = NEW(size_t, n + 1);
+    for (size_t p = 0; p < predictions->n; p++)
+        first[predictions->list[p].group + 2]++;
+    for (size_t g = 0; g < n; g++)
+        first[g + 1] += first[g];
+    struct prediction *sorted = NEW_SCRATCH(struct prediction, predictions->n);
+    size_t *next = NEW_SCRATCH(size_t, n);
+    memcpy(next, first, n * sizeof *next);
+    for (size_t p = 0; p < predictions->n; p++)
+        sorted[next[predictions->list[p].group + 1]++] = predictions->list[p];
+    report->groups = NEW(struct rated, n);
+    for (size_t g = 0; g < n; g++)
+        rate(report, sorted + first[g], first[g + 1] - first[g], &report->groups[g]);
+    memory_free(next);
+    memory_free(sorted);
+    memory_free(first);
+}
+
+static const char *group_name(const struct report *report, size_t g)
+{
+    return g == 0 ? NULL : names_get(&report->opened->dataset.groups, g - 1);
+}
+
+/* Collective: there must be something to score. */
+static enum status check_attempts(const struct opened *opened, const struct values *values)
+{
+    int64_t n[N_SPLITS] = {0};
+    for (uint64_t t = 0; t < opened->shard.n_attempts; t++)
+        if (mark_outcome(opened->shard.mark[t]) != UNKNOWN)
+            n[mark_split(opened->shard.mark[t])]++;
+    comm_sum_i64(opened->comm, n, N_SPLITS);
+    if (n[TRAIN] + n[VALID] + n[TEST] == 0)
+        return fail(BAD_USER, "%s: no outcome is known, so there is nothing to score",
+                    opened->dataset.path);
+    if (values->split == SPLIT_ALL || n[values->split] > 0)
+        return OK;
+    char list[160] = "", *end = list;
+    for (int s = 0; s < N_SPLITS; s++)
+        if (n[s] > 0)
+            end +=
+                sprintf(end, "%s%" PRId64 " for %s", end > list ? ", " : "", n[s], splits[s]);
+    return fail(BAD_USER,
+                "%s: there are no attempts with a known outcome for %s; there are %s: choose "
+                "with --split",
+                opened->dataset.path, splits[values->split], list);
+}
+
+static json_t *whole_score_json(const struct score *score)
+{
+    json_t *object = score_json(score);
+    json_object_set_new(object, "students", json_integer(score->n_students));
+    json_object_set_new(object, "correct", command_json_number(score->correct));
+    return object;
+}
+
+static json_t *rated_json(const struct report *report, const struct rated *rated)
+{
+    json_t *object = whole_score_json(&rated->score);
+    if (report->values->replicates > 0) {
+        json_t *interval = json_object();
+        json_object_set_new(interval, "level", json_real(0.95));
+        json_object_set_new(interval, "resamplings", json_integer(report->values->replicates));
+        json_object_set_new(interval, "low", whole_score_json(&rated->low));
+        json_object_set_new(interval, "high", whole_score_json(&rated->high));
+        json_object_set_new(object, "interval", interval);
+    }
+    return object;
+}
+
+static json_t *rated_twice_json(const struct report *report, const struct rated_twice *rated)
+{
+    json_t *object = rated_json(report, &rated->all);
+    json_object_set_new(object, "skip_first", rated_json(report, &rated->rest));
+    return object;
+}
+
+static json_t *groups_json(const struct report *report)
+{
+    json_t *array = json_array();
+    for (size_t g = 0; g <= report->opened->dataset.n_groups; g++) {
+        if (report->groups[g].score.n == 0)
+            continue;
+        const char *name = group_name(report, g);
+        json_t *object = json_object();
+        json_object_set_new(object, "group", name ? command_json_text(name) : json_null());
+        json_t *scores = rated_json(report, &report->groups[g]);
+        json_object_update(object, scores);
+        json_decref(scores);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *calibration_json(const struct report *report)
+{
+    json_t *array = json_array();
+    for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
+        const struct calibration_bin *bin = &report->bins[b];
+        json_t *object = json_object();
+        json_object_set_new(object, "n", json_integer(bin->n));
+        json_object_set_new(object, "probability", command_json_number(bin->probability));
+        json_object_set_new(object, "correct", command_json_number(bin->correct));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *likelihood_json(const struct likelihood_result *likelihood)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "steps", json_integer(likelihood->n_steps));
+    json_object_set_new(object, "sampled_steps", json_integer(likelihood->n_sampled));
+    json_object_set_new(object, "students", json_integer(likelihood->n_students));
+    json_object_set_new(object, "mean", command_json_number(likelihood->mean));
+    json_object_set_new(object, "impossible_steps", json_integer(likelihood->n_impossible));
+    json_object_set_new(object, "temperatures", json_integer(likelihood->n_temperatures));
+    json_object_set_new(object, "settled", json_boolean(likelihood->settled));
+    json_object_set_new(object, "bias", command_json_number(likelihood->bias));
+    json_object_set_new(object, "standard_error",
+                        command_json_number(likelihood->standard_error));
+    json_object_set_new(object, "spread_error", command_json_number(likelihood->spread_error));
+    return object;
+}
+
+static void print_json(const struct report *report)
+{
+    const struct opened *opened = report->opened;
+    json_t *object = json_object();
+    json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
+    json_object_set_new(object, "model", json_string(opened->model->kind->name));
+    json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
+    json_object_set_new(object, "digest", json_string(opened->checkpoint.digest));
+    json_object_set_new(object, "data", command_json_text(opened->dataset.path));
+    json_object_set_new(object, "data_digest", json_string(opened->dataset.digest));
+    json_object_set_new(object, "split", json_string(splits[report->values->split]));
+    json_t *scores = rated_twice_json(report, &report->model);
+    json_object_update(object, scores);
+    json_decref(scores);
+    json_object_set_new(object, "item_mean",
+                        report->has_item_mean ? rated_twice_json(report, &report->item_mean)
+                                              : json_null());
+    if (report->groups != NULL)
+        json_object_set_new(object, "groups", groups_json(report));
+    if (report->values->calibration)
+        json_object_set_new(object, "calibration", calibration_json(report));
+    if (report->values->likelihood)
+        json_object_set_new(object, "likelihood", likelihood_json(&report->likelihood));
+    command_json_print(object);
+}
+
+enum { LABEL = 26 };
+
+static void print_numbers(const struct score *score)
+{
+    static const int digits[N_METRICS] = {5, 5, 4, 4, 4, 4};
+    struct score copy = *score;
+    for (int m = -1; m < N_METRICS; m++) {
+        const double value = m < 0 ? score->correct : *metrics_value(&copy, m);
+        if (isnan(value))
+            printf("  %9s", "-");
+        else
+            printf("  %9.*f", m < 0 ? 4 : digits[m], value);
+    }
+    putchar('\n');
+}
+
+static void print_row(const struct report *report, const char *label, const struct rated *rated)
+{
+    printf("%-*.*s  %10" PRId64 "  %8" PRId64, LABEL, LABEL, label, rated->score.n,
+           rated->score.n_students);
+    print_numbers(&rated->score);
+    if (report->values->replicates > 0)
+        for (int end = 0; end < 2; end++) {
+            printf("%*s  %10s  %8s", LABEL, end == 0 ? "2.5 %" : "97.5 %", "", "");
+            print_numbers(end == 0 ? &rated->low : &rated->high);
+        }
+}
+
+static void print_rows(const struct report *report, const char *name,
+                       const struct rated_twice *rated)
+{
+    char label[64];
+    if (!report->values->skip_first) {
+        snprintf(label, sizeof label, "%s, all", name);
+        print_row(report, label, &rated->all);
+    }
+    snprintf(label, sizeof label, "%s, but the first", name);
+    print_row(report, label, &rated->rest);
+}
+
+static void print_likelihood(const struct likelihood_result *likelihood)
+{
+    printf("\nlog-likelihood: %.4f nats a step, mean of %" PRId64 " steps of %" PRId64
+           " students\n",
+           likelihood->mean, likelihood->n_steps, likelihood->n_students);
+    printf("standard error: %.4f from the choice of students", likelihood->spread_error);
+    if (likelihood->n_sampled > 0)
+        printf(", %.4f from sampling the sums over states of %" PRId64 " steps",
+               likelihood->standard_error, likelihood->n_sampled);
+    printf("\n");
+    if (likelihood->n_temperatures > 0)
+        printf("annealed at %" PRId64
+               " temperatures: the mean is too high by about %.4f, which is "
+               "part of the error\n",
+               likelihood->n_temperatures, likelihood->bias);
+    if (!likelihood->settled || likelihood->n_impossible > 0)
+        printf("do not trust it: %s, and %" PRId64 " steps have a chance above 1; raise "
+               "--most-temperatures or --chains\n",
+               likelihood->settled ? "the mean has settled" : "the mean has not settled",
+               likelihood->n_impossible);
+}
+
+static void print_table(const struct report *report)
+{
+    static const char *const columns[] = {"correct",  "CBD",  "log-loss", "AUC",
+                                          "accuracy", "RMSE", "cal. err."};
+    const struct opened *opened = report->opened;
+    printf("%s: %s after epoch %" PRId64 ", on the %s attempts of %s\n\n",
+           opened->checkpoint.path, opened->model->kind->name,
+           opened->checkpoint.progress.epoch, splits[report->values->split],
+           opened->dataset.path);
+    printf("%-*s  %10s  %8s", LABEL, "", "attempts", "students");
+    for (size_t c = 0; c < COUNT(columns); c++)
+        printf("  %9s", columns[c]);
+    putchar('\n');
+    print_rows(report, opened->model->kind->name, &report->model);
+    if (report->has_item_mean)
+        print_rows(report, "item mean", &report->item_mean);
+    if (report->groups != NULL && opened->dataset.n_groups == 0)
+        printf("\nThe items of this data set are in no groups.\n");
+    else if (report->groups != NULL)
+        printf("\n%s by group of items%s\n", opened->model->kind->name,
+               report->values->skip_first ? ", each student's first attempt left out" : "");
+    for (size_t g = 0; report->groups != NULL && opened->dataset.n_groups > 0 &&
+                       g <= opened->dataset.n_groups;
+         g++)
+        if (report->groups[g].score.n > 0)
+            print_row(report, g == 0 ? "(no group)" : group_name(report, g),
+                      &report->groups[g]);
+    if (report->values->likelihood)
+        print_likelihood(&report->likelihood);
+    if (!report->values->calibration)
+        return;
+    printf("\n%-15s  %10s  %16s  %13s\n", "probability", "attempts", "mean probability",
+           "share correct");
+    for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
+        const struct calibration_bin *bin = &report->bins[b];
+        printf("%.3f to %.3f  %11" PRId64, (double)b / N_CALIBRATION_BINS,
+               (double)(b + 1) / N_CALIBRATION_BINS, bin->n);
+        if (bin->n > 0)
+            printf("  %16.4f  %13.4f", bin->probability, bin->correct);
+        putchar('\n');
+    }
+}
+
+static void print_finals(const struct opened *opened, const struct values *values,
+                         const struct score *score, const struct score *baseline)
+{
+    if (values->json) {
+        json_t *object = whole_score_json(score);
+        json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
+        json_object_set_new(object, "model", json_string(opened->model->kind->name));
+        json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
+        json_object_set_new(object, "data", command_json_text(opened->dataset.path));
+        json_object_set_new(object, "split", json_string(splits[values->split]));
+        json_object_set_new(object, "mean_target", whole_score_json(baseline));
+        command_json_print(object);
+        return;
+    }
+    printf("%s: %s after epoch %" PRId64 ", on the %s students of %s\n\n",
+           opened->checkpoint.path, opened->model->kind->name,
+           opened->checkpoint.progress.epoch, splits[values->split], opened->dataset.path);
+    const bool chance = model_task(opened->model) == TASK_CHANCE;
+    printf("%-*s  %8s  %11s  %9s  %9s  %9s\n", LABEL, "", "students", "mean target", "log-loss",
+           "RMSE", chance ? "AUC" : "R2");
+    for (int k = 0; k < 2; k++) {
+        const struct score *row = k == 0 ? score : baseline;
+        printf("%-*s  %8" PRId64 "  %11.5g  %9.5f  %9.5g  %9.4f", LABEL,
+               k == 0 ? opened->model->kind->name : "mean of training targets", row->n,
+               row->correct, row->log_loss, row->rmse, chance ? row->auc : row->r2);
+        if (chance)
+            printf("  accuracy %.4f", row->accuracy);
+        putchar('\n');
+    }
+}
+
+/* A model of one target a student, beside the mean of the training targets. */
+static enum status evaluate_finals(const struct opened *opened, const struct values *values,
+                                   unsigned set)
+{
+    if (values->groups || values->calibration || values->skip_first || values->replicates > 0)
+        return fail(BAD_USER, "this model predicts one target for a whole student: --groups, "
+                              "--calibration, --skip-first and --confidence are for answers");
+    struct final *finals = NULL;
+    size_t n = 0;
+    struct score score, baseline;
+    TRY(comm_agree(opened->comm, finals_predict(opened->model, opened->work, &opened->shard,
+                                                set, &finals, &n)));
+    finals_score(opened->comm, opened->model, finals, n, &score);
+    const struct baseline_target target = baseline_target(opened);
+    for (size_t i = 0; i < n; i++) {
+        finals[i].mean = target.mean;
+        finals[i].variance = target.variance;
+    }
+    finals_score(opened->comm, opened->model, finals, n, &baseline);
+    memory_free(finals);
+    if (score.n == 0)
+        return fail(BAD_USER, "%s: no student for %s has a target", opened->dataset.path,
+                    splits[values->split]);
+    if (!log_muted())
+        print_finals(opened, values, &score, &baseline);
+    return OK;
+}
+
+static enum status evaluate(const struct opened *opened, const struct values *values)
+{
+    const unsigned set =
+        values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
+    TRY(opened_check_splits(opened, set));
+    if (model_task(opened->model) != TASK_TRACE)
+        return evaluate_finals(opened, values, set);
+    TRY(check_attempts(opened, values));
+    if (values->likelihood && opened->model->kind->likelihood == NULL)
+        return fail(BAD_USER,
+                    "%s: a model of kind %s has no likelihood of steps; leave out "
+                    "--likelihood",
+                    opened->checkpoint.path, opened->model->kind->name);
+    struct predictions predictions;
+    TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
+                                                 set, &predictions)));
+    scoring_keep(&predictions, &opened->shard, values->skip_first);
+    struct report report = {.opened = opened, .values = values};
+    rate_twice(&report, predictions.list, predictions.n, &report.model);
+    rate_item_mean(&report, &predictions);
+    if (values->groups)
+        rate_groups(&report, &predictions);
+    if (values->calibration)
+        metrics_calibration(opened->comm, predictions.list, predictions.n, report.bins);
+    scoring_free(&predictions);
+    const struct likelihood_plan plan = {.n_chains = values->n_chains,
+                                         .n_temperatures = values->n_temperatures,
+                                         .most_temperatures = values->most_temperatures,
+                                         .most_bits = (int)values->most_bits,
+                                         .seed = (uint64_t)values->seed};
+    if (values->likelihood)
+        likelihood_measure(opened->comm, opened->model, opened->work, &opened->shard, set,
+                           &plan, &report.likelihood);
+    if (!log_muted() && values->json)
+        print_json(&report);
+    else if (!log_muted())
+        print_table(&report);
+    memory_free(report.groups);
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_evaluate, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words != 1)
+        status = command_usage(&command_evaluate);
+    if (status == OK) {
+        struct opened opened;
+        status = opened_open(&opened, words[0], values.data, comm);
+        if (status == OK)
+            status = evaluate(&opened, &values);
+        opened_close(&opened);
+    }
+    memory_free(words);
+    return status;
+}
+
+const struct command command_evaluate = {
+    .name = "evaluate",
+    .usage = "evaluate RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] [--json] ...",
+    .summary = "Scores a model's predictions on attempts it has not seen",
+    .details =
+        "Of a run the best epoch's model is taken (best.h5), or the last where nothing was\n"
+        "validated. Each attempt is predicted from the student's earlier attempts whose "
+        "outcome\n"
+        "is shown. Scores: capped binomial deviance (CBD: base 10, probabilities capped to\n"
+        "[0.01, 0.99]; 0.30103 is a coin), log-loss in nats, area under the ROC curve, "
+        "accuracy\n"
+        "at 0.5, root mean squared error, calibration error (mean distance of probability and\n"
+        "share correct over 15 bins); for all attempts and for all but each student's first,\n"
+        "where a model can only know the item. `item mean` predicts each item's share of "
+        "correct\n"
+        "training answers. --likelihood: log P of all answers of a step given the steps "
+        "before,\n"
+        "exact where one side of the step has few units, else by annealed importance "
+        "sampling.\n"
+        "Every number has the same bits at any number of ranks.\n"
+        "A model of one target a student is scored on the targets instead, beside the mean of "
+        "the\n"
+        "training students' targets: log-loss (of scores: minus the log of the predicted "
+        "density),\n"
+        "RMSE, and AUC and accuracy of passing or R2 of scores.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

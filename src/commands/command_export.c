@@ -1,0 +1,426 @@
+/* cohort export: what a model has learned, for other programs: its tensors, and the hidden
+ * activations of students. */
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "commands/export_parts.h"
+#include "runs/inference.h"
+#include "runs/rank_output.h"
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *data, *output, *tensor;
+    bool hidden, graph;
+    double least;
+};
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL,
+      "FILE.h5 for everything; FILE.csv for one table; else a directory of CSV files"},
+     'o'},
+    {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "only the tensor of this name"}, 0},
+    {{"hidden", OPTION_SWITCH, AT(hidden), "no", 0, 0, NULL,
+      "also the hidden activations of each student after all shown attempts"},
+     0},
+    {{"graph", OPTION_SWITCH, AT(graph), "no", 0, 0, NULL,
+      "instead of tensors, the graph a structured rtrbm has learned: edges as FILE.csv, or "
+      "FILE.dot for Graphviz"},
+     0},
+    {{"least", OPTION_NUMBER, AT(least), "0.5", 0, 1, NULL,
+      "with --graph: gates less open than this are not drawn in FILE.dot"},
+     0},
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "with --hidden: another data set than the one the run was trained on"},
+     0},
+};
+
+/* Hidden activations of this rank's students. */
+struct hidden {
+    size_t n_students, m;
+    real *values;
+    struct names students, columns;
+};
+
+static hid_t memory_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+static hid_t stored_type(void)
+{
+    return sizeof(real) == sizeof(float) ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+}
+
+static void print_number(FILE *out, double value)
+{
+    if (isnan(value))
+        fputc(',', out);
+    else
+        fprintf(out, ",%.*g", sizeof(real) == sizeof(float) ? 9 : 17, value);
+}
+
+static enum status find_tensor(const struct opened *opened, const char *name,
+                               const struct tensor **tensor)
+{
+    const struct params *params = &opened->model->params;
+    char list[512] = "";
+    for (size_t t = 0; t < params->n_tensors; t++) {
+        *tensor = &params->tensors[t];
+        if (strcmp((*tensor)->name, name) == 0)
+            return OK;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", t > 0 ? ", " : "",
+                 (*tensor)->name);
+    }
+    return fail(BAD_USER, "%s: there is no tensor '%s'; it has %s", opened->checkpoint.path,
+                name, list);
+}
+
+/* What a tensor is called outside: probabilities that are stored as logits say so. */
+static char *outer_name(const struct params *params, const struct tensor *tensor)
+{
+    return memory_text("%s%s", params->is_logit[tensor - params->tensors] ? "logit_" : "",
+                       tensor->name);
+}
+
+/* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
+static char *column_words(const struct tensor *tensor, const char *name, size_t n_columns)
+{
+    char *words = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&words, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    for (size_t c = 0; c < n_columns; c++) {
+        fprintf(out, " %s", name);
+        size_t below = n_columns, rest = c;
+        for (int d = 1; d < tensor->rank; d++) {
+            below /= tensor->shape[d];
+            fprintf(out, "_%zu", rest / below + 1);
+            rest %= below;
+        }
+    }
+    fclose(out);
+    return words;
+}
+
+static void tensor_table(struct table *table, const struct opened *opened,
+                         const struct tensor *tensor)
+{
+    const struct params *params = &opened->model->params;
+    const size_t n = params_size(params, tensor);
+    const char *of = params->panels[tensor->panel].of;
+    char *name = outer_name(params, tensor);
+    char *words = column_words(tensor, name, n / size_max(1, tensor->shape[0]));
+    table_create(table, tensor->name, of != NULL ? of : "row", tensor->shape[0], words + 1);
+    free(words);
+    memory_free(name);
+    real *values = NEW_SCRATCH(real, n);
+    params_take(params, tensor, params->value, values);
+    for (size_t i = 0; i < n; i++)
+        table->values[i] = (double)values[i];
+    memory_free(values);
+}
+
+struct printed {
+    const struct table *table;
+    const struct names *names; /* of the rows, NULL: none but the table's own */
+};
+
+static void print_row(FILE *out, size_t r, const void *arg)
+{
+    const struct printed *printed = arg;
+    char buffer[32];
+    listing_cell(out, table_row_name(printed->table, printed->names, r, buffer));
+    for (size_t c = 0; c < printed->table->n_columns; c++)
+        print_number(out, table_row(printed->table, r)[c]);
+    fputc('\n', out);
+}
+
+/* The names of the columns, with commas between them; freed with `free`. */
+static char *first_line(const char *row, const struct names *columns)
+{
+    char *line = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&line, &n_bytes);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    fputs(row, out);
+    for (size_t c = 0; c < columns->n; c++)
+        fprintf(out, ",%s", names_get(columns, c));
+    fputc('\n', out);
+    fclose(out);
+    return line;
+}
+
+/* Collective: rank 0 has all rows. Frees the table. */
+static enum status write_table(const struct opened *opened, struct table *table,
+                               const char *path)
+{
+    char *head = first_line(table->row, &table->columns);
+    const struct printed printed = {table, opened_row_names(opened, table)};
+    enum status status =
+        listing_write(opened->comm, path, head, opened->comm->rank == 0 ? table->n_rows : 0,
+                      print_row, &printed);
+    free(head);
+    table_free(table);
+    return status;
+}
+
+static enum status write_tensor_csv(const struct opened *opened, const struct tensor *tensor,
+                                    const char *path)
+{
+    struct table table;
+    tensor_table(&table, opened, tensor);
+    return write_table(opened, &table, path);
+}
+
+static enum status hidden_fill(struct hidden *hidden, const struct opened *opened)
+{
+    const struct model_kind *kind = opened->model->kind;
+    if (kind->hidden == NULL)
+        return fail(BAD_USER, "%s: a model of kind %s has no hidden activations",
+                    opened->checkpoint.path, kind->name);
+    hidden->n_students = opened->shard.n_students;
+    hidden->m = kind->n_hidden(opened->model);
+    for (size_t j = 0; j < hidden->m; j++) {
+        char name[32];
+        snprintf(name, sizeof name, "h%zu", j + 1);
+        if (kind->hidden_name != NULL)
+            kind->hidden_name(opened->model, j, name);
+        names_add(&hidden->columns, name, strlen(name));
+    }
+    hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
+    for (size_t s = 0; s < hidden->n_students; s++)
+        kind->hidden(opened->model, opened->work, s, hidden->values + s * hidden->m);
+    return comm_agree(opened->comm, opened_students(opened, opened->shard.first_student,
+                                                    hidden->n_students, &hidden->students));
+}
+
+static void hidden_free(struct hidden *hidden)
+{
+    memory_free(hidden->values);
+    names_free(&hidden->students);
+    names_free(&hidden->columns);
+}
+
+static void print_hidden_row(FILE *out, size_t s, const void *arg)
+{
+    const struct hidden *hidden = arg;
+    listing_cell(out, names_get(&hidden->students, s));
+    for (size_t j = 0; j < hidden->m; j++)
+        print_number(out, (double)hidden->values[s * hidden->m + j]);
+    fputc('\n', out);
+}
+
+static enum status write_hidden_csv(const struct opened *opened, const struct hidden *hidden,
+                                    const char *path)
+{
+    char *head = first_line("student", &hidden->columns);
+    enum status status =
+        listing_write(opened->comm, path, head, hidden->n_students, print_hidden_row, hidden);
+    free(head);
+    return status;
+}
+
+static enum status write_tensor_h5(const struct opened *opened, const struct tensor *tensor,
+                                   hid_t file)
+{
+    const struct params *params = &opened->model->params;
+    char *name = outer_name(params, tensor), *path = memory_text("/tensors/%s", name);
+    real *values = NEW_SCRATCH(real, params_size(params, tensor));
+    params_take(params, tensor, params->value, values);
+    enum status status =
+        h5_write(file, path, stored_type(), memory_type(), tensor->rank, tensor->shape, values);
+    memory_free(values);
+    memory_free(path);
+    memory_free(name);
+    return status;
+}
+
+/* Rank 0. `only` NULL: all tensors. */
+static enum status write_tensors_h5(const struct opened *opened, const struct tensor *only,
+                                    hid_t file)
+{
+    const struct params *params = &opened->model->params;
+    TRY(h5_write_text(file, "format", "cohort tensors"));
+    TRY(h5_write_text(file, "model", opened->checkpoint.model));
+    TRY(h5_write_text(file, "config", opened->checkpoint.config));
+    TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
+    TRY(names_write(file, "/items", &opened->checkpoint.items));
+    TRY(h5_group(file, "/tensors"));
+    for (size_t t = 0; t < params->n_tensors; t++)
+        if (only == NULL || only == &params->tensors[t])
+            TRY(write_tensor_h5(opened, &params->tensors[t], file));
+    return OK;
+}
+
+/* Rank 0: names of all students, which stand beside the array /hidden. */
+static enum status write_students_h5(const struct opened *opened, hid_t file)
+{
+    struct names students = {0};
+    enum status status = opened_students(opened, 0, opened->dataset.n_students, &students);
+    if (status == OK)
+        status = names_write(file, "/students", &students);
+    names_free(&students);
+    return status;
+}
+
+static enum status write_h5(const struct opened *opened, const struct tensor *only,
+                            const struct hidden *hidden, const char *path)
+{
+    const struct comm *comm = opened->comm;
+    struct store_draft draft = {.file = -1};
+    hid_t file = -1;
+    enum status status = comm->rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
+    if (comm->rank == 0 && status == OK)
+        status = write_tensors_h5(opened, only, file);
+    if (comm->rank == 0 && status == OK && hidden != NULL)
+        status = write_students_h5(opened, file);
+    status = comm_agree(comm, status);
+    if (status == OK && hidden != NULL)
+        status = listing_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
+                                  hidden->n_students, hidden->m, hidden->values);
+    if (comm->rank == 0)
+        status = listing_h5_end(status, path, &draft, file);
+    return comm_agree(comm, status);
+}
+
+static enum status write_directory(const struct opened *opened, const struct tensor *only,
+                                   const struct hidden *hidden, const char *path)
+{
+    const struct params *params = &opened->model->params;
+    enum status status =
+        comm_agree(opened->comm, opened->comm->rank == 0 ? store_directory(path) : OK);
+    for (size_t t = 0; status == OK && t < params->n_tensors; t++) {
+        if (only != NULL && only != &params->tensors[t])
+            continue;
+        char *name = outer_name(params, &params->tensors[t]);
+        char *file = memory_text("%s/%s.csv", path, name);
+        status = write_tensor_csv(opened, &params->tensors[t], file);
+        memory_free(file);
+        memory_free(name);
+    }
+    const struct model_kind *kind = opened->model->kind;
+    for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
+        struct table table;
+        kind->table(opened->model, k, &table);
+        if (table.n_rows == 0) {
+            table_free(&table);
+            continue;
+        }
+        char *file = memory_text("%s/table_%s.csv", path, table.name);
+        status = write_table(opened, &table, file);
+        memory_free(file);
+    }
+    if (status == OK && hidden != NULL) {
+        char *file = memory_text("%s/hidden.csv", path);
+        status = write_hidden_csv(opened, hidden, file);
+        memory_free(file);
+    }
+    return status;
+}
+
+static enum status write_all(const struct opened *opened, const struct values *values)
+{
+    const struct tensor *only = NULL;
+    if (values->tensor[0] != '\0')
+        TRY(find_tensor(opened, values->tensor, &only));
+    struct hidden hidden = {0};
+    enum status status = values->hidden ? hidden_fill(&hidden, opened) : OK;
+    if (status == OK && values->hidden && opened->own_data &&
+        opened->model->kind->examine != NULL)
+        status = opened->model->kind->examine(opened->model, opened->work, opened->comm);
+    const struct hidden *wanted = values->hidden ? &hidden : NULL;
+    if (status == OK) {
+        if (listing_ends_in(values->output, ".h5"))
+            status = write_h5(opened, only, wanted, values->output);
+        else if (!listing_ends_in(values->output, ".csv"))
+            status = write_directory(opened, only, wanted, values->output);
+        else if (only != NULL)
+            status = write_tensor_csv(opened, only, values->output);
+        else
+            status = write_hidden_csv(opened, wanted, values->output);
+    }
+    hidden_free(&hidden);
+    if (status == OK)
+        log_say("wrote %s", values->output);
+    return status;
+}
+
+static enum status check(const struct values *values)
+{
+    if (values->output[0] == '\0')
+        return fail(BAD_USAGE, "export: where to? Name a file or a directory with -o");
+    if (values->graph && (values->hidden || values->tensor[0] != '\0'))
+        return fail(BAD_USAGE, "export: --graph goes without --tensor and --hidden");
+    if (listing_ends_in(values->output, ".csv") && !values->graph &&
+        (values->tensor[0] != '\0') == values->hidden)
+        return fail(
+            BAD_USAGE,
+            "export: a CSV file holds one table: choose it with either --tensor NAME or "
+            "--hidden (`cohort inspect` lists the tensors), or name a directory for all");
+    if (values->data[0] != '\0' && !values->hidden)
+        return fail(BAD_USAGE, "export: --data is of use only with --hidden");
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_export, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words != 1)
+        status = command_usage(&command_export);
+    if (status == OK)
+        status = check(&values);
+    if (status == OK) {
+        struct opened opened;
+        status = values.hidden ? opened_open(&opened, words[0], values.data, comm)
+                               : opened_open_model(&opened, words[0], comm);
+        if (status == OK && values.graph)
+            status = command_export_graph(&opened, values.output, values.least);
+        else if (status == OK)
+            status = write_all(&opened, &values);
+        opened_close(&opened);
+    }
+    memory_free(words);
+    return status;
+}
+
+const struct command command_export = {
+    .name = "export",
+    .usage =
+        "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] [--graph] -o FILE.h5|FILE.csv|...",
+    .summary =
+        "Writes a model's tensors, and hidden activations of students, for other programs",
+    .details =
+        "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
+        "(students\n"
+        "by hidden units) and /students/names. CSV: a line for each item, skill or row and a "
+        "column\n"
+        "for each further place in the tensor, called NAME_2_1 and the like, counted "
+        "from 1;\n"
+        "probabilities that a model stores as logits are called logit_NAME. For\n"
+        "hidden activations student,h1,h2,... A directory gets a CSV file for each "
+        "tensor, and\n"
+        "table_NAME.csv for the tables that `cohort inspect` shows; with --hidden, for "
+        "which the\n"
+        "data are read, these have standard errors where the model has them. Models name "
+        "the\n"
+        "hidden columns where they have names (theta_1, sigma_1). A graph: "
+        "from,to,gate,strength\n"
+        "for each pair of skills; gate is how far the edge is open. The bytes are the same at "
+        "any\n"
+        "number of ranks.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

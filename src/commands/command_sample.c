@@ -1,0 +1,180 @@
+/* cohort sample: students drawn from a model, as a data set like any other. */
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "commands/commands.h"
+#include "data/split.h"
+#include "data_tools/summary.h"
+#include "runs/inference.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+struct values {
+    const char *data, *output, *split;
+    int64_t n_students, seed, n_gibbs;
+};
+
+#define AT(field) offsetof(struct values, field)
+static const struct flag flags[] = {
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "the data set to write"}, 'o'},
+    {{"students", OPTION_INTEGER, AT(n_students), "100", 1, 4e9, NULL, "how many to draw"}, 0},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "another seed, other students"}, 0},
+    {{"gibbs", OPTION_INTEGER, AT(n_gibbs), "100", 1, 1e6, NULL,
+      "Gibbs steps for a step with many answers; few answers are drawn exactly"},
+     0},
+    {{"split", OPTION_TEXT, AT(split), "none", 0, 0, NULL,
+      "as in `cohort import`, such as by-student=80/10/10; none: all for training"},
+     0},
+    {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
+      "another data set than the one the run was trained on, to take what is asked from"},
+     0},
+};
+
+/* Attempts as they are drawn. */
+struct draft {
+    size_t n, item_room, mark_room;
+    uint32_t *item;
+    uint8_t *mark;
+};
+
+static void take(void *arg, uint32_t item, bool correct, bool begins_step)
+{
+    struct draft *draft = arg;
+    size_t n = draft->n;
+    GROW(draft->item, n, draft->item_room);
+    GROW(draft->mark, n, draft->mark_room);
+    draft->item[n] = item;
+    draft->mark[n] = mark_make(correct ? CORRECT : INCORRECT, TRAIN, true, begins_step);
+    draft->n++;
+}
+
+/* Students who were asked anything. */
+static size_t list_askable(const struct shard *shard, uint32_t *askable)
+{
+    size_t n = 0;
+    for (size_t s = 0; s < shard->n_students; s++)
+        if (shard->first[s + 1] > shard->first[s])
+            askable[n++] = (uint32_t)s;
+    return n;
+}
+
+static void draw_students(const struct opened *opened, const struct values *values,
+                          struct dataset_content *content, struct draft *draft)
+{
+    const struct sample_sink sink = {take, draft};
+    uint32_t *askable = NEW(uint32_t, opened->shard.n_students);
+    const size_t n_askable = list_askable(&opened->shard, askable);
+    for (size_t s = 0; s < content->head.n_students && n_askable > 0; s++) {
+        const struct rng rng = {.seed = (uint64_t)values->seed,
+                                .purpose = RNG_SIMULATE,
+                                .who = (uint32_t)s,
+                                .when = 1};
+        const uint32_t like = askable[rng_below(&rng, 0, n_askable)];
+        opened->model->kind->sample(opened->model, opened->work, like, (uint64_t)values->seed,
+                                    (uint32_t)s, values->n_gibbs, &sink);
+        content->head.first[s + 1] = draft->n;
+        char name[32];
+        const int n = snprintf(name, sizeof name, "sample-%zu", s + 1);
+        names_add(&content->students, name, (size_t)n);
+    }
+    memory_free(askable);
+}
+
+static enum status write(const struct opened *opened, const struct values *values,
+                         struct dataset_content *content, struct draft *draft)
+{
+    struct split_plan plan = {.seed = (uint64_t)values->seed};
+    TRY(split_parse(values->split, &plan));
+    content->head.n_attempts = draft->n;
+    content->head.withheld = split_withholds(&plan);
+    content->item = draft->item;
+    content->mark = draft->mark;
+    if (draft->n == 0)
+        return fail(BAD_USER, "%s: no student was asked anything", opened->dataset.path);
+    TRY(split_apply(&plan, content, draft->mark));
+    TRY(dataset_write(content, values->output));
+    summary_say(content);
+    log_say("wrote %s (digest %s)", values->output, content->head.digest);
+    return OK;
+}
+
+static enum status sample(const struct opened *opened, const struct values *values)
+{
+    const struct dataset *dataset = &opened->dataset;
+    if (opened->model->kind->sample == NULL)
+        return fail(BAD_USER, "%s: a model of kind %s cannot be sampled from",
+                    opened->checkpoint.path, opened->model->kind->name);
+    struct dataset_content content = {
+        .head = {.n_students = (size_t)values->n_students,
+                 .n_items = dataset->n_items,
+                 .n_skills = dataset->n_skills,
+                 .n_groups = dataset->n_groups,
+                 .source = memory_text("sampled from %s, digest %s, seed %lld",
+                                       opened->model->kind->name, opened->checkpoint.digest,
+                                       (long long)values->seed),
+                 .first = NEW(uint64_t, (size_t)values->n_students + 1),
+                 .item_first = dataset->item_first,
+                 .item_skills = dataset->item_skills,
+                 .item_group = dataset->item_group,
+                 .items = dataset->items,
+                 .skills = dataset->skills,
+                 .groups = dataset->groups}};
+    struct draft draft = {0};
+    draw_students(opened, values, &content, &draft);
+    enum status status = write(opened, values, &content, &draft);
+    names_free(&content.students);
+    memory_free(content.head.source);
+    memory_free(content.head.first);
+    memory_free(draft.item);
+    memory_free(draft.mark);
+    return status;
+}
+
+/* One rank does it all: sequences are drawn one after the other, and the file is one. */
+static enum status open_and_sample(const struct comm *alone, int argc, char **argv)
+{
+    struct values values = {0};
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_sample, argc, argv, &values, words, &n_words);
+    if (status == OK && n_words != 1)
+        status = command_usage(&command_sample);
+    if (status == OK && values.output[0] == '\0')
+        status = fail(BAD_USAGE, "sample: where to? Name the data set with -o");
+    if (status == OK) {
+        struct opened opened;
+        status = opened_open(&opened, words[0], values.data, alone);
+        if (status == OK)
+            status = sample(&opened, &values);
+        opened_close(&opened);
+    }
+    memory_free(words);
+    return status;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    struct comm alone;
+    comm_split(comm, comm->rank, &alone);
+    enum status status = comm->rank == 0 ? open_and_sample(&alone, argc, argv) : OK;
+    comm_leave(&alone);
+    return comm_agree(comm, status);
+}
+
+const struct command command_sample = {
+    .name = "sample",
+    .usage = "sample RUN_OR_CHECKPOINT [--students N] [--seed N] -o DATA.h5",
+    .summary = "Draws students from a model of the sequence, as a data set",
+    .details =
+        "A sampled student is asked what a student of the data set was asked, who is chosen "
+        "at\n"
+        "random, and answers as the model says: each step is drawn given the sampled steps\n"
+        "before it. The file can be trained on, evaluated and inspected like any other. It is "
+        "a\n"
+        "function of model, data and flags, bit for bit.",
+    .flags = flags,
+    .n_flags = COUNT(flags),
+    .run = run,
+};

@@ -1,0 +1,160 @@
+/* cohort verify: whether files are what they were when they were written. */
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/h5.h"
+#include "base/memory.h"
+#include "commands/commands.h"
+#include "runs/inference.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verdicts {
+    int n, n_damaged, n_absent;
+};
+
+static enum status read_truth(const char *name, void *arg)
+{
+    const hid_t *file = arg;
+    char *path = memory_text("/truth/%s", name);
+    int rank = 0;
+    uint64_t shape[4] = {0}, n = 1;
+    enum status status = h5_shape(*file, path, &rank, shape);
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    if (status == OK) {
+        double *values = NEW_SCRATCH(double, n);
+        status = h5_read(*file, path, H5T_NATIVE_DOUBLE, n, values);
+        memory_free(values);
+    }
+    memory_free(path);
+    return status;
+}
+
+/* The digest is of the data alone; the truth beside them has HDF5's checksums. */
+static enum status verify_dataset(const char *path)
+{
+    TRY(dataset_verify(path));
+    hid_t file = h5_open(path, MPI_COMM_SELF, 1);
+    if (file < 0)
+        return fail(BAD_DATA, "%s: HDF5 cannot read it again", path);
+    enum status status = h5_each(file, "/truth", read_truth, &file);
+    h5_let_go(file);
+    return status == OK ? OK : fail_context(status, "%s", path);
+}
+
+static enum status verify_checkpoint(const char *path)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct opened opened;
+    enum status status = opened_open_model(&opened, path, &self);
+    opened_close(&opened);
+    return status;
+}
+
+static void note(struct verdicts *files, const char *path, const char *what, enum status status)
+{
+    files->n++;
+    files->n_damaged += status != OK && status != BAD_USER;
+    files->n_absent += status == BAD_USER;
+    const char *sentence = fail_sentence();
+    const bool has_path = strncmp(sentence, path, strlen(path)) == 0;
+    if (status == OK)
+        printf("%s: ok, %s\n", path, what);
+    else
+        printf("%s%s%s\n", has_path ? "" : path, has_path ? "" : ": ", sentence);
+    fail_clear();
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void verify_path(struct verdicts *files, const char *path, bool is_fold);
+
+/* All HDF5 files and folds in a directory, in the order of their names. A fold has no folds,
+ * whatever links its directory holds. */
+static void verify_run(struct verdicts *files, const char *path, bool is_fold)
+{
+    char **names = NULL;
+    size_t n = 0, capacity = 0;
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        note(files, path, "", fail(BAD_IO, "%s: cannot be read: %s", path, strerror(errno)));
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        const size_t length = strlen(entry->d_name);
+        const bool is_h5 = length > 3 && strcmp(entry->d_name + length - 3, ".h5") == 0;
+        if (!is_h5 && (is_fold || strncmp(entry->d_name, "fold-", 5) != 0))
+            continue;
+        GROW(names, n, capacity);
+        names[n++] = memory_text("%s/%s", path, entry->d_name);
+    }
+    closedir(directory);
+    if (n > 0)
+        qsort(names, n, sizeof *names, compare);
+    else
+        printf("%s: there is no checkpoint yet\n", path);
+    for (size_t i = 0; i < n; i++) {
+        verify_path(files, names[i], true);
+        memory_free(names[i]);
+    }
+    memory_free(names);
+}
+
+static void verify_path(struct verdicts *files, const char *path, bool is_fold)
+{
+    enum opened_kind kind = OPENED_RUN;
+    enum status status = opened_recognize(path, &kind);
+    if (status != OK)
+        note(files, path, "", status);
+    else if (kind == OPENED_RUN)
+        verify_run(files, path, is_fold);
+    else if (kind == OPENED_CHECKPOINT)
+        note(files, path, "a checkpoint", verify_checkpoint(path));
+    else
+        note(files, path, "a data set", verify_dataset(path));
+}
+
+static enum status verify(const char *const *paths, int n_paths)
+{
+    struct verdicts files = {0};
+    for (int p = 0; p < n_paths; p++)
+        verify_path(&files, paths[p], false);
+    fflush(stdout);
+    if (files.n_damaged > 0)
+        return fail(BAD_DATA, "verify: %d of %d files %s damaged, or none of cohort's",
+                    files.n_damaged, files.n, files.n_damaged == 1 ? "is" : "are");
+    if (files.n_absent > 0)
+        return fail(BAD_USER, "verify: %d of %d files %s not there or cannot be used",
+                    files.n_absent, files.n, files.n_absent == 1 ? "is" : "are");
+    return OK;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    enum status status = command_parse(&command_verify, argc, argv, NULL, words, &n_words);
+    if (status == OK && n_words == 0)
+        status = command_usage(&command_verify);
+    if (status == OK)
+        status = comm_agree(comm, comm->rank == 0 ? verify(words, n_words) : OK);
+    memory_free(words);
+    return status;
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .usage = "verify PATH...",
+    .summary = "Checks that data sets, checkpoints and runs are whole",
+    .details =
+        "Reads everything and compares it with the digests stored at writing; of a run all\n"
+        "checkpoints, of a cross-validation all folds. Prints a line for each file. Exit code "
+        "3\n"
+        "if any is damaged, 1 if one is not there.",
+    .run = run,
+};

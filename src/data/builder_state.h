@@ -1,0 +1,70 @@
+/* layer 2 (the problem): what builder.c and builder_finish.c share, and nobody else. */
+#ifndef COHORT_BUILDER_STATE_H
+#define COHORT_BUILDER_STATE_H
+
+#include "data/builder.h"
+#include "data/name_index.h"
+
+enum { N_PILES = 256, N_WAITING = 64 };
+
+/* A row as it lies in a block: all of it, or all up to the time, or to the mark. Side by side,
+ * since rows of many piles are written in turn and each should touch one cache line. */
+struct __attribute__((packed)) packed_row {
+    uint32_t student, item;
+    uint8_t mark;
+    int64_t time;
+    uint64_t place; /* of its covariates */
+};
+
+struct block {
+    struct block *next;
+    size_t n_bytes; /* of rows; of the last block of a pile, see there */
+    char rows[];
+};
+
+struct pile {
+    char *next, *end; /* of the room in the last block; here, as every row needs them */
+    struct block *first, *last;
+    size_t n_rows;
+};
+
+struct item {
+    int32_t group;  /* -1: none */
+    uint32_t title; /* INDEX_NONE: its name is its title */
+};
+
+/* A row whose student has not been looked up yet. */
+struct waiting_row {
+    char name[40];
+    uint32_t length, item;
+    int64_t time;
+    uint64_t place;
+    uint8_t mark;
+};
+
+struct builder {
+    struct builder_plan plan;
+    struct index students, items, skills, groups, item_titles, skill_titles;
+    uint64_t *keys;        /* by student: places them in the final order */
+    uint8_t *pile_of;      /* by student: the first byte of its key, small enough for a cache */
+    struct item *item;     /* by item */
+    uint32_t *skill_title; /* by skill */
+    size_t key_capacity, pile_capacity, item_capacity, skill_capacity;
+    struct pile piles[N_PILES];
+    double *covariates; /* of all rows, in the order they came */
+    size_t n_covariates, covariate_capacity;
+    size_t row_size; /* bytes a row takes in a block */
+    uint64_t n_rows, n_regrouped;
+    struct waiting_row waiting[N_WAITING];
+    size_t n_waiting;
+    uint64_t *pairs; /* hash set of item << 32 | skill, plus 1; 0: free */
+    size_t n_pairs, n_pair_slots;
+};
+
+/* Looks the students of waiting rows up and adds the rows. */
+void builder_flush(struct builder *builder);
+
+/* Frees the blocks of a pile. */
+void builder_free_pile(struct pile *pile);
+
+#endif

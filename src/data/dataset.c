@@ -1,0 +1,488 @@
+/* The data set file (HDF5, format version 2):
+ *
+ *     /                  attributes: format, version, withheld, has_time, source, digest
+ *     /students/first    uint64 [students + 1]   attempts of student s: first[s] .. first[s+1]
+ *     /students/names    names, see below
+ *     /students/target   double [students]       optional: what is to be predicted for a whole
+ *                                                student (passed, a score); NaN: unknown
+ *     /attempts/item     uint16 or uint32        item of each attempt
+ *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
+ *     /attempts/time     int64                   in the source's unit; only if has_time
+ *     /attempts/covariate double                 optional: numbers of every attempt, attempt by
+ *                        attempt; /covariates/names; of a factor, numbers of its levels,
+ *                        /covariates/K/names; NaN: none
+ *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
+ *     /skills/names, /groups/names
+ *     /digests/...       uint64                  of pieces: see dataset_digest.c
+ *     /truth/...         double                  what a simulated class was made from
+ *
+ * Names are an array of bytes, each name closed by a NUL byte, beside their offsets
+ * (names_first). Students come in a random order chosen at import, their attempts in time
+ * order. So a contiguous range of students is a random sample, and one hyperslab of each array.
+ *
+ * A file is not believed: lengths, offsets, numbers of items and skills, and digests are
+ * checked before anything is made of them. Version 1 is read too; it has no digests of pieces.
+ */
+#include "data/dataset.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data/dataset_parts.h"
+#include "data/name_index.h"
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status check_head(const struct dataset *head)
+{
+    for (size_t s = 0; s < head->n_students; s++)
+        if (head->first[s + 1] < head->first[s])
+            return fail(BAD_DATA, "student %zu ends before it begins", s);
+    if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
+        return fail(BAD_DATA, "the students do not cover the attempts");
+    for (size_t s = 0; head->target != NULL && s < head->n_students; s++)
+        if (fabs(head->target[s]) > DATASET_MOST)
+            return fail(BAD_DATA, "the target %g of student %zu is beyond %g; import it again",
+                        head->target[s], s, DATASET_MOST);
+    for (size_t i = 0; i < head->n_items; i++) {
+        if (head->item_first[0] != 0 || head->item_first[i + 1] < head->item_first[i])
+            return fail(BAD_DATA, "item %zu has its skills out of order", i);
+        if (head->item_group[i] < -1 || head->item_group[i] >= (int64_t)head->n_groups)
+            return fail(BAD_DATA, "item %zu is in a group that is not there", i);
+    }
+    for (uint64_t j = 0; j < head->item_first[head->n_items]; j++)
+        if (head->item_skills[j] >= head->n_skills)
+            return fail(BAD_DATA, "an item has a skill that is not there");
+    return OK;
+}
+
+static enum status expect_length(hid_t file, const char *name, uint64_t n, uint64_t width)
+{
+    uint64_t n_stored = 0;
+    TRY(h5_length(file, name, &n_stored));
+    if (width > 0 ? n_stored / width == n && n_stored % width == 0 : n_stored == 0)
+        return OK;
+    return fail(BAD_DATA,
+                "the array %s has %llu numbers, which does not fit the other arrays: the file "
+                "was damaged or changed; import it again",
+                name, (unsigned long long)n_stored);
+}
+
+/* Students and attempts, of which every array must have as many. */
+static enum status read_lengths(hid_t file, struct dataset *head)
+{
+    uint64_t n_first = 0, n_bytes = 0, end = 0;
+    TRY(h5_length(file, "/students/first", &n_first));
+    if (n_first == 0)
+        return fail(BAD_DATA, "the array /students/first is damaged");
+    head->n_students = n_first - 1;
+    TRY(h5_length(file, "/attempts/item", &head->n_attempts));
+    TRY(expect_length(file, "/attempts/mark", head->n_attempts, 1));
+    if (head->has_time)
+        TRY(expect_length(file, "/attempts/time", head->n_attempts, 1));
+    if (h5_exists(file, "/attempts/covariate")) {
+        TRY(covariates_read(file, &head->covariates));
+        TRY(expect_length(file, "/attempts/covariate", head->n_attempts,
+                          head->covariates.names.n));
+    }
+    TRY(h5_length(file, "/students/names", &n_bytes));
+    TRY(expect_length(file, "/students/names_first", n_first, 1));
+    TRY(h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, n_first - 1, 1, &end,
+                      NULL));
+    return end == n_bytes ? OK : fail(BAD_DATA, "the names in /students are damaged");
+}
+
+static enum status read_tables(hid_t file, struct dataset *head)
+{
+    uint64_t n_skills = 0;
+    TRY(h5_length(file, "/items/skills", &n_skills));
+    head->first = NEW(uint64_t, head->n_students + 1);
+    head->item_first = NEW(uint64_t, head->n_items + 1);
+    head->item_skills = NEW(uint32_t, n_skills);
+    head->item_group = NEW(int32_t, head->n_items);
+    TRY(h5_read(file, "/students/first", H5T_NATIVE_UINT64, head->n_students + 1, head->first));
+    if (h5_exists(file, "/students/target")) {
+        head->target = NEW(double, head->n_students);
+        TRY(h5_read(file, "/students/target", H5T_NATIVE_DOUBLE, head->n_students,
+                    head->target));
+    }
+    TRY(h5_read(file, "/items/skill_first", H5T_NATIVE_UINT64, head->n_items + 1,
+                head->item_first));
+    TRY(h5_read(file, "/items/group", H5T_NATIVE_INT32, head->n_items, head->item_group));
+    if (head->item_first[head->n_items] != n_skills)
+        return fail(BAD_DATA, "the array /items/skills is damaged");
+    return h5_read(file, "/items/skills", H5T_NATIVE_UINT32, n_skills, head->item_skills);
+}
+
+static enum status read_head(hid_t file, struct dataset *head)
+{
+    char *format = h5_text(file, "format");
+    const bool ours = format != NULL && strcmp(format, dataset_format) == 0;
+    memory_free(format);
+    if (!ours)
+        return fail(BAD_DATA, "this is not a cohort data set; make one with `cohort import` or "
+                              "`cohort simulate`");
+    int64_t version = 0, withheld = 0, has_time = 0;
+    TRY(h5_integer(file, "version", &version));
+    if (version < 1 || version > DATASET_VERSION)
+        return fail(BAD_DATA,
+                    "the file has format version %lld, this program reads versions 1 to %d; "
+                    "import the data again",
+                    (long long)version, DATASET_VERSION);
+    TRY(h5_integer(file, "withheld", &withheld));
+    TRY(h5_integer(file, "has_time", &has_time));
+    head->withheld = withheld != 0;
+    head->has_time = has_time != 0;
+    head->source = h5_text(file, "source");
+    char *digest = h5_text(file, "digest");
+    snprintf(head->digest, sizeof head->digest, "%s", digest ? digest : "");
+    memory_free(digest);
+    TRY(names_read(file, "/items", &head->items));
+    TRY(names_read(file, "/skills", &head->skills));
+    TRY(names_read(file, "/groups", &head->groups));
+    head->n_items = head->items.n;
+    head->n_skills = head->skills.n;
+    head->n_groups = head->groups.n;
+    TRY(read_lengths(file, head));
+    TRY(read_tables(file, head));
+    TRY(check_head(head));
+    return dataset_digest_check(file, head, version, head->comm->rank == 0);
+}
+
+/* Opening a pipe would wait for somebody to write to it. */
+static enum status check_file(const char *path)
+{
+    struct stat info;
+    if (access(path, R_OK) != 0 || stat(path, &info) != 0)
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: the data set cannot be read: %s",
+                    path, strerror(errno));
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) /* HDF5 knows what a directory is */
+        return fail(BAD_USER, "%s: this is a device or a pipe; a data set is a plain file",
+                    path);
+    return OK;
+}
+
+static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
+{
+    *file = h5_open(path, comm, n_ranks);
+    if (*file < 0)
+        return fail(BAD_DATA,
+                    "%s: this is not an HDF5 file, or it is damaged; expected a data set "
+                    "from `cohort import` or `cohort simulate`",
+                    path);
+    return OK;
+}
+
+/* The same file once more, if it is still the one that the head was read from. */
+static enum status open_again(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
+                              int n_ranks)
+{
+    TRY(open_file(dataset->path, file, comm, n_ranks));
+    char *digest = h5_text(*file, "digest");
+    const bool same = strcmp(digest != NULL ? digest : "", dataset->digest) == 0;
+    memory_free(digest);
+    return same ? OK
+                : fail(BAD_IO, "it was replaced while it was being read; run the same command "
+                               "again");
+}
+
+enum status dataset_open(struct dataset *dataset, const char *path, const struct comm *comm)
+{
+    *dataset = (struct dataset){.path = memory_text("%s", path), .comm = comm};
+    hid_t file = -1;
+    enum status status = comm_agree(comm, check_file(path));
+    if (status == OK) {
+        status = open_file(path, &file, MPI_COMM_SELF, 1);
+        if (status == OK)
+            status = read_head(file, dataset);
+        if (status != OK && file >= 0)
+            status = fail_context(status, "%s", path);
+        if (file >= 0)
+            h5_let_go(file);
+        status = comm_agree(comm, status);
+    }
+    if (status == OK)
+        status = comm_agree_on(comm, dataset->digest, path);
+    if (status != OK)
+        dataset_close(dataset);
+    return status;
+}
+
+void dataset_close(struct dataset *dataset)
+{
+    memory_free(dataset->path);
+    memory_free(dataset->source);
+    memory_free(dataset->first);
+    memory_free(dataset->item_first);
+    memory_free(dataset->item_skills);
+    memory_free(dataset->item_group);
+    memory_free(dataset->item_map);
+    memory_free(dataset->other_skills);
+    memory_free(dataset->other_groups);
+    memory_free(dataset->target);
+    names_free(&dataset->items);
+    names_free(&dataset->skills);
+    names_free(&dataset->groups);
+    for (size_t k = 0; dataset->level_map != NULL && k < dataset->covariates.names.n; k++)
+        memory_free(dataset->level_map[k]);
+    memory_free(dataset->level_map);
+    dataset_digest_free(dataset);
+    covariates_free(&dataset->covariates);
+    *dataset = (struct dataset){0};
+}
+
+static void make_room(struct shard *shard)
+{
+    const struct dataset *dataset = shard->dataset;
+    shard->item = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    shard->mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
+    shard->time = dataset->has_time ? NEW_SCRATCH(int64_t, shard->n_attempts) : NULL;
+    shard->covariate = NEW_SCRATCH(double, shard->n_attempts * dataset->covariates.names.n);
+}
+
+/* Attempts first .. first + n_attempts; collective where `comm` is not NULL. */
+static enum status read_attempts(hid_t file, uint64_t first, struct shard *shard,
+                                 const struct comm *comm)
+{
+    const uint64_t n = shard->n_attempts, n_covariates = shard->dataset->covariates.names.n;
+    TRY(h5_read_range(file, "/attempts/item", H5T_NATIVE_UINT32, first, n, shard->item, comm));
+    TRY(h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n, shard->mark, comm));
+    if (shard->time != NULL)
+        TRY(h5_read_range(file, "/attempts/time", H5T_NATIVE_INT64, first, n, shard->time,
+                          comm));
+    if (n_covariates > 0)
+        TRY(h5_read_range(file, "/attempts/covariate", H5T_NATIVE_DOUBLE, first * n_covariates,
+                          n * n_covariates, shard->covariate, comm));
+    return OK;
+}
+
+static struct dataset_rows rows_from(const struct shard *shard, size_t t, size_t n)
+{
+    return (struct dataset_rows){.n = n,
+                                 .item = shard->item + t,
+                                 .mark = shard->mark + t,
+                                 .time = shard->time != NULL ? shard->time + t : NULL,
+                                 .covariate =
+                                     shard->covariate + t * shard->dataset->covariates.names.n};
+}
+
+/* A piece that lies only partly in the range is read whole, and the part is taken from there:
+ * what is used is what was checked. */
+static enum status check_partial(hid_t file, size_t p, uint64_t start, uint64_t end,
+                                 uint64_t first, struct shard *shard)
+{
+    struct shard whole = {.dataset = shard->dataset, .n_attempts = end - start};
+    make_room(&whole);
+    const struct dataset_rows rows = rows_from(&whole, 0, whole.n_attempts);
+    enum status status = read_attempts(file, start, &whole, NULL);
+    if (status == OK)
+        status = dataset_digest_rows(shard->dataset, p, &rows);
+    if (status == OK) {
+        const uint64_t from = size_max(first, start);
+        const size_t n = size_min(end, first + shard->n_attempts) - from;
+        const size_t here = from - first, there = from - start;
+        const size_t width = shard->dataset->covariates.names.n;
+        memcpy(shard->item + here, whole.item + there, n * sizeof *shard->item);
+        memcpy(shard->mark + here, whole.mark + there, n * sizeof *shard->mark);
+        if (shard->time != NULL)
+            memcpy(shard->time + here, whole.time + there, n * sizeof *shard->time);
+        memcpy(shard->covariate + here * width, whole.covariate + there * width,
+               n * width * sizeof *shard->covariate);
+    }
+    shard_free(&whole);
+    return status;
+}
+
+static enum status check_digests(hid_t file, uint64_t first, struct shard *shard)
+{
+    const uint64_t n = shard->n_attempts, n_all = shard->dataset->n_attempts;
+    if (n == 0 || shard->dataset->attempt_digests == NULL)
+        return OK;
+    for (size_t p = first / DATASET_PIECE; p <= (first + n - 1) / DATASET_PIECE; p++) {
+        const uint64_t start = (uint64_t)p * DATASET_PIECE;
+        const uint64_t end = size_min(start + DATASET_PIECE, n_all);
+        if (start < first || end > first + n) {
+            TRY(check_partial(file, p, start, end, first, shard));
+        } else {
+            const struct dataset_rows rows = rows_from(shard, start - first, end - start);
+            TRY(dataset_digest_rows(shard->dataset, p, &rows));
+        }
+    }
+    return OK;
+}
+
+/* Numbers of attempts, and levels, numbered as the data set does now. */
+static enum status check_levels(uint64_t first, const struct shard *shard)
+{
+    const struct dataset *dataset = shard->dataset;
+    const size_t n_covariates = dataset->covariates.names.n;
+    for (size_t k = 0; k < n_covariates; k++) {
+        const uint32_t *map = dataset->level_map != NULL ? dataset->level_map[k] : NULL;
+        const size_t n = map != NULL ? map[0] : covariates_n_levels(&dataset->covariates, k);
+        for (uint64_t t = 0; n == 0 && t < shard->n_attempts; t++)
+            if (fabs(shard->covariate[t * n_covariates + k]) > DATASET_MOST)
+                return fail(BAD_DATA,
+                            "attempt %llu has %g in column %s; expected a number from -1e30 to "
+                            "1e30: import it in another unit",
+                            (unsigned long long)(first + t),
+                            shard->covariate[t * n_covariates + k],
+                            names_get(&dataset->covariates.names, k));
+        for (uint64_t t = 0; n > 0 && t < shard->n_attempts; t++) {
+            double *level = &shard->covariate[t * n_covariates + k];
+            if (isnan(*level))
+                continue;
+            if (!(*level >= 0 && *level < (double)n) || *level != floor(*level))
+                return fail(BAD_DATA, "attempt %llu is damaged: level %g of %s",
+                            (unsigned long long)(first + t), *level,
+                            names_get(&dataset->covariates.names, k));
+            if (map != NULL)
+                *level = map[1 + (size_t)*level] == INDEX_NONE ? (double)NAN
+                                                               : map[1 + (size_t)*level];
+        }
+    }
+    return OK;
+}
+
+static enum status check_attempts(uint64_t first, const struct shard *shard)
+{
+    const uint64_t n = shard->n_attempts;
+    const uint32_t *map = shard->dataset->item_map;
+    for (uint64_t t = 0; map != NULL && t < n; t++)
+        shard->item[t] = shard->item[t] < map[0] ? map[1 + shard->item[t]] : UINT32_MAX;
+    for (uint64_t t = 0; t < n; t++)
+        if (shard->item[t] >= shard->dataset->n_items ||
+            mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS)
+            return fail(BAD_DATA, "attempt %llu is damaged: item %u, mark %u",
+                        (unsigned long long)(first + t), shard->item[t], shard->mark[t]);
+    return check_levels(first, shard);
+}
+
+enum status dataset_read(const struct dataset *dataset, size_t first_student, size_t n_students,
+                         struct shard *shard)
+{
+    const struct comm *comm = dataset->comm;
+    const uint64_t first = dataset->first[first_student];
+    *shard = (struct shard){.dataset = dataset,
+                            .first_student = first_student,
+                            .n_students = n_students,
+                            .n_attempts = dataset->first[first_student + n_students] - first};
+    shard->first = NEW(uint64_t, n_students + 1);
+    for (size_t s = 0; s <= n_students; s++)
+        shard->first[s] = dataset->first[first_student + s] - first;
+    make_room(shard);
+    hid_t file = -1;
+    enum status status = comm_agree(comm, open_again(dataset, &file, comm->mpi, comm->size));
+    if (status == OK)
+        status = read_attempts(file, first, shard, comm);
+    if (status == OK)
+        status = comm_agree(comm, check_digests(file, first, shard));
+    if (status == OK)
+        status = comm_agree(comm, check_attempts(first, shard));
+    if (file >= 0)
+        h5_let_go(file);
+    if (status != OK) {
+        shard_free(shard);
+        return fail_context(status, "%s", dataset->path);
+    }
+    return OK;
+}
+
+void shard_free(struct shard *shard)
+{
+    memory_free(shard->first);
+    memory_free(shard->item);
+    memory_free(shard->mark);
+    memory_free(shard->time);
+    memory_free(shard->covariate);
+    *shard = (struct shard){0};
+}
+
+/* Names of students of whole pieces; their offsets stay those of the file. */
+static enum status read_pieces(hid_t file, const struct dataset *dataset, size_t first,
+                               struct names *names)
+{
+    TRY(h5_read_range(file, "/students/names_first", H5T_NATIVE_UINT64, first, names->n + 1,
+                      names->first, NULL));
+    uint64_t n_all = 0;
+    const uint64_t start = names->first[0], end = names->first[names->n];
+    TRY(h5_length(file, "/students/names", &n_all));
+    if (start > end || end > n_all)
+        return fail(BAD_DATA, "the names in /students are damaged");
+    names->bytes = NEW(char, end - start + 1);
+    TRY(h5_read_range(file, "/students/names", H5T_NATIVE_UINT8, start, end - start,
+                      names->bytes, NULL));
+    if (!names_are_sound(names->bytes, names->first, names->n, end - start))
+        return fail(BAD_DATA, "the names in /students are damaged");
+    for (size_t s = 0; s < names->n; s += DATASET_PIECE)
+        TRY(dataset_digest_names(dataset, (first + s) / DATASET_PIECE, names->first + s,
+                                 size_min(DATASET_PIECE, names->n - s),
+                                 names->bytes + names->first[s] - start));
+    return OK;
+}
+
+enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
+                               struct names *names)
+{
+    const size_t start = first / DATASET_PIECE * DATASET_PIECE;
+    const size_t end =
+        n == 0 ? start
+               : size_min(dataset_n_pieces(first + n) * DATASET_PIECE, dataset->n_students);
+    *names = (struct names){0};
+    struct names pieces = {.n = end - start, .first = NEW(uint64_t, end - start + 1)};
+    hid_t file = -1;
+    enum status status = open_again(dataset, &file, MPI_COMM_SELF, 1);
+    if (status == OK && n > 0)
+        status = read_pieces(file, dataset, start, &pieces);
+    if (file >= 0)
+        h5_let_go(file);
+    if (status == OK && n > 0) {
+        const uint64_t *offsets = pieces.first + (first - start);
+        const uint64_t n_bytes = offsets[n] - offsets[0];
+        names->n = n;
+        names->first = NEW(uint64_t, n + 1);
+        names->bytes = NEW(char, n_bytes);
+        memcpy(names->bytes, pieces.bytes + offsets[0] - pieces.first[0], n_bytes);
+        for (size_t i = 0; i <= n; i++)
+            names->first[i] = offsets[i] - offsets[0];
+    }
+    names_free(&pieces);
+    return status;
+}
+
+size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
+{
+    /* The first student at or behind the w-th part of the attempts. */
+    const uint64_t wanted = size_cut(dataset->n_attempts, w, n_workers);
+    if (w == n_workers)
+        return dataset->n_students;
+    size_t low = 0, high = dataset->n_students;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (dataset->first[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whatever is read is compared with its digest. */
+enum status dataset_verify(const char *path)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct dataset dataset;
+    struct shard shard = {0};
+    struct names students = {0};
+    TRY(dataset_open(&dataset, path, &self));
+    enum status status = dataset_read(&dataset, 0, dataset.n_students, &shard);
+    shard_free(&shard);
+    if (status == OK) {
+        status = dataset_read_names(&dataset, 0, dataset.n_students, &students);
+        if (status != OK)
+            status = fail_context(status, "%s", path);
+    }
+    names_free(&students);
+    dataset_close(&dataset);
+    return status;
+}

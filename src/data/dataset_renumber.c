@@ -1,0 +1,281 @@
+/* A trained model knows items, skills, groups and levels of factors by number. Another data set
+ * numbers them otherwise, so it is renumbered by name before its attempts are read.
+ *
+ * What a model was trained to know of items goes with it: whatever the file says, its items
+ * have the skills and groups that the model learned with. A file that has none, or none for an
+ * item, leaves it at that. One that says something else is noted (other_skills, other_groups),
+ * and refused where the model makes use of it (src/checkpoint.c). Groups that the model knows
+ * nothing of, or other ones, stay the file's own: scores are shown by them. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data/dataset.h"
+#include "data/name_index.h"
+#include <string.h>
+
+struct item_table dataset_items(const struct dataset *dataset)
+{
+    return (struct item_table){.items = &dataset->items,
+                               .skills = &dataset->skills,
+                               .groups = &dataset->groups,
+                               .first = dataset->item_first,
+                               .skill = dataset->item_skills,
+                               .group = dataset->item_group};
+}
+
+static void number(struct index *index, const struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        index_add(index, names_get(names, i), strlen(names_get(names, i)));
+}
+
+/* item_map[0] is the number of items in the file, item_map[1 + i] what item i of the file is
+ * here; none, if all are what they were. */
+static enum status map_items(struct dataset *dataset, const struct names *items)
+{
+    if (names_equal(&dataset->items, items))
+        return OK;
+    struct index index = {0};
+    number(&index, items);
+    const size_t n = dataset->n_items;
+    enum status status = OK;
+    dataset->item_map = NEW(uint32_t, n + 1);
+    dataset->item_map[0] = (uint32_t)n;
+    for (size_t i = 0; status == OK && i < n; i++) {
+        const char *name = names_get(&dataset->items, i);
+        dataset->item_map[1 + i] = index_find(&index, name, strlen(name));
+        if (dataset->item_map[1 + i] == INDEX_NONE)
+            status = fail(BAD_USER,
+                          "%s: item '%s' was never seen in training: the model knows %zu "
+                          "items and this is none of them; leave its attempts out, or train "
+                          "on data that has them",
+                          dataset->path, name, items->n);
+    }
+    index_free(&index);
+    return status;
+}
+
+static size_t item_here(const struct dataset *dataset, size_t i)
+{
+    return dataset->item_map != NULL ? dataset->item_map[1 + i] : i;
+}
+
+/* The names of an item's skills, as many as a sentence bears; caller frees. */
+static char *list_skills(const struct item_table *items, size_t i)
+{
+    enum { MOST = 4 };
+    const uint64_t n = items->first[i + 1] - items->first[i];
+    char *list = memory_text("%s", n == 0 ? "none" : "");
+    for (uint64_t j = 0; j < n && j <= MOST; j++) {
+        const char *name = names_get(items->skills, items->skill[items->first[i] + j]);
+        char *longer =
+            j < MOST ? memory_text("%s%s'%s'", list, j > 0 ? ", " : "", name)
+                     : memory_text("%s and %llu more", list, (unsigned long long)(n - MOST));
+        memory_free(list);
+        list = longer;
+    }
+    return list;
+}
+
+static char *skills_sentence(const struct dataset *dataset, const struct item_table *own,
+                             size_t i, const struct item_table *known, size_t k)
+{
+    char *here = list_skills(own, i), *there = list_skills(known, k);
+    char *sentence = memory_text(
+        "%s: item '%s' has skills %s, but %s where the model was trained; import the data with "
+        "the same skills, or without --skills to use the model's",
+        dataset->path, names_get(own->items, i), here, there);
+    memory_free(here);
+    memory_free(there);
+    return sentence;
+}
+
+/* Whether each item with skills has those that the model knows it by. */
+static void compare_skills(struct dataset *dataset, const struct item_table *known)
+{
+    const struct item_table own = dataset_items(dataset);
+    struct index index = {0};
+    number(&index, known->skills);
+    uint32_t *number_of = NEW(uint32_t, own.skills->n); /* the file's skills in the model */
+    for (size_t s = 0; s < own.skills->n; s++)
+        number_of[s] =
+            index_find(&index, names_get(own.skills, s), strlen(names_get(own.skills, s)));
+    size_t *last = NEW(size_t, known->skills->n); /* 1 + the last item that had the skill */
+    for (size_t i = 0; i < own.items->n && dataset->other_skills == NULL; i++) {
+        const size_t k = item_here(dataset, i);
+        const uint64_t n = own.first[i + 1] - own.first[i];
+        bool same = n == known->first[k + 1] - known->first[k];
+        for (uint64_t j = own.first[i]; same && j < own.first[i + 1]; j++) {
+            same = number_of[own.skill[j]] != INDEX_NONE;
+            if (same)
+                last[number_of[own.skill[j]]] = i + 1;
+        }
+        for (uint64_t j = known->first[k]; same && j < known->first[k + 1]; j++)
+            same = last[known->skill[j]] == i + 1;
+        if (n > 0 && !same)
+            dataset->other_skills = skills_sentence(dataset, &own, i, known, k);
+    }
+    memory_free(number_of);
+    memory_free(last);
+    index_free(&index);
+}
+
+static void compare_groups(struct dataset *dataset, const struct item_table *known)
+{
+    for (size_t i = 0; i < dataset->n_items && dataset->other_groups == NULL; i++) {
+        const int32_t group = known->group[item_here(dataset, i)];
+        if (dataset->item_group[i] < 0)
+            continue;
+        const char *here = names_get(&dataset->groups, (size_t)dataset->item_group[i]);
+        const char *there = group >= 0 ? names_get(known->groups, (size_t)group) : NULL;
+        if (there == NULL || strcmp(here, there) != 0)
+            dataset->other_groups = memory_text(
+                "%s: item '%s' is in group '%s', but in %s%s%s where the model was trained; "
+                "import the data with the same groups, or without --group to use the model's",
+                dataset->path, names_get(&dataset->items, i), here, there ? "'" : "",
+                there ? there : "none", there ? "'" : "");
+    }
+}
+
+/* Items are the model's, with its skills and, unless the file has others, its groups. */
+static void adopt(struct dataset *dataset, const struct item_table *known)
+{
+    const size_t n = known->items->n, n_skills = known->first[n];
+    const bool keeps_groups = dataset->other_groups != NULL || known->groups->n == 0;
+    int32_t *group = NEW(int32_t, n);
+    memset(group, 0xff, n * sizeof *group); /* -1: in no group */
+    for (size_t i = 0; keeps_groups && i < dataset->n_items; i++)
+        group[item_here(dataset, i)] = dataset->item_group[i];
+    if (!keeps_groups) {
+        memcpy(group, known->group, n * sizeof *group);
+        names_free(&dataset->groups);
+        names_copy(&dataset->groups, known->groups);
+        dataset->n_groups = known->groups->n;
+    }
+    memory_free(dataset->item_group);
+    memory_free(dataset->item_first);
+    memory_free(dataset->item_skills);
+    names_free(&dataset->items);
+    names_free(&dataset->skills);
+    dataset->item_group = group;
+    dataset->item_first = NEW(uint64_t, n + 1);
+    dataset->item_skills = NEW(uint32_t, n_skills);
+    memcpy(dataset->item_first, known->first, (n + 1) * sizeof *known->first);
+    if (n_skills > 0)
+        memcpy(dataset->item_skills, known->skill, n_skills * sizeof *known->skill);
+    names_copy(&dataset->items, known->items);
+    names_copy(&dataset->skills, known->skills);
+    dataset->n_items = n;
+    dataset->n_skills = known->skills->n;
+}
+
+/* The tables of items, in the new order. */
+static void reorder_items(struct dataset *dataset, const struct names *items)
+{
+    const size_t n_old = dataset->n_items, n = items->n;
+    uint64_t *first = NEW(uint64_t, n + 1);
+    uint32_t *skills = NEW(uint32_t, dataset->item_first[n_old]);
+    int32_t *group = NEW(int32_t, n);
+    memset(group, 0xff, n * sizeof *group); /* -1: in no group */
+    for (size_t i = 0; i < n_old; i++)
+        first[dataset->item_map[1 + i] + 1] =
+            dataset->item_first[i + 1] - dataset->item_first[i];
+    for (size_t i = 0; i < n; i++)
+        first[i + 1] += first[i];
+    struct names names = {0};
+    names_copy(&names, items);
+    for (size_t i = 0; i < n_old; i++) {
+        const uint32_t to = dataset->item_map[1 + i];
+        group[to] = dataset->item_group[i];
+        for (uint64_t j = dataset->item_first[i]; j < dataset->item_first[i + 1]; j++)
+            skills[first[to] + j - dataset->item_first[i]] = dataset->item_skills[j];
+    }
+    memory_free(dataset->item_first);
+    memory_free(dataset->item_skills);
+    memory_free(dataset->item_group);
+    names_free(&dataset->items);
+    dataset->n_items = n;
+    dataset->item_first = first;
+    dataset->item_skills = skills;
+    dataset->item_group = group;
+    dataset->items = names;
+}
+
+static void follow_skills(struct dataset *dataset, const struct names *skills)
+{
+    if (names_equal(&dataset->skills, skills))
+        return;
+    struct index index = {0};
+    number(&index, skills);
+    uint64_t n = 0;
+    for (size_t i = 0; i < dataset->n_items; i++) {
+        const uint64_t start = dataset->item_first[i], end = dataset->item_first[i + 1];
+        dataset->item_first[i] = n; /* never beyond start: what is left out closes up */
+        for (uint64_t j = start; j < end; j++) {
+            const char *name = names_get(&dataset->skills, dataset->item_skills[j]);
+            const uint32_t k = index_find(&index, name, strlen(name));
+            if (k != INDEX_NONE)
+                dataset->item_skills[n++] = k;
+        }
+    }
+    dataset->item_first[dataset->n_items] = n;
+    index_free(&index);
+    names_free(&dataset->skills);
+    names_copy(&dataset->skills, skills);
+    dataset->n_skills = skills->n;
+}
+
+/* level_map[k] is like item_map. */
+static void follow_levels(struct dataset *dataset, size_t k, const struct names *levels)
+{
+    struct names *own = &dataset->covariates.levels[k];
+    if (own->n == 0 || levels->n == 0 || names_equal(own, levels))
+        return;
+    struct index index = {0};
+    number(&index, levels);
+    uint32_t *map = NEW(uint32_t, own->n + 1);
+    map[0] = (uint32_t)own->n;
+    for (size_t l = 0; l < own->n; l++)
+        map[1 + l] = index_find(&index, names_get(own, l), strlen(names_get(own, l)));
+    index_free(&index);
+    if (dataset->level_map == NULL)
+        dataset->level_map = NEW(uint32_t *, dataset->covariates.names.n);
+    dataset->level_map[k] = map;
+    names_free(own);
+    names_copy(own, levels);
+}
+
+/* Checkpoints of format version 1 have the names alone: items have the skills that the file
+ * says they have, as far as the model knows them. */
+static void follow_names(struct dataset *dataset, const struct item_table *known)
+{
+    if (known->skills->n > 0 && dataset->item_first[dataset->n_items] == 0)
+        dataset->other_skills = memory_text(
+            "%s: its items have no skills, and the model, of an earlier version, was stored "
+            "without them; import the data with --skills, or train the model again",
+            dataset->path);
+    if (dataset->item_map != NULL)
+        reorder_items(dataset, known->items);
+    follow_skills(dataset, known->skills);
+}
+
+enum status dataset_follow(struct dataset *dataset, const struct item_table *items,
+                           const struct covariates *covariates)
+{
+    TRY(map_items(dataset, items->items));
+    if (items->first == NULL) {
+        follow_names(dataset, items);
+    } else {
+        if (items->skills->n > 0)
+            compare_skills(dataset, items);
+        if (items->groups->n > 0)
+            compare_groups(dataset, items);
+        adopt(dataset, items);
+    }
+    for (size_t k = 0; k < covariates->names.n; k++) {
+        const size_t own =
+            covariates_find(&dataset->covariates, names_get(&covariates->names, k));
+        if (own != COVARIATES_NONE)
+            follow_levels(dataset, own, &covariates->levels[k]);
+    }
+    return OK;
+}

@@ -1,0 +1,162 @@
+/* Training is defined for L lanes and never for P ranks; P only decides how fast a step is.
+ *
+ * A lane is a contiguous range of students with about the same number of attempts as any other
+ * lane, and a rank owns a contiguous range of lanes, so it reads one hyperslab of each array.
+ * Each epoch a lane puts its training students into an order named Philox(seed, epoch, lane)
+ * and cuts it into as many blocks as the epoch has steps, as evenly as can be: no step is left
+ * with a rump, and no lane runs dry before the others.
+ *
+ * Models of the sequence want students of like length in a block. Blocks of as many students
+ * would then be of very unlike weight: on ASSISTments half of all answers would be in a tenth
+ * of the steps, and Adam makes little of the other nine. So blocks are cut by attempts. */
+#include "data/lanes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "data/sequence.h"
+
+/* Steps whose students are sorted by length together: more would make blocks more alike, and
+ * batches less random. */
+enum { STRETCH = 8 };
+
+enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, size_t batch,
+                         size_t block, size_t *first_student, size_t *n_students)
+{
+    const struct comm *comm = dataset->comm;
+    const size_t n_ranks = (size_t)comm->size, rank = (size_t)comm->rank;
+    const size_t n_lanes = size_max(1, (batch + block - 1) / block);
+    if (n_ranks > n_lanes)
+        return fail(
+            BAD_USER,
+            "there are %zu ranks but only %zu lanes (train.batch = %zu in blocks of "
+            "train.block = %zu): use at most %zu ranks, a larger batch or a smaller block",
+            n_ranks, n_lanes, batch, block, n_lanes);
+    *lanes = (struct lanes){.n_lanes = n_lanes};
+    lanes->first_lane = size_cut(n_lanes, rank, n_ranks);
+    lanes->n_own = size_cut(n_lanes, rank + 1, n_ranks) - lanes->first_lane;
+    lanes->first = NEW(uint64_t, n_lanes + 1);
+    for (size_t l = 0; l <= n_lanes; l++)
+        lanes->first[l] = dataset_cut(dataset, l, n_lanes);
+    lanes->students = NEW(uint32_t *, lanes->n_own);
+    lanes->order = NEW(uint32_t *, lanes->n_own);
+    lanes->n_students = NEW(size_t, lanes->n_own);
+    lanes->cuts = NEW(size_t *, lanes->n_own);
+    *first_student = lanes->first[lanes->first_lane];
+    *n_students = lanes->first[lanes->first_lane + lanes->n_own] - *first_student;
+    return OK;
+}
+
+enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const bool *has_training,
+                       const uint32_t *length, size_t batch)
+{
+    const struct comm *comm = shard->dataset->comm;
+    int64_t n_training = 0;
+    for (size_t l = 0; l < lanes->n_own; l++) {
+        const size_t start = lanes->first[lanes->first_lane + l] - shard->first_student;
+        const size_t end = lanes->first[lanes->first_lane + l + 1] - shard->first_student;
+        lanes->students[l] = NEW(uint32_t, end - start);
+        lanes->order[l] = NEW(uint32_t, end - start);
+        for (size_t s = start; s < end; s++)
+            if (has_training[s])
+                lanes->students[l][lanes->n_students[l]++] = (uint32_t)s;
+        n_training += (int64_t)lanes->n_students[l];
+    }
+    comm_sum_i64(comm, &n_training, 1);
+    if (n_training == 0)
+        return fail(
+            BAD_USER,
+            "%s: no student has a training attempt that this model learns from: its "
+            "outcome must be known and, where the model is about skills, its item be in "
+            "one; see `cohort inspect`, and the split and the skills of the import",
+            shard->dataset->path);
+    lanes->length = length;
+    lanes->n_training = (size_t)n_training;
+    lanes->n_steps = ((size_t)n_training + batch - 1) / batch;
+    /* A block is at most one student larger than its lane's mean, or holds a whole stretch. */
+    const size_t n_together = length != NULL ? size_min(STRETCH, lanes->n_steps) : 1;
+    int64_t most = 0;
+    for (size_t l = 0; l < lanes->n_own; l++)
+        most += (int64_t)((lanes->n_students[l] * n_together + lanes->n_steps - 1) /
+                          lanes->n_steps);
+    comm_sum_i64(comm, &most, 1);
+    lanes->most_students = (size_t)most;
+    lanes->step_order = NEW(uint32_t, lanes->n_steps);
+    for (size_t l = 0; l < lanes->n_own; l++)
+        lanes->cuts[l] = NEW(size_t, lanes->n_steps + 1);
+    return OK;
+}
+
+void lanes_destroy(struct lanes *lanes)
+{
+    for (size_t l = 0; l < lanes->n_own; l++) {
+        memory_free(lanes->students[l]);
+        memory_free(lanes->order[l]);
+        memory_free(lanes->cuts[l]);
+    }
+    memory_free(lanes->cuts);
+    memory_free(lanes->first);
+    memory_free(lanes->students);
+    memory_free(lanes->order);
+    memory_free(lanes->n_students);
+    memory_free(lanes->step_order);
+    *lanes = (struct lanes){0};
+}
+
+/* Where a lane's blocks begin when they are of like length. Within stretches of several steps
+ * students are sorted by length and cut into blocks of as many attempts, so that every step
+ * learns from as much: long students in small blocks, short ones in large ones. */
+static void cut_by_length(struct lanes *lanes, size_t l)
+{
+    const size_t n = lanes->n_students[l], n_steps = lanes->n_steps;
+    for (size_t step = 0; step < n_steps; step += STRETCH) {
+        const size_t n_here = size_min(STRETCH, n_steps - step);
+        const size_t start = size_cut(n, step, n_steps),
+                     end = size_cut(n, step + n_here, n_steps);
+        uint32_t *const students = lanes->order[l] + start;
+        sequence_sort(students, end - start, lanes->length);
+        uint64_t all = 0, before = 0;
+        for (size_t i = 0; i < end - start; i++)
+            all += lanes->length[students[i]];
+        size_t k = 0;
+        for (size_t i = 0; i < end - start; i++) {
+            /* a student is of the block in which its middle lies */
+            const uint64_t middle = 2 * before + lanes->length[students[i]];
+            for (; k < n_here && middle * n_here >= 2 * all * k; k++)
+                lanes->cuts[l][step + k] = start + i;
+            before += lanes->length[students[i]];
+        }
+        for (; k < n_here; k++)
+            lanes->cuts[l][step + k] = end;
+    }
+    lanes->cuts[l][n_steps] = n;
+}
+
+void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
+{
+    for (size_t l = 0; l < lanes->n_own; l++) {
+        const struct rng rng = {.seed = seed,
+                                .purpose = RNG_ORDER,
+                                .when = epoch,
+                                .who = (uint32_t)(lanes->first_lane + l)};
+        rng_order(&rng, lanes->order[l], lanes->n_students[l]);
+        for (size_t i = 0; i < lanes->n_students[l]; i++)
+            lanes->order[l][i] = lanes->students[l][lanes->order[l][i]];
+        if (lanes->length != NULL)
+            cut_by_length(lanes, l);
+    }
+    const struct rng rng = {
+        .seed = seed, .purpose = RNG_ORDER, .part = 1, .when = epoch, .who = 0};
+    rng_order(&rng, lanes->step_order, lanes->n_steps);
+}
+
+const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n)
+{
+    size_t start = size_cut(lanes->n_students[l], step, lanes->n_steps);
+    size_t end = size_cut(lanes->n_students[l], step + 1, lanes->n_steps);
+    if (lanes->length != NULL) {
+        start = lanes->cuts[l][lanes->step_order[step]];
+        end = lanes->cuts[l][lanes->step_order[step] + 1];
+    }
+    *n = end - start;
+    return lanes->order[l] + start;
+}

@@ -1,0 +1,44 @@
+/* layer 2 (the problem): virtual workers, so that P ranks compute what one rank would. */
+#ifndef COHORT_LANES_H
+#define COHORT_LANES_H
+
+#include "base/base.h"
+#include "data/dataset.h"
+
+/* students --(cut by attempts)--> lanes --(cut)--> ranks. Lane l holds students first[l] ..
+ * first[l+1] of the data set; this rank owns lanes first_lane .. first_lane + n_own. In each
+ * step every lane offers one block of its training students; the blocks of all lanes are the
+ * mini-batch. */
+struct lanes {
+    size_t n_lanes, n_steps; /* steps of an epoch */
+    size_t first_lane, n_own;
+    size_t n_training;    /* students, over all ranks */
+    size_t most_students; /* in any mini-batch */
+    uint64_t *first;      /* n_lanes + 1 students of the data set */
+    uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
+    uint32_t **order;    /* n_own: this epoch's order of them */
+    size_t *n_students;  /* n_own */
+    const uint32_t *length; /* see lanes_fill; and then: */
+    size_t **cuts;          /* n_own, n_steps + 1: where a lane's blocks begin */
+    uint32_t *step_order;   /* n_steps: which of its blocks a lane offers */
+};
+
+/* Lanes of `batch` students a step in blocks of about `block`; also says which students this
+ * rank must read (first_student, n_students). More ranks than lanes is the user's mistake. */
+CHECKED enum status lanes_create(struct lanes *lanes, const struct dataset *dataset,
+                                 size_t batch, size_t block, size_t *first_student,
+                                 size_t *n_students);
+
+/* Collective: finds the students that have something to train on (has_training[s] of the
+ * shard), and with them the number of steps. An error if there are none. `length` of the
+ * shard's students, which must outlive the lanes, asks for blocks of like length and about as
+ * many attempts; NULL: random ones of as many students. */
+CHECKED enum status lanes_fill(struct lanes *lanes, const struct shard *shard,
+                               const bool *has_training, const uint32_t *length, size_t batch);
+void lanes_destroy(struct lanes *lanes);
+
+/* The order of an epoch; then the block of own lane l in a step, as students of the shard. */
+void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch);
+const uint32_t *lanes_block(const struct lanes *lanes, size_t l, size_t step, size_t *n);
+
+#endif

@@ -1,0 +1,53 @@
+/* layer 2 (the problem): which attempts are for training, which for validation, which for
+ * tests. */
+#ifndef COHORT_SPLIT_H
+#define COHORT_SPLIT_H
+
+#include "base/base.h"
+#include "data/dataset.h"
+
+enum split_way {
+    SPLIT_GIVEN,      /* as the attempts' marks say */
+    SPLIT_NONE,       /* all for training */
+    SPLIT_BY_STUDENT, /* students by a hash of seed and name */
+    SPLIT_BY_ORDER,   /* students as they came */
+    SPLIT_BY_LAST,    /* each student's last known attempt is test, the one before valid */
+    SPLIT_BY_TIME,    /* by moments that cut all attempts in parts */
+    SPLIT_BY_ATTEMPT, /* attempts at random */
+    SPLIT_FOLDS       /* students in folds: one is test, the next valid */
+};
+
+struct split_plan {
+    enum split_way way;
+    int percent[N_SPLITS];
+    int n_folds, fold; /* folds count from 1 */
+    uint64_t seed;
+    const uint32_t
+        *student_number; /* by-order: where each student came, any increasing numbers */
+};
+
+extern const char *const split_names[N_SPLITS]; /* train, valid, test */
+
+/* "none", "by-student=80/10/10", "by-order=80/10/10", "by-last", "by-time=80/10/10",
+ * "by-attempt=80/10/10", "folds=5" or "folds=5/2"; leaves the seed alone. */
+CHECKED enum status split_parse(const char *text, struct split_plan *plan);
+
+/* "train", "valid", "test" and their usual synonyms, in any case. */
+bool split_find(const char *name, size_t length, enum split *split);
+
+/* Whether single attempts are held out rather than students or the future. */
+bool split_withholds(const struct split_plan *plan);
+
+/* Sets the splits in `mark`, which are content's marks; and, of all of them, the bit that says
+ * whether the outcome is shown to later attempts: where it is known, and not held out if
+ * head.withheld. */
+CHECKED enum status split_apply(const struct split_plan *plan,
+                                const struct dataset_content *content, uint8_t *mark);
+
+/* A number for a student that depends on seed and name alone, uniform over 64 bits. */
+uint64_t split_key(uint64_t seed, const char *name);
+
+/* places[s] = the place of student s, 0 .. n - 1, when all are ordered by split_key. */
+void split_places(uint64_t seed, const struct names *students, uint32_t *places);
+
+#endif

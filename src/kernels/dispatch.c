@@ -1,0 +1,40 @@
+/* Chooses the kernels for this CPU before main begins. Each file of src/kernels is compiled
+ * once for every instruction set and ends in a table of functions, NAME_plain, NAME_avx2 or
+ * NAME_avx512; NAME itself points at one of them. The tables differ in speed and in nothing
+ * else. */
+#include "base/machine.h"
+#include "kernels/fm_kernels.h"
+#include "kernels/hmm.h"
+#include "kernels/irt.h"
+#include "kernels/lme_kernels.h"
+#include "kernels/logistic_sums.h"
+#include "kernels/matmul.h"
+#include "kernels/rbm_marginal.h"
+#include "kernels/rnn_cells.h"
+#include "kernels/vec.h"
+
+/* clang-format off */
+#define FOR_ALL_TABLES(DO) \
+    DO(binary) DO(cells) DO(chains) DO(irt) DO(mixed) DO(product) DO(ridge) DO(rows) DO(sparse) DO(vec)
+/* clang-format on */
+
+#ifdef __x86_64__
+#define DECLARE(name)                                                                          \
+    extern const struct name##_table name##_plain, name##_avx2, name##_avx512;                 \
+    const struct name##_table *name;
+#define CHOOSE(name)                                                                           \
+    name = (const struct name##_table *[N_ISAS]){&name##_plain, &name##_avx2,                  \
+                                                 &name##_avx512}[machine_isa()];
+#else
+#define DECLARE(name)                                                                          \
+    extern const struct name##_table name##_plain;                                             \
+    const struct name##_table *name;
+#define CHOOSE(name) name = &name##_plain;
+#endif
+
+FOR_ALL_TABLES(DECLARE)
+
+__attribute__((constructor)) static void choose(void)
+{
+    FOR_ALL_TABLES(CHOOSE)
+}

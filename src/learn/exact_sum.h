@@ -1,0 +1,99 @@
+/* layer 2 (the problem): sums of statistics whose bits do not depend on the order of addition.
+ */
+#ifndef COHORT_EXACT_H
+#define COHORT_EXACT_H
+
+#include "base/base.h"
+#include "base/comm.h"
+#include "base/shared_memory.h"
+#include "learn/params.h"
+
+/* How the ranks share the work of a step: rank r owns numbers cuts[r] .. cuts[r + 1] of the
+ * flat vector. Ranks of one machine have the parameters in common; elsewhere they send each
+ * other what changed. */
+struct exact_slices {
+    const struct comm *comm;
+    size_t *cuts; /* comm->size + 1 */
+    struct params *params;
+    real *own_value;      /* the parameters' private memory, while params->value is shared */
+    struct shared shared; /* holds params->value */
+};
+
+/* Collective. Until destroyed, params->value may be memory that all ranks share. */
+void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
+                         struct params *params);
+void exact_slices_destroy(struct exact_slices *slices);
+
+/* The statistics of a mini-batch, one number for each parameter (same flat layout), in fixed
+ * point: a whole number stands for itself times 2^-bits. 32 bits where the model can bound its
+ * sums, else 64. */
+struct tally {
+    size_t n;
+    bool wide;
+    int bits;
+    double most;          /* a term in fixed point: larger ones are out of range */
+    void *values;         /* int32_t or int64_t [n] */
+    int64_t n_scored;     /* attempts that `loss` is over */
+    int64_t loss;         /* fixed point, LOSS_BITS */
+    int64_t out_of_range; /* numbers that did not fit: training diverges */
+    void *received;       /* what another rank sent */
+    struct shared shared; /* the tallies of all ranks, end to end */
+    size_t n_bytes;       /* of a tally in shared memory, padded */
+};
+#ifdef COHORT_REAL_DOUBLE
+enum { LOSS_BITS = 40 }; /* fine enough for differences of losses to show a gradient */
+#else
+enum { LOSS_BITS = 20 };
+#endif
+
+/* Collective over the slices' ranks; slices = NULL: a tally that is never summed. */
+void tally_create(struct tally *tally, size_t n, bool wide, int bits,
+                  const struct exact_slices *slices);
+void tally_destroy(struct tally *tally);
+void tally_clear(struct tally *tally);
+
+/* At most n_terms numbers will be added to any place, over all ranks: a term is then out of
+ * range where a sum of as many could overflow. 1024 unless said. */
+void tally_expect(struct tally *tally, size_t n_terms);
+
+/* Adds n numbers of ordinary floating point from place `at` on (wide tallies only). */
+void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
+
+/* Adds a whole number that comes from data or a file, and may be of any size or none. What is
+ * too large for a sum wraps around: the same on any number of ranks, and of no use to anybody.
+ */
+static inline void exact_add(int64_t *sum, double whole)
+{
+    const int64_t most = (int64_t)1 << 62;
+    const int64_t term = whole >= 0x1p62    ? most
+                         : whole <= -0x1p62 ? -most
+                         : whole == whole   ? (int64_t)whole
+                                            : 0;
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)term);
+}
+
+static inline double tally_unit(const struct tally *tally)
+{
+    return 1.0 / (double)((uint64_t)1 << tally->bits);
+}
+
+/* Numbers that ranks send each other at once; tests make it small. */
+extern size_t exact_piece;
+
+/* Collective: each rank's own slice of `tally` becomes the sum over all ranks; the rest is
+ * lost. */
+void exact_sum(const struct exact_slices *slices, struct tally *tally);
+
+/* Collective: after each rank has moved its slice of the parameters, all ranks have all of
+ * them. */
+void exact_share(const struct exact_slices *slices);
+
+/* Collective: every rank has computed the same `flat`; it becomes the parameters. */
+void exact_publish(const struct exact_slices *slices, const real *flat);
+
+/* Collective: rank 0 gets the whole of a flat vector of which each rank has its slice; and
+ * back. */
+void exact_collect(const struct exact_slices *slices, real *flat);
+void exact_hand_out(const struct exact_slices *slices, real *flat);
+
+#endif

@@ -1,0 +1,64 @@
+/* layer 3 (learning): how good predictions are. */
+#ifndef COHORT_METRICS_H
+#define COHORT_METRICS_H
+
+#include "base/base.h"
+#include "base/comm.h"
+
+/* One scored attempt. */
+struct prediction {
+    float probability; /* of a correct answer */
+    uint32_t student;  /* of the data set */
+    int32_t group;     /* of the item, -1: none */
+    bool correct;
+    bool is_first; /* the student's first attempt in the data set */
+};
+
+struct score {
+    int64_t n, n_students;
+    double correct;  /* share of correct answers */
+    double cbd;      /* capped binomial deviance, base 10, capped to [0.01, 0.99] */
+    double log_loss; /* nats */
+    double auc;      /* exact, ties count half; NaN where all outcomes are equal */
+    double accuracy; /* at 0.5 */
+    double rmse;
+    double r2; /* of scores of whole students only (finals.h): share of variance explained */
+    double calibration_error; /* mean |share correct - mean probability| over 15 equal bins */
+};
+
+/* The numbers of a score as a table, for printing and for confidence intervals. */
+enum metric {
+    METRIC_CBD,
+    METRIC_LOG_LOSS,
+    METRIC_AUC,
+    METRIC_ACCURACY,
+    METRIC_RMSE,
+    METRIC_CALIBRATION_ERROR,
+    N_METRICS
+};
+extern const char *const metrics_names[N_METRICS];
+double *metrics_value(struct score *score, int metric);
+bool metrics_up(int metric); /* larger is better */
+
+/* {"n": ..., the numbers by their names, null where there is none; "r2" only if it is one}. */
+struct json_t *score_json(const struct score *score);
+
+enum { N_CALIBRATION_BINS = 15 };
+struct calibration_bin {
+    int64_t n;
+    double probability, correct; /* means */
+};
+
+/* All collective; each rank brings its own predictions, and every rank gets the same bits
+ * whatever the number of ranks. */
+void metrics_score(const struct comm *comm, const struct prediction *predictions, size_t n,
+                   struct score *score);
+void metrics_calibration(const struct comm *comm, const struct prediction *predictions,
+                         size_t n, struct calibration_bin bins[N_CALIBRATION_BINS]);
+
+/* 95 % intervals by resampling students `replicates` times (a Poisson(1) weight for each
+ * student and replicate, named by the seed). */
+void metrics_interval(const struct comm *comm, const struct prediction *predictions, size_t n,
+                      int replicates, uint64_t seed, struct score *low, struct score *high);
+
+#endif

@@ -1,0 +1,187 @@
+/* The list of models. A new one is a file in src/models and a line here. */
+#include "learn/model.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include <string.h>
+
+extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, lme_kind, rbm_kind,
+    rtrbm_kind, vae_kind;
+
+const struct model_kind *const model_kinds[] = {
+    &rbm_kind, &rtrbm_kind, &dkt_kind, &vae_kind, &lme_kind, &bkt_kind, &ktm_kind, &blend_kind,
+};
+const size_t n_model_kinds = COUNT(model_kinds);
+
+const struct option model_name_options[2] = {
+    {"kind", OPTION_TEXT, offsetof(struct model_names, kind), NULL, 0, 0, NULL,
+     "which model: see `cohort help models`"},
+    {"preset", OPTION_TEXT, offsetof(struct model_names, preset), "", 0, 0, NULL,
+     "a named set of settings of the kind; what is said elsewhere comes first"},
+};
+
+void item_counts_take(struct item_counts *counts, const struct shard *shard)
+{
+    counts->n_items = shard->dataset->n_items;
+    counts->right = NEW(int64_t, 2 * counts->n_items);
+    counts->wrong = counts->right + counts->n_items;
+    for (uint64_t t = 0; t < shard->n_attempts; t++) {
+        const enum outcome outcome = mark_outcome(shard->mark[t]);
+        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+            (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
+    }
+    comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
+}
+
+const struct model_kind *model_find(const char *name)
+{
+    for (size_t k = 0; k < n_model_kinds; k++)
+        if (strcmp(model_kinds[k]->name, name) == 0)
+            return model_kinds[k];
+    return NULL;
+}
+
+static enum status unknown(const char *what, const char *name, const char *const *names,
+                           size_t n)
+{
+    char list[512] = "";
+    for (size_t i = 0; i < n; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
+                 names[i]);
+    return fail(BAD_USER, "%s = %s: there is no such one; expected one of %s", what, name,
+                list);
+}
+
+enum status model_choose(struct config *config, const struct model_kind **kind)
+{
+    const char *names[64];
+    const char *name = config_get(config, "model", "kind");
+    if (name == NULL)
+        return fail(BAD_USER,
+                    "model.kind is not set; say for example model.kind=rbm, or begin with "
+                    "one of the files in jobs/");
+    *kind = model_find(name);
+    if (*kind == NULL) {
+        for (size_t k = 0; k < n_model_kinds; k++)
+            names[k] = model_kinds[k]->name;
+        return unknown("model.kind", name, names, n_model_kinds);
+    }
+    const char *preset = config_get(config, "model", "preset");
+    if (preset == NULL || preset[0] == '\0')
+        return OK;
+    for (size_t p = 0; p < (*kind)->n_presets; p++) {
+        names[p] = (*kind)->presets[p].name;
+        if (strcmp(names[p], preset) == 0)
+            return config_suggest(config, (*kind)->presets[p].text, "preset");
+    }
+    return unknown("model.preset", preset, names, (*kind)->n_presets);
+}
+
+struct model *model_create(const struct model_kind *kind)
+{
+    struct model *model = NEW(struct model, 1);
+    model->kind = kind;
+    model->options = memory_zeroed(1, kind->options_size);
+    return model;
+}
+
+enum status model_declare(struct model *model, const struct dataset *dataset, size_t n_students,
+                          size_t n_items, size_t n_skills)
+{
+    model->dataset = dataset;
+    if (model->covariates == NULL)
+        model->covariates = &dataset->covariates;
+    model->n_students = n_students;
+    model->n_items = n_items;
+    model->n_skills = n_skills;
+    TRY(model->kind->declare(model));
+    if (model->most_params > 0 && params_count(&model->params) > model->most_params)
+        return fail(BAD_DATA,
+                    "the settings and names in the checkpoint ask for %zu parameters, and it "
+                    "has room for %llu: it was changed",
+                    params_count(&model->params), (unsigned long long)model->most_params);
+    params_allocate(&model->params);
+    return OK;
+}
+
+void model_destroy(struct model *model)
+{
+    if (model == NULL)
+        return;
+    if (model->kind->release != NULL)
+        model->kind->release(model);
+    params_free(&model->params);
+    memory_free(model->options);
+    memory_free(model);
+}
+
+void model_predict(const struct model *model, void *work, const struct shard *shard,
+                   const uint32_t *students, size_t n, unsigned splits, real *p)
+{
+    if (model->kind->predict_many != NULL)
+        model->kind->predict_many(model, work, students, n, splits, p);
+    else
+        for (size_t i = 0; i < n; i++)
+            model->kind->predict(model, work, students[i], splits,
+                                 p + shard->first[students[i]]);
+}
+
+/* Each line of the defaults. */
+static void print_defaults(FILE *out, const struct model_kind *kind, bool markdown)
+{
+    fprintf(out, "\nDefaults of %s for other sections:\n\n", kind->name);
+    for (const char *line = kind->defaults; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        fprintf(out, markdown ? "- `%.*s`\n" : "  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+void model_help(FILE *out, bool markdown)
+{
+    for (size_t k = 0; k < n_model_kinds; k++) {
+        const struct model_kind *kind = model_kinds[k];
+        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
+        fprintf(out,
+                markdown ? "\n**`model.kind = %s`**: %s (%s). Loss: %s.\n"
+                         : "\nmodel.kind = %s: %s\n(%s)\nloss: %s\n",
+                kind->name, kind->title, kind->source, kind->loss);
+        config_help(out, &group, 1, markdown);
+        if (kind->defaults != NULL)
+            print_defaults(out, kind, markdown);
+        if (kind->n_presets > 0)
+            fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
+        for (size_t p = 0; p < kind->n_presets; p++)
+            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
+                    kind->presets[p].help);
+        if (kind->more_help != NULL)
+            kind->more_help(out, markdown);
+    }
+}
+
+enum status model_column(const struct model *model, size_t k, size_t *found)
+{
+    const char *name = names_get(&model->covariates->names, k);
+    const bool is_factor = covariates_n_levels(model->covariates, k) > 0;
+    *found = k;
+    if (model->dataset == NULL)
+        return OK;
+    const struct covariates *own = &model->dataset->covariates;
+    *found = covariates_find(own, name);
+    if (*found != COVARIATES_NONE && (covariates_n_levels(own, *found) > 0) == is_factor)
+        return OK;
+    return fail(BAD_USER,
+                "%s: its attempts have no '%s', of which the model has effects; import it with "
+                "--%s %s=COLUMN",
+                model->dataset->path, name, is_factor ? "factors" : "covariates", name);
+}
+
+void model_name_levels(const struct model *model, const char *factor, struct table *table)
+{
+    const struct covariates *known = model->covariates;
+    const struct names *levels = &known->levels[covariates_find(known, factor)];
+    for (size_t l = 0; l < levels->n; l++) {
+        char *name = memory_text("%s %s", factor, names_get(levels, l));
+        names_add(&table->row_names, name, strlen(name));
+        memory_free(name);
+    }
+}

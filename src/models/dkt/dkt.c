@@ -1,0 +1,233 @@
+/* Deep knowledge tracing (Piech and others, 2015).
+ *
+ * A recurrent network reads a student's attempts one after the other; its state before attempt
+ * t says how likely the answer to any item would be correct:
+ *
+ *     z_t = b + sum over features f of attempt t:  X[f, what was seen]
+ *     h_t = cell(z_t, h_{t-1}):  rnn, lstm or gru; several layers
+ *     p_t = sigma(sum over features f of the asked item:  w_f . h_{t-1} + b_f)
+ *
+ * The first is a look-up, never a product, and of the last only asked rows are computed.
+ *
+ * Features are the item, its skills, or both (`input`). An attempt of several skills is one
+ * attempt with the sum of their rows: made into several attempts, the first would tell the
+ * outcome of the next. What was seen is incorrect, correct, or only that the item was asked
+ * (skipped, withheld).
+ *
+ *     tensor                    shape          symbol
+ *     input_GATE                features, 3, H X, for each gate of the cell
+ *     layerL_recurrent_GATE     H, H           W_h of layer L
+ *     layerL_input_GATE         H, H           W_x of layer L > 1
+ *     layerL_bias_GATE          H              b
+ *     output, output_bias       features, H    w, b_f
+ *
+ * The whole sequence is differentiated (no cut at 200 steps), students of a block side by side.
+ * `task = final` has one target a student instead: dkt_final.c. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "kernels/rnn_cells.h"
+#include "models/dkt/dkt_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+static const char *const cell_kinds[] = {"rnn", "lstm", "gru", NULL};
+static const char *const input_kinds[] = {"item", "skill", "both", NULL};
+static const char *const tasks[] = {"trace", "final", NULL};
+static const char *const losses[] = {"cross_entropy", "squared", "gaussian", NULL};
+
+#define AT(field) offsetof(struct dkt_options, field)
+static const struct option table[] = {
+    {"cell", OPTION_CHOICE, AT(cell), "lstm", 0, 0, cell_kinds, "the recurrent cell"},
+    {"hidden", OPTION_INTEGER, AT(hidden), "100", 1, 4096, NULL, "units of each layer"},
+    {"layers", OPTION_INTEGER, AT(layers), "1", 1, 8, NULL,
+     "recurrent layers, one on the other"},
+    {"input", OPTION_CHOICE, AT(input), "item", 0, 0, input_kinds,
+     "what an attempt is known by: its item, its skills, or both"},
+    {"dropout", OPTION_NUMBER, AT(dropout), "0.1", 0, 0.95, NULL,
+     "share of the state that is left out when an answer is predicted in training"},
+    {"smoothing", OPTION_NUMBER, AT(smoothing), "0", 0, 0.5, NULL,
+     "label smoothing: outcomes count as this and one minus this"},
+    {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
+     "derivatives do not cross a step that is a multiple of this; 0: they cross all"},
+    {"reconstruction", OPTION_NUMBER, AT(reconstruction), "0", 0, 1e6, NULL,
+     "DKT+ penalty r: an outcome just seen should be what is said of its item; 0.1 is usual"},
+    {"waviness", OPTION_NUMBER, AT(waviness), "0", 0, 1e6, NULL,
+     "DKT+ penalty w1: predictions should not jump, by their size; 0.003 is usual"},
+    {"waviness2", OPTION_NUMBER, AT(waviness2), "0", 0, 1e6, NULL,
+     "DKT+ penalty w2: predictions should not jump, by their square; 3 is usual"},
+    {"task", OPTION_CHOICE, AT(task), "trace", 0, 0, tasks,
+     "trace: the chance of a correct answer at every attempt; final: one target a student"},
+    {"loss", OPTION_CHOICE, AT(loss), "cross_entropy", 0, 0, losses,
+     "final: cross_entropy for targets 0 and 1; squared for scores; gaussian learns their "
+     "variance too"},
+    {"after", OPTION_INTEGER, AT(after), "0", 0, 1e9, NULL,
+     "final: the target is predicted after so many attempts; 0: after all"},
+    {"center", OPTION_NUMBER, AT(center), "0", -1e30, 1e30, NULL,
+     "final: scores are learned as (score - center) / unit; their mean does well"},
+    {"unit", OPTION_NUMBER, AT(unit), "1", 1e-30, 1e30, NULL,
+     "final: see center; the scores' standard deviation does well"},
+};
+
+static size_t count_features(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    return (o->input != INPUT_SKILL ? model->n_items : 0) +
+           (o->input != INPUT_ITEM ? model->n_skills : 0);
+}
+
+static enum status declare(struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    struct params *p = &model->params;
+    const uint64_t n = count_features(model), hidden = (uint64_t)o->hidden;
+    if (o->input != INPUT_ITEM && model->n_skills == 0)
+        return fail(BAD_USER,
+                    "model.input = %s, but the data set has no skills; import it with "
+                    "--skills or --q-matrix, or use model.input=item",
+                    input_kinds[o->input]);
+    if (o->task == DKT_FINAL)
+        TRY(dkt_check_targets(model));
+    if (o->task == DKT_TRACE && o->loss != LOSS_CROSS_ENTROPY)
+        return fail(BAD_USER,
+                    "model.loss = %s is for model.task=final; answers are learned by "
+                    "cross_entropy",
+                    losses[o->loss]);
+    if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
+        return fail(BAD_USER, "model.reconstruction, waviness and waviness2 are penalties of "
+                              "model.task=trace; leave them at 0");
+    const char *of = o->input == INPUT_ITEM ? "item" : o->input == INPUT_SKILL ? "skill" : NULL;
+    struct recurrent stack;
+    recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
+    size_t panel = params_panel_of(p, of, n * N_SEEN, stack.n_gates * stack.width);
+    recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
+    const bool final = o->task == DKT_FINAL;
+    const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
+    panel = params_panel_of(p, final ? NULL : of, n_out, stack.width + 1);
+    struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
+    struct tensor bias = {"output_bias", panel, stack.width, 1, 1, {n_out}, false};
+    if (final) {
+        snprintf(output.name, sizeof output.name, "target");
+        snprintf(bias.name, sizeof bias.name, "target_bias");
+    }
+    params_tensor(p, &output);
+    params_tensor(p, &bias);
+    return OK;
+}
+
+struct dkt_shape dkt_shape_of(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    struct dkt_shape shape = {.n_features = count_features(model)};
+    struct params scratch = {0}; /* declaring again gives the same numbers of panels */
+    recurrent_declare(&shape.stack, (enum recurrent_kind)o->cell, (size_t)o->layers,
+                      (size_t)o->hidden, &scratch);
+    shape.input_panel = scratch.n_panels;
+    shape.output_panel = scratch.n_panels + 1;
+    return shape;
+}
+
+static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
+{
+    const struct dkt_options *o = model->options;
+    const struct dkt_shape shape = dkt_shape_of(model);
+    const struct recurrent *stack = &shape.stack;
+    recurrent_init(stack, &model->params, seed);
+    const double size = 1 / sqrt((double)stack->hidden);
+    const size_t panels[] = {shape.input_panel, shape.output_panel};
+    for (size_t k = 0; k < COUNT(panels); k++) {
+        const struct panel *panel = &model->params.panels[panels[k]];
+        const size_t n_gates = k == 0 ? stack->n_gates : 1;
+        for (size_t row = 0; row < panel->n_rows; row++) {
+            const struct rng rng = {.seed = seed,
+                                    .purpose = RNG_INIT,
+                                    .part = (uint32_t)panels[k] + 1,
+                                    .who = (uint32_t)row};
+            real *to = params_rows(&model->params, panels[k]) + row * panel->stride;
+            for (size_t j = 0; j < n_gates * stack->hidden; j++)
+                to[j / stack->hidden * stack->width + j % stack->hidden] =
+                    (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
+        }
+    }
+    /* Items begin at their log-odds, so that the network need not learn them first. */
+    const struct panel *panel = &model->params.panels[shape.output_panel];
+    for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
+         i++) {
+        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
+        params_rows(&model->params, shape.output_panel)[i * panel->stride + stack->width] =
+            (real)Sleef_cinz_logd1_u10purec(odds);
+    }
+}
+
+/* z += the rows of an attempt. */
+void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
+                      uint8_t mark, real *z)
+{
+    const size_t panel = work->shape.input_panel, stride = model->params.panels[panel].stride;
+    const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
+                        : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
+                                                        : SEEN_WRONG;
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+        cells->add(1,
+                   params_rows(&model->params, panel) +
+                       ((size_t)work->feature[f] * N_SEEN + seen) * stride,
+                   z, stride);
+}
+
+real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
+               const real *h)
+{
+    const size_t panel = work->shape.output_panel, stride = model->params.panels[panel].stride;
+    const size_t width = work->shape.stack.width;
+    real logit = 0;
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
+        const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
+        logit += cells->dot(row, h, width) + row[width];
+    }
+    return logit;
+}
+
+static size_t n_hidden(const struct model *model)
+{
+    return (size_t)((const struct dkt_options *)model->options)->hidden;
+}
+
+static void hidden(const struct model *model, void *memory, size_t s, real *activation)
+{
+    struct dkt_work *work = memory;
+    const struct recurrent *stack = &work->shape.stack;
+    dkt_predict(model, memory, s, 0, NULL);
+    memcpy(activation, work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * stack->width,
+           stack->hidden * sizeof *activation);
+}
+
+static unsigned uses(const struct model *model)
+{
+    const struct dkt_options *o = model->options;
+    return o->input != INPUT_ITEM ? MODEL_SKILLS : 0;
+}
+
+const struct model_kind dkt_kind = {
+    .name = "dkt",
+    .title = "deep knowledge tracing: a recurrent network over a student's attempts",
+    .source = "Piech and others 2015",
+    .loss = "cross-entropy of training answers, nats, and penalties; final: see model.loss",
+    .options = table,
+    .n_options = COUNT(table),
+    .options_size = sizeof(struct dkt_options),
+    .declare = declare,
+    .uses = uses,
+    .init = init,
+    .attach = dkt_attach,
+    .detach = dkt_detach,
+    .training = dkt_training,
+    .lengths = dkt_lengths,
+    .accumulate = dkt_accumulate,
+    .predict = dkt_predict,
+    .predict_many = dkt_predict_many,
+    .task = dkt_task,
+    .predict_target = dkt_predict_target,
+    .n_hidden = n_hidden,
+    .hidden = hidden,
+};

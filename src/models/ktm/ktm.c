@@ -1,0 +1,382 @@
+/* The knowledge tracing machine: logistic regression and order-2 factorization machines over
+ * sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others 2020;
+ * Choffin and others 2019).
+ *
+ *     logit p = b + sum_j x_j w_j + sum_{j < l} x_j x_l v_j . v_l
+ *
+ * j runs over the features the attempt has: who, which item, which skills, counts of what came
+ * before, and columns of the data (see ktm_features.c). Without factors it is logistic
+ * regression, and the known models are lists of features: Rasch is (student, item), AFM
+ * (student, skill, attempts at the skill), PFA (skill, wins and fails at it), "best logistic
+ * regression" adds the item and takes logarithms of the counts, and DAS3H counts within windows
+ * of time.
+ *
+ *     tensor            shape      symbol
+ *     bias              1          b
+ *     FEATURE           rows       w, one number for each item, skill, student, ... (bins last)
+ *     FEATURE_factors   rows, k    v
+ *
+ * Rows of all features are numbered through, the bias is row 0, students come last: a rank
+ * needs only its own students' rows while it learns, and none to predict (ktm_student.c). A
+ * pass costs O(entries (1 + k)). */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "kernels/vec.h"
+#include "models/ktm/ktm_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct ktm_options, field)
+static const struct option settings[] = {
+    {"features", OPTION_TEXT, AT(features),
+     "item skill wins:log fails:log wins_skill:log fails_skill:log", 0, 0, NULL,
+     "what an attempt is known by: words from the list of features below"},
+    {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
+     "factors of each row, by which features act in pairs; 0: logistic regression"},
+    {"l2", OPTION_NUMBER, AT(l2), "1", 0, 1e12, NULL,
+     "penalty l2/2 w^2 on each weight, beside the sum of log-losses: 1 / variance of a prior"},
+    {"l2_factors", OPTION_NUMBER, AT(l2_factors), "5", 0, 1e12, NULL,
+     "the same for each factor"},
+    {"scale", OPTION_NUMBER, AT(scale), "0.1", 0, 10, NULL,
+     "standard deviation of the first factors"},
+    {"products", OPTION_INTEGER, AT(products), "30", 1, 10000, NULL,
+     "most products with the curvature in an epoch, which is one step of Newton's method"},
+    {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 0, 1, NULL,
+     "converged when a step promises to lower the loss by less than this share"},
+};
+
+static const struct preset presets[] = {
+    {"rasch", "student and item", "model.features = student item\nmodel.factors = 0\n"},
+    {"afm", "additive factors model: student, skill, attempts at the skill",
+     "model.features = student skill attempts_skill\nmodel.factors = 0\n"},
+    {"pfa", "performance factors analysis: skill, wins and fails at it",
+     "model.features = skill wins_skill fails_skill\nmodel.factors = 0\n"},
+    {"bestlr", "logistic regression on item, skill and logarithms of counts",
+     "model.features = item skill wins:log fails:log wins_skill:log fails_skill:log\n"
+     "model.factors = 0\n"},
+    {"das3h",
+     "student, item, skill, and how often and how well the skill was practised within "
+     "an hour, a day, a week, a month and ever; for data with times",
+     "model.features = student item skill attempts_skill:log wins_skill:log "
+     "attempts_skill:within=3600:log wins_skill:within=3600:log "
+     "attempts_skill:within=86400:log wins_skill:within=86400:log "
+     "attempts_skill:within=604800:log wins_skill:within=604800:log "
+     "attempts_skill:within=2592000:log wins_skill:within=2592000:log\n"
+     "model.factors = 0\n"},
+    {"fm", "factorization machine: student, item and skill, 8 factors",
+     "model.features = student item skill\nmodel.factors = 8\nmodel.products = 10\n"
+     "train.epochs = 50\ntrain.patience = 5\n"},
+};
+
+enum { PANEL_WEIGHTS, PANEL_BEFORE, PANEL_FACTORS };
+
+/* Whose the rows of a feature are, one each; NULL: of nobody with a name. */
+static const char *rows_of(const struct ktm_feature *f)
+{
+    const bool named = f->what != KTM_STUDENT && f->what != KTM_LEVEL && f->n_each == 1;
+    return named && f->by == KTM_OF_ITEM    ? "item"
+           : named && f->by == KTM_OF_SKILL ? "skill"
+                                            : NULL;
+}
+
+static enum status declare(struct model *model)
+{
+    const struct ktm_options *o = model->options;
+    struct params *params = &model->params;
+    struct ktm_design *design = NEW(struct ktm_design, 1);
+    const enum status status = ktm_design_make(design, model);
+    if (status != OK) {
+        memory_free(design);
+        return status;
+    }
+    params_panel(params, 1, design->n_rows);
+    if (o->factors > 0)
+        params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has none */
+    const struct tensor bias = {
+        .name = "bias", .panel = PANEL_WEIGHTS, .n_columns = 1, .rank = 1, .shape = {1}};
+    params_tensor(params, &bias);
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        struct tensor tensor = {.panel = PANEL_WEIGHTS,
+                                .first_column = f->first_row,
+                                .n_columns = f->n_rows,
+                                .rank = 1,
+                                .shape = {f->n_rows},
+                                .decays = true};
+        if (f->n_each > 1) {
+            tensor.rank = 2;
+            tensor.shape[0] = f->n_rows / f->n_each;
+            tensor.shape[1] = f->n_each;
+        }
+        snprintf(tensor.name, sizeof tensor.name, "%s", f->name);
+        params_tensor(params, &tensor);
+        if (o->factors == 0)
+            continue;
+        tensor = (struct tensor){
+            .panel = params_panel_of(params, rows_of(f), f->n_rows, (size_t)o->factors),
+            .n_columns = (size_t)o->factors,
+            .rank = 2,
+            .shape = {f->n_rows, (uint64_t)o->factors},
+            .decays = true};
+        snprintf(tensor.name, sizeof tensor.name, "%s_factors", f->name);
+        params_tensor(params, &tensor);
+    }
+    memory_free(design);
+    return OK;
+}
+
+struct sparse_point ktm_point(const struct model *model)
+{
+    const struct ktm_options *o = model->options;
+    const struct params *params = &model->params;
+    const bool paired = o->factors > 0;
+    return (struct sparse_point){.w = params_rows(params, PANEL_WEIGHTS),
+                                 .v = paired ? params_rows(params, PANEL_BEFORE) : NULL,
+                                 .k = (size_t)o->factors,
+                                 .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
+}
+
+/* The bias begins at the log-odds of all outcomes, weights at nothing, factors at random. */
+static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
+{
+    const struct ktm_options *o = model->options;
+    const struct sparse_point point = ktm_point(model);
+    double right = 0.5, wrong = 0.5;
+    for (size_t i = 0; i < counts->n_items; i++) {
+        right += (double)counts->right[i];
+        wrong += (double)counts->wrong[i];
+    }
+    memset(model->params.value, 0, model->params.n * sizeof(real));
+    point.w[0] = (real)Sleef_cinz_logd1_u10purec(right / wrong);
+    if (o->factors == 0)
+        return;
+    for (size_t p = PANEL_FACTORS; p < model->params.n_panels; p++) {
+        const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .part = (uint32_t)p};
+        const struct panel *panel = &model->params.panels[p];
+        for (size_t r = 0; r < panel->n_rows; r++)
+            for (size_t c = 0; c < point.k; c++)
+                params_rows(&model->params, p)[r * panel->stride + c] =
+                    (real)(o->scale * rng_normal(&rng, (uint32_t)(r * point.k + c)));
+    }
+}
+
+static void *attach(const struct model *model, const struct shard *shard)
+{
+    struct ktm_work *work = NEW(struct ktm_work, 1);
+    work->shard = shard;
+    if (ktm_design_make(&work->design, model) != OK)
+        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    size_t longest = 0;
+    for (size_t s = 0; s < shard->n_students; s++)
+        longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
+    ktm_walk_create(&work->walk, &work->design, model, longest);
+    work->score = NEW(real, size_padded(longest));
+    work->sum = NEW_SCRATCH(real, longest * ktm_point(model).stride);
+    if (work->design.has_students) {
+        const struct ktm_feature *students = &work->design.list[work->design.n - 1];
+        work->own_score = NEW(real, size_padded(longest));
+        work->student =
+            ktm_student_create(ktm_point(model).k, students->l2, students->l2_factors, longest);
+    }
+    return work;
+}
+
+static void detach(void *memory)
+{
+    struct ktm_work *work = memory;
+    ktm_learner_free(work->learner);
+    ktm_walk_free(&work->walk);
+    ktm_student_free(work->student);
+    memory_free(work->score);
+    memory_free(work->own_score);
+    memory_free(work->sum);
+    memory_free(work);
+}
+
+int64_t ktm_count_training(const struct shard *shard, size_t s)
+{
+    int64_t n = 0;
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+    return n;
+}
+
+static void training(const void *memory, bool *has_training, int64_t *n_attempts)
+{
+    const struct shard *shard = ((const struct ktm_work *)memory)->shard;
+    *n_attempts = 0;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        const int64_t n = ktm_count_training(shard, s);
+        has_training[s] = n > 0;
+        *n_attempts += n;
+    }
+}
+
+/* How many attempts there are up to the last one that is asked for. */
+static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
+{
+    while (n > 0 && !(splits >> mark_split(mark[n - 1]) & 1))
+        n--;
+    return n;
+}
+
+/* Adds to the scores of a split's attempts what the student brings, which is found anew at each
+ * of them, and at no others: so it does not matter what else is asked for. */
+static void follow(struct ktm_work *work, size_t s, enum split split, size_t stride)
+{
+    const uint8_t *mark = work->shard->mark + work->shard->first[s];
+    const size_t n = count_asked(mark, work->walk.attempts.n, 1u << split);
+    ktm_student_begin(work->student);
+    for (size_t t = 0; t < n; t++) {
+        const double offset = (double)work->score[t];
+        const real *sum = work->sum + t * stride;
+        if (mark_split(mark[t]) == split)
+            work->own_score[t] = (real)(offset + ktm_student_score(work->student, sum));
+        if (mark_is_shown(mark[t]) && t + 1 < n)
+            ktm_student_show(work->student, offset, sum, mark_outcome(mark[t]) == CORRECT);
+    }
+}
+
+static void predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
+{
+    struct ktm_work *work = memory;
+    const struct shard *shard = work->shard;
+    const uint8_t *mark = shard->mark + shard->first[s];
+    if (count_asked(mark, shard->first[s + 1] - shard->first[s], splits) == 0)
+        return;
+    const struct sparse_point point = ktm_point(model);
+    const bool follows = work->student != NULL;
+    const unsigned walked = follows ? (1u << N_SPLITS) - 1 : splits;
+    ktm_walk_student(&work->walk, shard, s, walked, false, 0);
+    sparse->score(&work->walk.attempts, &point, work->sum, work->score);
+    for (unsigned split = 0; follows && split < N_SPLITS; split++)
+        if (splits >> split & 1)
+            follow(work, s, (enum split)split, point.stride);
+    real *score = follows ? work->own_score : work->score;
+    vec->sigmoid(score, size_padded(work->walk.attempts.n));
+    for (size_t a = 0; a < work->walk.attempts.n; a++)
+        if (splits >> mark_split(mark[work->walk.place[a]]) & 1)
+            p[work->walk.place[a]] = score[a];
+}
+
+/* Tables: all features in a few numbers, weights by item, by skill, and by level. */
+static bool is_by(const struct ktm_feature *f, enum ktm_of by)
+{
+    return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
+}
+
+static void rows_table(const struct model *model, const struct ktm_design *design,
+                       enum ktm_of by, struct table *table)
+{
+    char columns[KTM_MOST_FEATURES * 50] = "";
+    size_t n_rows = 0, column = 0;
+    for (size_t j = 0; j < design->n; j++)
+        if (is_by(&design->list[j], by)) {
+            snprintf(columns + strlen(columns), sizeof columns - strlen(columns), "%s%s",
+                     n_rows > 0 ? " " : "", design->list[j].name);
+            n_rows = design->list[j].n_rows;
+        }
+    table_create(table, by == KTM_OF_ITEM ? "items" : "skills",
+                 by == KTM_OF_ITEM ? "item" : "skill", n_rows, columns);
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        if (!is_by(f, by))
+            continue;
+        for (size_t r = 0; r < n_rows; r++)
+            table_row(table, r)[column] = (double)ktm_point(model).w[f->first_row + r];
+        column++;
+    }
+}
+
+static void features_table(const struct model *model, const struct ktm_design *design,
+                           struct table *table)
+{
+    table_create(table, "features", "feature", design->n,
+                 "rows l2 mean spread least most factors");
+    const struct sparse_point point = ktm_point(model);
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        names_add(&table->row_names, f->name, strlen(f->name));
+        double sum = 0, squares = 0, least = INFINITY, most = -INFINITY, factors = 0;
+        for (size_t r = f->first_row; r < f->first_row + f->n_rows; r++) {
+            const double w = (double)point.w[r];
+            sum += w;
+            squares += w * w;
+            least = fmin(least, w);
+            most = fmax(most, w);
+            for (size_t c = 0; c < point.k; c++)
+                factors += (double)point.v[r * point.stride + c] *
+                           (double)point.v[r * point.stride + c];
+        }
+        const double n = (double)f->n_rows, mean = sum / n;
+        const double cells[] = {n,
+                                f->l2,
+                                mean,
+                                sqrt(fmax(0, squares / n - mean * mean)),
+                                least,
+                                most,
+                                point.k > 0 ? sqrt(factors / n) : NAN};
+        memcpy(table_row(table, j), cells, sizeof cells);
+    }
+}
+
+/* Levels of all factors that attempts bring, one factor after the other. */
+static void levels_table(const struct model *model, const struct ktm_design *design,
+                         struct table *table)
+{
+    size_t n = 0, row = 0;
+    for (size_t j = 0; j < design->n; j++)
+        n += design->list[j].what == KTM_LEVEL ? design->list[j].n_rows : 0;
+    table_create(table, "levels", "level", n, "weight");
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        if (f->what != KTM_LEVEL)
+            continue;
+        model_name_levels(model, f->name + strlen("factor_"), table);
+        for (size_t l = 0; l < f->n_rows; l++, row++)
+            table_row(table, row)[0] = (double)ktm_point(model).w[f->first_row + l];
+    }
+}
+
+static void make_table(const struct model *model, size_t k, struct table *table)
+{
+    struct ktm_design *design = NEW(struct ktm_design, 1);
+    if (ktm_design_make(design, model) != OK)
+        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    if (k == 0)
+        features_table(model, design, table);
+    else if (k == 3)
+        levels_table(model, design, table);
+    else
+        rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
+    memory_free(design);
+}
+
+const struct model_kind ktm_kind = {
+    .name = "ktm",
+    .title = "knowledge tracing machine: logistic regression or a factorization machine over "
+             "named features",
+    .source =
+        "Rendle 2010; Vie and Kashima 2019; Choffin and others 2019; Gervet and others 2020",
+    .loss = "log-loss of training answers, nats",
+    .options = settings,
+    .n_options = COUNT(settings),
+    .options_size = sizeof(struct ktm_options),
+    .presets = presets,
+    .n_presets = COUNT(presets),
+    .more_help = ktm_design_help,
+    .declare = declare,
+    .uses = ktm_design_uses,
+    .init = init,
+    .attach = attach,
+    .detach = detach,
+    .training = training,
+    .learn = ktm_learn,
+    .keeps_best = true,
+    .predict = predict,
+    .n_tables = 4,
+    .table = make_table,
+    .rasch = ktm_rasch,
+};

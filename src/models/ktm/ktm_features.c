@@ -1,0 +1,371 @@
+/* The language of features.
+ *
+ * model.features is a list of words NAME[:CHANGE]...; each is one kind of sparse feature with
+ * rows of its own. A count belongs to all attempts of the student so far, to those at the same
+ * item (_item) or at the same skill (_skill); and it acts by one row, or by a row for each item
+ * or skill (by_item, by_skill), which is standard where it is counted so. An item of several
+ * skills has an entry for each of them. Where the data have no skills an item is its own skill.
+ * What is none of these words is a column that attempts bring (see covariates.h): a row for
+ * each level of a factor, which other data are matched with by name, or one row for a number.
+ * ktm_walk.c makes the features of attempts. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "models/ktm/ktm_parts.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum ktm_what what;
+    enum ktm_of of;
+    const char *help;
+} words[] = {
+    {"student", KTM_STUDENT, KTM_OF_ALL,
+     "who it is: a row for each student, learned with all others; predictions put in its "
+     "place what the answers shown before say of the student, whoever it is"},
+    {"item", KTM_ITEM, KTM_OF_ITEM, "the item"},
+    {"skill", KTM_SKILL, KTM_OF_SKILL, "each skill of the item"},
+    {"previous_item", KTM_PREVIOUS, KTM_OF_ITEM,
+     "the item of the attempt before, with its outcome: incorrect, correct or not shown"},
+    {"previous_skill", KTM_PREVIOUS, KTM_OF_SKILL, "the same for each of its skills"},
+    {"attempts", KTM_ATTEMPTS, KTM_OF_ALL, "attempts before this one, whatever the outcome"},
+    {"attempts_item", KTM_ATTEMPTS, KTM_OF_ITEM, "the same, at this item"},
+    {"attempts_skill", KTM_ATTEMPTS, KTM_OF_SKILL, "the same, at each skill of the item"},
+    {"wins", KTM_WINS, KTM_OF_ALL, "correct outcomes shown before"},
+    {"wins_item", KTM_WINS, KTM_OF_ITEM, "the same, at this item"},
+    {"wins_skill", KTM_WINS, KTM_OF_SKILL, "the same, at each skill of the item"},
+    {"fails", KTM_FAILS, KTM_OF_ALL, "incorrect outcomes shown before"},
+    {"fails_item", KTM_FAILS, KTM_OF_ITEM, "the same, at this item"},
+    {"fails_skill", KTM_FAILS, KTM_OF_SKILL, "the same, at each skill of the item"},
+    {"elapsed", KTM_TIME, KTM_OF_ALL, "time since the student's last attempt"},
+    {"elapsed_item", KTM_TIME, KTM_OF_ITEM, "the same, at this item"},
+    {"elapsed_skill", KTM_TIME, KTM_OF_SKILL, "the same, at each skill of the item"},
+};
+
+enum { MOST_ROWS = 100000000 };
+
+enum change { RAW, LOG, BINS, SHARED, BY_ITEM, BY_SKILL, DECAY, WITHIN, L2, FACTORS_L2 };
+static const struct {
+    const char *name;
+    const char *needs; /* what number, NULL: none */
+    double least, most;
+    const char *help;
+} changes[] = {
+    [RAW] = {"raw", NULL, 0, 0, "the count or number itself (standard for counts and numbers)"},
+    [LOG] = {"log", NULL, 0, 0,
+             "log(1 + count), or log(1 + time) (0 where there was nothing before); of a number "
+             "x below 0, -log(1 - x)"},
+    [BINS] = {"bins", NULL, 0, 0,
+              "time in bins that double, and one for never (standard for time)"},
+    [SHARED] = {"shared", NULL, 0, 0,
+                "one row for all (standard without _item or _skill, and for "
+                "time)"},
+    [BY_ITEM] = {"by_item", NULL, 0, 0, "a row for each item (standard for counts with _item)"},
+    [BY_SKILL] = {"by_skill", NULL, 0, 0,
+                  "a row for each skill (standard for counts with _skill)"},
+    [DECAY] = {"decay", "a number from 0 to 1, as in decay=0.8", 0, 1,
+               "as in decay=0.8: a count shrinks to this share with each "
+               "further attempt that it is about"},
+    [WITHIN] = {"within", "a whole number of seconds from 1 on, as in within=86400", 1, 1e10,
+                "as in within=86400: a count is of attempts less than so many seconds ago; "
+                "the same count may be there with several windows"},
+    [L2] = {"l2", "a number that is not negative, as in l2=3", 0, 1e12,
+            "as in l2=3: its own penalty on weights instead of model.l2"},
+    [FACTORS_L2] = {"factors_l2", "a number that is not negative, as in factors_l2=3", 0, 1e12,
+                    "the same for factors instead of model.l2_factors"},
+};
+
+void ktm_design_help(FILE *out, bool markdown)
+{
+    const char *line = markdown ? "| `%s` | %s |\n" : "  %-18s %s\n";
+    fprintf(out, "\nFeatures of ktm (words of model.features):\n\n%s",
+            markdown ? "| feature | what it is |\n|---|---|\n" : "");
+    for (size_t w = 0; w < COUNT(words); w++)
+        fprintf(out, line, words[w].name, words[w].help);
+    fprintf(out, line, "NAME",
+            "a column that `import --factors` (a row for each level; nothing for levels not "
+            "trained on) or `import --covariates` (the number itself) has named; words above "
+            "come first");
+    fprintf(out, "\nWhat may follow a feature, as in wins_skill:log:l2=3:\n\n%s",
+            markdown ? "| change | what it does |\n|---|---|\n" : "");
+    for (size_t c = 0; c < COUNT(changes); c++) {
+        char name[32];
+        snprintf(name, sizeof name, ":%s%s", changes[c].name, changes[c].needs ? "=X" : "");
+        fprintf(out, line, name, changes[c].help);
+    }
+}
+
+static bool is_count(const struct ktm_feature *f)
+{
+    return f->what == KTM_ATTEMPTS || f->what == KTM_WINS || f->what == KTM_FAILS;
+}
+
+/* The sentence for a word that is none of the n known ones. */
+static enum status unknown(const char *feature, const char *what, const char *word,
+                           const char *const *names, size_t n)
+{
+    const char *nearest = config_nearest(word, names, n);
+    return fail(BAD_USER,
+                "model.features, '%s': there is no %s '%s'%s%s%s; `cohort help models` lists "
+                "them",
+                feature, what, word, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                nearest ? "'?" : "");
+}
+
+static enum status parse_change(struct ktm_feature *f, const char *feature, char *text)
+{
+    const char *names[COUNT(changes)];
+    char *number = strchr(text, '=');
+    if (number != NULL)
+        *number++ = '\0';
+    size_t c = 0;
+    for (; c < COUNT(changes) && strcmp(changes[c].name, text) != 0; c++)
+        names[c] = changes[c].name;
+    if (c == COUNT(changes))
+        return unknown(feature, "change", text, names, COUNT(changes));
+    char *end = NULL;
+    const double value = number ? strtod(number, &end) : 0;
+    if ((changes[c].needs != NULL) != (number != NULL) ||
+        (number && (end == number || *end != '\0' ||
+                    !(value >= changes[c].least && value <= changes[c].most) ||
+                    (c == WITHIN && value != floor(value)))))
+        return fail(BAD_USER, "model.features, '%s': '%s' %s %s", feature, text,
+                    changes[c].needs ? "needs" : "takes",
+                    changes[c].needs ? changes[c].needs : "no number");
+    const bool counts = is_count(f), time = f->what == KTM_TIME;
+    const bool number_itself = f->what == KTM_NUMBER;
+    const bool acts = counts || time || f->what == KTM_PREVIOUS;
+    const bool fits = c == DECAY || c == WITHIN  ? counts
+                      : c == RAW                 ? counts || number_itself
+                      : c == BINS                ? time
+                      : c == LOG                 ? counts || time || number_itself
+                      : c >= SHARED && c < DECAY ? acts
+                                                 : true;
+    if (!fits)
+        return fail(BAD_USER, "model.features, '%s': ':%s' is not for this kind of feature",
+                    feature, text);
+    if (c <= BINS)
+        f->value = c == RAW ? KTM_RAW : c == LOG ? KTM_LOG : KTM_BINNED;
+    else if (c <= BY_SKILL)
+        f->by = c == SHARED ? KTM_OF_ALL : c == BY_ITEM ? KTM_OF_ITEM : KTM_OF_SKILL;
+    else if (c == WITHIN)
+        f->within = (uint64_t)value;
+    else
+        *(c == DECAY ? &f->decay : c == L2 ? &f->l2 : &f->l2_factors) = value;
+    return OK;
+}
+
+/* Whose rows a feature acts by unless something else is said. */
+static enum ktm_of standard_by(enum ktm_what what, enum ktm_of of)
+{
+    return what == KTM_TIME || what == KTM_PREVIOUS ? KTM_OF_ALL : of;
+}
+
+/* What `name` is: one of the words, or a column. */
+static enum status find_word(struct ktm_feature *f, const struct model *model,
+                             const char *feature, const char *name)
+{
+    const struct names *columns = &model->covariates->names;
+    for (size_t w = 0; w < COUNT(words); w++)
+        if (strcmp(words[w].name, name) == 0) {
+            f->what = words[w].what;
+            f->of = words[w].of;
+            return OK;
+        }
+    const size_t k = covariates_find(model->covariates, name);
+    if (k != COVARIATES_NONE) {
+        f->n_levels = covariates_n_levels(model->covariates, k);
+        f->what = f->n_levels > 0 ? KTM_LEVEL : KTM_NUMBER;
+        return model_column(model, k, &f->column);
+    }
+    const char **names = NEW(const char *, COUNT(words) + columns->n);
+    for (size_t w = 0; w < COUNT(words); w++)
+        names[w] = words[w].name;
+    for (size_t c = 0; c < columns->n; c++)
+        names[COUNT(words) + c] = names_get(columns, c);
+    const enum status status =
+        unknown(feature, "feature", name, names, COUNT(words) + columns->n);
+    memory_free(names);
+    return status;
+}
+
+static enum status parse_feature(struct ktm_feature *f, const struct model *model, char *text)
+{
+    const struct ktm_options *o = model->options;
+    char feature[256];
+    snprintf(feature, sizeof feature, "%s", text);
+    char *rest = NULL, *name = strtok_r(text, ":", &rest);
+    *f = (struct ktm_feature){.decay = 1, .l2 = o->l2, .l2_factors = o->l2_factors};
+    TRY(find_word(f, model, feature, name ? name : ""));
+    f->by = standard_by(f->what, f->of);
+    f->value = f->what == KTM_TIME ? KTM_BINNED : KTM_RAW;
+    for (char *change; (change = strtok_r(NULL, ":", &rest)) != NULL;)
+        TRY(parse_change(f, feature, change));
+    if (f->decay < 1 && f->value == KTM_LOG)
+        return fail(BAD_USER,
+                    "model.features, '%s': a count that fades is small already; leave out "
+                    "log or decay",
+                    feature);
+    if (f->decay < 1 && f->within > 0)
+        return fail(BAD_USER,
+                    "model.features, '%s': a count fades or has a window, not both; leave out "
+                    "decay or within",
+                    feature);
+    if ((f->what == KTM_TIME || f->within > 0) && model->dataset != NULL &&
+        !model->dataset->has_time)
+        return fail(BAD_USER,
+                    "model.features, '%s': %s has no times; import it with --time, or leave "
+                    "%s out",
+                    feature, model->dataset->path, f->within > 0 ? "within" : "this feature");
+    if (model->n_skills == 0) { /* an item is its own skill */
+        f->said_of_skills = f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL;
+        f->what = f->what == KTM_SKILL ? KTM_ITEM : f->what;
+        f->of = f->of == KTM_OF_SKILL ? KTM_OF_ITEM : f->of;
+        f->by = f->by == KTM_OF_SKILL ? KTM_OF_ITEM : f->by;
+    }
+    if (f->what == KTM_LEVEL || f->what == KTM_NUMBER) {
+        snprintf(f->name, sizeof f->name, "%s_%.40s",
+                 f->what == KTM_LEVEL  ? "factor"
+                 : f->value == KTM_LOG ? "log"
+                                       : "number",
+                 name);
+        return OK;
+    }
+    static const char *const what[] = {
+        [KTM_STUDENT] = "student",   [KTM_ITEM] = "item",         [KTM_SKILL] = "skill",
+        [KTM_PREVIOUS] = "previous", [KTM_ATTEMPTS] = "attempts", [KTM_WINS] = "wins",
+        [KTM_FAILS] = "fails",       [KTM_TIME] = "elapsed"};
+    static const char *const scope[] = {"", "_item", "_skill"};
+    static const char *const value[] = {"", "_log", ""};
+    char by[16] = "", recent[24] = "";
+    if (f->by != standard_by(f->what, f->of))
+        snprintf(by, sizeof by, "%s",
+                 f->by == KTM_OF_ALL    ? "_shared"
+                 : f->by == KTM_OF_ITEM ? "_by_item"
+                                        : "_by_skill");
+    if (f->decay < 1)
+        snprintf(recent, sizeof recent, "_decay%g", f->decay);
+    if (f->within > 0)
+        snprintf(recent, sizeof recent, "_within%" PRIu64, f->within);
+    snprintf(f->name, sizeof f->name, "%s%s%s%s%s", what[f->what],
+             f->what >= KTM_PREVIOUS ? scope[f->of] : "", value[f->value], by, recent);
+    return OK;
+}
+
+/* Factors of rows are kept as NAME_factors, which must not be the weights of another column. */
+static bool is_factors_of(const struct ktm_feature *a, const struct ktm_feature *b)
+{
+    const size_t n = strlen(b->name);
+    return strncmp(a->name, b->name, n) == 0 && strcmp(a->name + n, "_factors") == 0;
+}
+
+static enum status add_feature(struct ktm_design *design, const struct ktm_feature *f,
+                               const char *text)
+{
+    for (size_t j = 0; j < design->n; j++)
+        if (strcmp(design->list[j].name, f->name) == 0) {
+            if (f->said_of_skills || design->list[j].said_of_skills)
+                return OK; /* what is said of skills was said of items already, or is now */
+            return fail(BAD_USER,
+                        "model.features: '%s' is the same feature as one before it; leave one "
+                        "of them out",
+                        text);
+        }
+    for (size_t j = 0; j < design->n; j++)
+        if (is_factors_of(f, &design->list[j]) || is_factors_of(&design->list[j], f))
+            return fail(BAD_USER,
+                        "model.features: weights of one of '%s' and '%s' cannot be told from "
+                        "factors of the other; import it under another name, as in "
+                        "--factors other=COLUMN",
+                        f->name, design->list[j].name);
+    if (design->n == KTM_MOST_FEATURES)
+        return fail(BAD_USER, "model.features: there are more than %d", KTM_MOST_FEATURES);
+    design->list[design->n++] = *f;
+    return OK;
+}
+
+static enum status parse(struct ktm_design *design, const struct model *model, char *text)
+{
+    struct ktm_feature student = {0};
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " \t,", &rest); word != NULL;
+         word = strtok_r(NULL, " \t,", &rest)) {
+        char whole[128];
+        snprintf(whole, sizeof whole, "%s", word);
+        struct ktm_feature f;
+        TRY(parse_feature(&f, model, word));
+        if (f.what == KTM_STUDENT && !design->has_students) {
+            student = f;
+            design->has_students = true;
+        } else
+            TRY(add_feature(design, &f, whole));
+    }
+    if (design->has_students)
+        TRY(add_feature(design, &student, student.name));
+    return design->n > 0 ? OK
+                         : fail(BAD_USER, "model.features is empty: say for example "
+                                          "model.features='item skill wins_skill:log'");
+}
+
+static enum status count_rows(struct ktm_feature *f, const struct model *model)
+{
+    f->n_rows = f->what == KTM_STUDENT  ? model->n_students
+                : f->what == KTM_LEVEL  ? f->n_levels
+                : f->by == KTM_OF_ITEM  ? model->n_items
+                : f->by == KTM_OF_SKILL ? model->n_skills
+                                        : 1;
+    f->n_each = f->value == KTM_BINNED    ? KTM_BINS
+                : f->what != KTM_PREVIOUS ? 1
+                : f->of == KTM_OF_ITEM    ? 3 * model->n_items
+                                          : 3 * model->n_skills;
+    f->n_rows *= f->n_each;
+    if (f->n_rows <= MOST_ROWS)
+        return OK;
+    return fail(BAD_USER,
+                "model.features, '%s': that would be %zu rows, more than %d; leave out "
+                "by_item, or use skills",
+                f->name, f->n_rows, MOST_ROWS);
+}
+
+enum status ktm_design_make(struct ktm_design *design, const struct model *model)
+{
+    const struct ktm_options *o = model->options;
+    *design = (struct ktm_design){0};
+    char *text = memory_text("%s", o->features);
+    const enum status status = parse(design, model, text);
+    memory_free(text);
+    TRY(status);
+    for (size_t j = 0; j < design->n; j++)
+        TRY(count_rows(&design->list[j], model));
+    /* Features of few rows come first: those that learning can treat all at once. */
+    const size_t n_sorted = design->n - design->has_students;
+    for (size_t j = 1; j < n_sorted; j++)
+        for (size_t i = j; i > 0 && design->list[i].n_rows < design->list[i - 1].n_rows; i--) {
+            const struct ktm_feature f = design->list[i];
+            design->list[i] = design->list[i - 1];
+            design->list[i - 1] = f;
+        }
+    design->n_rows = design->n_common = 1;
+    for (size_t j = 0; j < design->n; j++) {
+        struct ktm_feature *f = &design->list[j];
+        f->first_row = design->n_rows;
+        design->n_rows += f->n_rows;
+        if (f->what != KTM_STUDENT)
+            design->n_common = design->n_rows;
+    }
+    return OK;
+}
+
+unsigned ktm_design_uses(const struct model *model)
+{
+    struct ktm_design *design = NEW(struct ktm_design, 1);
+    ENSURE(ktm_design_make(design, model) == OK); /* it was declared */
+    bool skills = false;
+    for (size_t j = 0; j < design->n; j++)
+        skills |= design->list[j].what == KTM_SKILL || design->list[j].of == KTM_OF_SKILL ||
+                  design->list[j].by == KTM_OF_SKILL;
+    memory_free(design);
+    return skills ? MODEL_SKILLS : 0;
+}

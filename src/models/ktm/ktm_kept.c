@@ -1,0 +1,95 @@
+/* Features of training attempts, kept between passes.
+ *
+ * Learning asks for the same features in every pass, a dozen passes an epoch, and making them
+ * costs as much as all the rest of a pass. So what was made once is kept: 8 bytes an entry and
+ * 8 an attempt. It lies in large pieces in the order in which students come, so that later
+ * passes read memory from front to end. A rank that has kept as much as it may makes the
+ * features of its other students anew each time; nothing but the time depends on that. */
+#include "base/machine.h"
+#include "base/memory.h"
+#include "models/ktm/ktm_parts.h"
+#include <string.h>
+
+enum { PIECE = 1 << 22 };
+
+struct ktm_kept {
+    struct ktm_seen *seen; /* of the shard's students; attempts.first is NULL: not kept */
+    char **pieces;
+    size_t n_pieces, piece_room;
+    char *next;
+    size_t left, n_bytes, most; /* bytes left in the last piece, of all pieces, allowed */
+};
+
+struct ktm_kept *ktm_kept_create(size_t n_students, size_t most)
+{
+    struct ktm_kept *kept = NEW(struct ktm_kept, 1);
+    kept->seen = NEW(struct ktm_seen, n_students);
+    kept->most = most;
+    return kept;
+}
+
+size_t ktm_kept_most(const struct comm *comm)
+{
+    const double n_ranks = comm_neighbours(comm), memory = machine_memory();
+    return memory < 0x1p60 ? size_max(KTM_KEPT_LEAST, (size_t)(memory / 3 / n_ranks))
+                           : KTM_KEPT_LEAST;
+}
+
+void ktm_kept_free(struct ktm_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    for (size_t p = 0; p < kept->n_pieces; p++)
+        memory_free(kept->pieces[p]);
+    memory_free(kept->pieces);
+    memory_free(kept->seen);
+    memory_free(kept);
+}
+
+/* Room for a student, NULL where nothing more is to be kept. */
+static char *take(struct ktm_kept *kept, size_t n)
+{
+    if (n > kept->left) {
+        const size_t size = size_max(n, size_min(PIECE, kept->most));
+        if (kept->n_bytes + size > kept->most)
+            return NULL;
+        GROW(kept->pieces, kept->n_pieces, kept->piece_room);
+        kept->next = kept->pieces[kept->n_pieces++] = memory_scratch(size, 1);
+        kept->left = size;
+        kept->n_bytes += size;
+    }
+    char *room = kept->next;
+    kept->next += n;
+    kept->left -= n;
+    return room;
+}
+
+static const void *put(char **room, const void *from, size_t n)
+{
+    char *to = *room;
+    memcpy(to, from, n);
+    *room += n;
+    return to;
+}
+
+struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
+                                 const struct shard *shard, size_t s, size_t student_row)
+{
+    struct ktm_seen *seen = &kept->seen[s];
+    if (seen->attempts.first != NULL)
+        return *seen;
+    ktm_walk_student(walk, shard, s, 1u << TRAIN, true, student_row);
+    const struct sparse *made = &walk->attempts;
+    const size_t n = made->n, n_entries = made->first[n];
+    const size_t whole = n_entries * (sizeof *made->x + sizeof *made->row) +
+                         (n + 1) * sizeof *made->first + n * sizeof *walk->place;
+    char *room = take(kept, (whole + 7) / 8 * 8);
+    if (room == NULL)
+        return (struct ktm_seen){*made, walk->place};
+    seen->attempts.n = n;
+    seen->attempts.x = put(&room, made->x, n_entries * sizeof *made->x);
+    seen->attempts.first = put(&room, made->first, (n + 1) * sizeof *made->first);
+    seen->attempts.row = put(&room, made->row, n_entries * sizeof *made->row);
+    seen->place = put(&room, walk->place, n * sizeof *walk->place);
+    return *seen;
+}

@@ -1,0 +1,172 @@
+/* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
+ * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
+ * ktm_kept.c (those that are needed again), ktm_learn.c (Newton's method), ktm_solve.c (its
+ * vectors), ktm_student.c (a student's own numbers at prediction), ktm_rasch.c. Nothing else
+ * includes this but tests. */
+#ifndef COHORT_KTM_PARTS_H
+#define COHORT_KTM_PARTS_H
+
+#include "kernels/fm_kernels.h"
+#include "learn/model.h"
+
+enum { KTM_MOST_FEATURES = 40, KTM_BINS = 42 };
+enum ktm_what {
+    KTM_STUDENT,
+    KTM_ITEM,
+    KTM_SKILL,
+    KTM_LEVEL,  /* of a factor that attempts bring */
+    KTM_NUMBER, /* a covariate of attempts */
+    KTM_PREVIOUS,
+    KTM_ATTEMPTS,
+    KTM_WINS,
+    KTM_FAILS,
+    KTM_TIME
+};
+enum ktm_of { KTM_OF_ALL, KTM_OF_ITEM, KTM_OF_SKILL };
+enum ktm_value { KTM_RAW, KTM_LOG, KTM_BINNED };
+
+struct ktm_options {
+    const char *features;
+    int64_t factors, products;
+    double l2, l2_factors, scale, tolerance;
+};
+
+/* One word of model.features: what is counted, over which earlier attempts (of), what becomes
+ * of the count (value), and whose rows it acts on (by). */
+struct ktm_feature {
+    enum ktm_what what;
+    enum ktm_of of, by;
+    enum ktm_value value;
+    double decay;    /* 1: counts do not fade */
+    uint64_t within; /* counts are of so many seconds; 0: of all time */
+    double l2, l2_factors;
+    size_t column, n_levels; /* KTM_LEVEL, KTM_NUMBER: which covariate of the data at hand */
+    size_t first_row, n_rows;
+    size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
+    bool said_of_skills; /* where there are none: what it is about are items */
+    char name[48];       /* of its tensors */
+};
+
+struct ktm_design {
+    size_t n;
+    struct ktm_feature list[KTM_MOST_FEATURES]; /* students, if there, come last */
+    size_t n_common;                            /* rows but those of students: 0 is the bias */
+    size_t n_rows;
+    bool has_students;
+};
+
+/* What the words mean for a model's items, skills and students. */
+CHECKED enum status ktm_design_make(struct ktm_design *design, const struct model *model);
+unsigned ktm_design_uses(const struct model *model); /* of a declared model */
+void ktm_design_help(FILE *out, bool markdown);
+
+/* A number kept for an item or a skill (or for all) along one student's attempts. */
+struct ktm_past {
+    double value;
+    uint64_t walk;           /* the walk it belongs to; of another one it is void */
+    uint32_t oldest, newest; /* where counts have a window: the moments counted now */
+};
+
+/* The moments that counts with a window are of, all those of the student that is walked along;
+ * each knows the next one of the same item or skill. */
+struct ktm_moment {
+    int64_t time;
+    uint32_t next;
+};
+struct ktm_moments {
+    struct ktm_moment *list;
+    size_t n, room;
+};
+
+/* The features of a student's attempts, made while walking along them. */
+struct ktm_walk {
+    const struct ktm_design *design;
+    const struct dataset *dataset;
+    struct ktm_past *past[KTM_MOST_FEATURES];
+    struct ktm_moments moments[KTM_MOST_FEATURES];
+    uint64_t number;
+    int64_t last_item;      /* of the attempt before, -1: there is none */
+    uint32_t last_seen;     /* its outcome, 2: not shown */
+    struct sparse attempts; /* of the last student */
+    uint32_t *place;        /* which attempts of the student these are */
+    uint32_t *first, *row;
+    real *x;
+    size_t most_skills, entry_room;
+};
+void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
+                     const struct model *model, size_t longest);
+void ktm_walk_free(struct ktm_walk *walk);
+
+/* Features of those attempts of student s of the shard whose split is in `splits` (and whose
+ * outcome is known, if asked); student_row: the row of this student, 0: that is left out. */
+void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
+                      unsigned splits, bool known, size_t student_row);
+
+/* The features of a student's training attempts with known outcomes, and which attempts of the
+ * student these are. They stay as they are until the walk is walked again. */
+struct ktm_seen {
+    struct sparse attempts;
+    const uint32_t *place;
+};
+
+/* Those of a shard's students, kept from the first time they were asked for as long as all of
+ * it takes no more than `most` bytes. */
+#define KTM_KEPT_LEAST ((size_t)512 << 20)
+struct ktm_kept;
+struct ktm_kept *ktm_kept_create(size_t n_students, size_t most);
+/* Collective: what a rank may keep: its share of a third of the machine's memory, and where
+ * that is little or not known, KTM_KEPT_LEAST. */
+size_t ktm_kept_most(const struct comm *comm);
+void ktm_kept_free(struct ktm_kept *kept);
+struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
+                                 const struct shard *shard, size_t s, size_t student_row);
+
+/* Attempts of student s of the shard to learn from. */
+int64_t ktm_count_training(const struct shard *shard, size_t s);
+
+/* The most probable weight and k factors of a student, given what has been shown; see
+ * ktm_student.c. Exact (to 1e-6) up to KTM_EXACT answers. */
+enum { KTM_EXACT = 1000 };
+struct ktm_student;
+/* With the penalties of students' rows; `most`: attempts of the longest student. */
+struct ktm_student *ktm_student_create(size_t k, double l2, double l2_factors, size_t most);
+void ktm_student_free(struct ktm_student *student);
+/* A student begins, of whom nothing is known. */
+void ktm_student_begin(struct ktm_student *student);
+/* What the student's numbers add to the score of an attempt, `sum` being the sum of its other
+ * factors. */
+double ktm_student_score(struct ktm_student *student, const real *sum);
+/* An answer is shown; offset: the attempt's score without the student. */
+void ktm_student_show(struct ktm_student *student, double offset, const real *sum,
+                      bool correct);
+
+struct ktm_learner;
+struct ktm_work {
+    const struct shard *shard;
+    struct ktm_design design;
+    struct ktm_walk walk;
+    real *score, *sum;           /* of the attempts of a student */
+    struct ktm_student *student; /* NULL: students have no rows */
+    real *own_score;             /* scores with what the student brings */
+    struct ktm_learner *learner;
+};
+
+/* The parameters as rows of weights and factors. */
+struct sparse_point ktm_point(const struct model *model);
+
+/* One step of Newton's method; see ktm_learn.c. */
+CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);
+void ktm_learner_free(struct ktm_learner *learner);
+
+/* As Rasch's model has it; see ktm_rasch.c. */
+void ktm_rasch(const struct model *model, void *work, struct rasch *rasch);
+
+/* Passes over the attempts so far. */
+int64_t ktm_passes(const void *work);
+
+/* Collective, for tests: the penalised loss of the training attempts, in nats, and its
+ * gradient in the layout of the parameters. */
+CHECKED enum status ktm_gradient(const struct model *model, void *work, const struct pass *pass,
+                                 double *loss, real *gradient);
+
+#endif

@@ -1,0 +1,252 @@
+/* A pass: the deviance and its slope at the search's next point, from the effects of the last
+ * accepted one; then the search moves on. What is published is always an accepted point. */
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "models/lme/lme_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+/* The first point: where init put it. */
+static void start(struct lme_search *search, const struct model *model,
+                  const struct lme_shape *shape)
+{
+    const real *fixed = params_rows(&model->params, shape->fixed_panel);
+    const real *spread = params_rows(&model->params, shape->spread_panel);
+    for (size_t k = 0; k < shape->n_fixed; k++)
+        search->trial[k] = (double)fixed[k];
+    for (size_t f = 0; f < shape->n_spread; f++)
+        search->trial[shape->n_fixed + f] = (double)spread[f];
+    if (!shape->logit)
+        search->trial[shape->n_outer - 1] =
+            Sleef_cinz_logd1_u10purec(search->trial[shape->n_outer - 1]);
+}
+
+/* The rows of a factor's tensor are its levels; those of a group, items. */
+static size_t n_rows(const struct lme_work *work, const struct lme_factor *factor)
+{
+    return factor->kind == FACTOR_GROUP ? work->model->n_items : factor->n;
+}
+static int64_t level_of(const struct lme_work *work, const struct lme_factor *factor,
+                        size_t row)
+{
+    return factor->kind == FACTOR_GROUP ? work->shard->dataset->item_group[row] : (int64_t)row;
+}
+
+/* Collective: numbers of which every rank has some and zeros for the others. */
+static void share(const struct comm *comm, double *values, size_t n)
+{
+    int64_t *bits = NEW(int64_t, n);
+    memcpy(bits, values, n * sizeof *values);
+    comm_sum_i64(comm, bits, n);
+    memcpy(values, bits, n * sizeof *values);
+    memory_free(bits);
+}
+
+/* Collective: the effects of all levels of a factor, as the last pass left them. */
+static double *known_effects(const struct lme_work *work, const struct lme_factor *factor)
+{
+    const struct shard *shard = work->shard;
+    double *effects = NEW(double, factor->n);
+    if (factor->kind == FACTOR_STUDENT) {
+        memcpy(effects + shard->first_student, work->effect,
+               shard->n_students * sizeof *effects);
+        share(work->solver->comm, effects, factor->n);
+        return effects;
+    }
+    const real *rows = params_rows(&work->model->params, factor->effect_panel);
+    for (size_t row = 0; row < n_rows(work, factor); row++)
+        if (level_of(work, factor, row) >= 0)
+            effects[level_of(work, factor, row)] = (double)rows[row];
+    return effects;
+}
+
+/* Where U of level l of factor f is: a unit of this rank, or a column. */
+static double *place_of(const struct lme_work *work, size_t f, size_t l)
+{
+    return f == work->shape.unit ? &lme_unit(work, l - work->first_unit)[AT_U]
+                                 : &work->solver->u[work->shape.factors[f].first + l];
+}
+
+/* Collective: effects from where they were, in units of the spreads now. */
+static void set_effects(struct lme_work *work)
+{
+    const struct lme_shape *shape = &work->shape;
+    for (size_t f = 0; f < shape->n_factors; f++) {
+        const double spread = work->solver->spread[f];
+        const size_t start = f == shape->unit ? work->first_unit : 0;
+        const size_t end =
+            f == shape->unit ? work->first_unit + work->n_units : shape->factors[f].n;
+        const bool is_here = f == 0 && f == shape->unit; /* students, each with its own */
+        double *effects = is_here ? NULL : known_effects(work, &shape->factors[f]);
+        for (size_t l = start; l < end; l++) {
+            const double effect = is_here ? work->effect[l - start] : effects[l];
+            *place_of(work, f, l) = spread == 0 ? 0 : effect / spread;
+        }
+        memory_free(effects);
+    }
+}
+
+/* Students' effects stay with their ranks. */
+static void keep_students(struct lme_work *work)
+{
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        work->effect[s] =
+            work->solver->spread[0] * *place_of(work, 0, work->shard->first_student + s);
+}
+
+/* Effects of a factor's levels and their errors, as they are now. */
+static void take_effects(const struct lme_work *work, size_t f, double *effects, double *errors)
+{
+    const struct lme_solver *solver = work->solver;
+    const struct lme_factor *factor = &work->shape.factors[f];
+    const double spread = solver->spread[f];
+    for (size_t l = 0; f != work->shape.unit && l < factor->n; l++) {
+        effects[l] = spread * solver->u[factor->first + l];
+        errors[l] = fabs(spread) * sqrt(solver->diagonal[factor->first + l]);
+    }
+    for (size_t l = 0; f == work->shape.unit && l < work->n_units; l++) {
+        effects[work->first_unit + l] = spread * lme_unit(work, l)[AT_U];
+        errors[work->first_unit + l] = fabs(spread) * sqrt(lme_unit(work, l)[AT_VARIANCE]);
+    }
+}
+
+/* Collective: effects and their errors, by factor; and those of an item together. */
+static void put_effects(const struct lme_work *work, real *flat)
+{
+    const struct lme_shape *shape = &work->shape;
+    const struct dataset *dataset = work->shard->dataset;
+    const struct params *params = &work->model->params;
+    double *total = NEW(double, work->model->n_items);
+    for (size_t f = 1; f < shape->n_factors; f++) {
+        const struct lme_factor *factor = &shape->factors[f];
+        double *effects = NEW(double, 2 * factor->n), *errors = effects + factor->n;
+        take_effects(work, f, effects, errors);
+        if (f == shape->unit)
+            share(work->solver->comm, effects, 2 * factor->n);
+        for (size_t row = 0; row < n_rows(work, factor); row++) {
+            const int64_t level = level_of(work, factor, row);
+            if (level < 0)
+                continue;
+            flat[params->panels[factor->effect_panel].offset + row] = (real)effects[level];
+            flat[params->panels[factor->error_panel].offset + row] = (real)errors[level];
+            if (factor->kind == FACTOR_ITEM || factor->kind == FACTOR_GROUP)
+                total[row] += effects[level];
+        }
+        for (size_t i = 0; factor->kind == FACTOR_SKILL && i < work->model->n_items; i++)
+            for (uint64_t k = dataset->item_first[i]; k < dataset->item_first[i + 1]; k++)
+                total[i] += effects[dataset->item_skills[k]];
+        memory_free(effects);
+    }
+    for (size_t i = 0; i < work->model->n_items; i++)
+        flat[params->panels[shape->total_panel].offset + i] = (real)total[i];
+    memory_free(total);
+}
+
+/* An accepted point becomes the parameters. */
+static void put_point(const struct lme_work *work, const struct lme_laplace *found, real *flat)
+{
+    const struct lme_solver *solver = work->solver;
+    const struct lme_shape *shape = &work->shape;
+    const struct params *params = &work->model->params;
+    double covariance[MOST_FIXED * MOST_FIXED];
+    memcpy(covariance, found->information,
+           shape->n_fixed * shape->n_fixed * sizeof *covariance);
+    lme_search_factor(covariance, shape->n_fixed);
+    lme_search_invert(covariance, shape->n_fixed);
+    for (size_t k = 0; k < shape->n_fixed; k++) {
+        flat[params->panels[shape->fixed_panel].offset + k] =
+            (real)lme_scale_back(work, solver->fixed, k);
+        flat[params->panels[shape->fixed_error_panel].offset + k] =
+            (real)lme_scale_error(work, covariance, k);
+    }
+    for (size_t f = 0; f < shape->n_spread; f++)
+        flat[params->panels[shape->spread_panel].offset + f] = (real)fabs(solver->spread[f]);
+    put_effects(work, flat);
+}
+
+/* Fixed effects that the data cannot tell apart. */
+static enum status check_design(const struct lme_work *work, const struct lme_laplace *found)
+{
+    const size_t n = work->shape.n_fixed;
+    double copy[MOST_FIXED * MOST_FIXED];
+    memcpy(copy, found->information, n * n * sizeof *copy);
+    const size_t bad = lme_search_factor(copy, n);
+    if (bad == n)
+        return OK;
+    return fail(BAD_USER,
+                "model.fixed: '%s' is a combination of the fixed effects before it in these "
+                "data, or always zero (a singular design): leave it out",
+                work->shape.fixed[bad].name);
+}
+
+/* What the search has ended with. */
+static void say_end(const struct lme_work *work, const struct lme_search *search)
+{
+    const struct lme_shape *shape = &work->shape;
+    const double *spread = search->x + shape->n_fixed;
+    log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory on the "
+            "first rank",
+            search->deviance, lme_scale_back(work, search->x, 0), fabs(spread[0]),
+            (double)memory_peak() / 1e6);
+    for (size_t f = 0; f < shape->n_factors; f++)
+        if (spread[f] == 0)
+            log_say(
+                "note: the spread of %ss is zero: in these data they differ no more than by "
+                "chance, and all their effects are zero",
+                shape->factors[f].name);
+}
+
+enum status lme_learn(struct model *model, void *memory, struct pass *pass)
+{
+    struct lme_work *work = memory;
+    const struct lme_shape *shape = &work->shape;
+    const struct lme_options *o = model->options;
+    if (work->solver == NULL) {
+        TRY(comm_agree(pass->comm, lme_solver_create(work, pass->comm)));
+        log_say("%ss are eliminated; dense matrix of order %zu on a grid of %d x %d ranks",
+                shape->factors[shape->unit].name, shape->n_columns, work->solver->grid.n_rows,
+                work->solver->grid.n_columns);
+    }
+    struct lme_solver *solver = work->solver;
+    real *flat = NEW(real, model->params.n);
+    memcpy(flat, model->params.value, model->params.n * sizeof *flat);
+    real *pairs = flat + model->params.panels[shape->search_panel].offset;
+    struct lme_search search = {0};
+    lme_search_load(&search, shape->n_outer, pairs);
+    if (search.phase == SEARCH_FRESH)
+        start(&search, model, shape);
+    lme_solver_set(work, search.trial);
+    set_effects(work);
+    struct lme_laplace found;
+    enum status status = lme_modes_find(work);
+    if (status == OK) {
+        lme_laplace_evaluate(work, &found);
+        comm_sum_i64(pass->comm, &work->n_bad, 1);
+        status = work->n_bad > 0 || !isfinite(found.deviance)
+                     ? fail(DIVERGED,
+                            "the likelihood of the mixed model is no number any more: "
+                            "%lld terms were too large",
+                            (long long)work->n_bad)
+                     : check_design(work, &found);
+    }
+    if (status == OK) {
+        keep_students(work);
+        if (lme_search_advance(&search, shape, &found, o->tolerance))
+            put_point(work, &found, flat);
+        search.n_attempts = (double)solver->n_training;
+        lme_search_store(&search, shape->n_outer, pairs);
+        exact_publish(pass->slices, flat);
+        pass->converged = search.phase == SEARCH_DONE;
+        if (pass->converged)
+            say_end(work, &search);
+        if (pass->comm->rank == 0) {
+            const double most = ldexp(1, 62 - LOSS_BITS);
+            pass->loss = (int64_t)ldexp(fmin(search.deviance / 2, most), LOSS_BITS);
+            pass->n_scored = solver->n_training;
+        }
+    }
+    memory_free(flat);
+    return status;
+}

@@ -1,0 +1,257 @@
+/* layer 3 (learning): what the files of the mixed model share: lme.c (what it is), lme_work.c
+ * (its view of all attempts), lme_units.c (of the training attempts), lme_scale.c (of their
+ * covariates), lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its
+ * slope), lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c
+ * (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
+#ifndef COHORT_LME_PARTS_H
+#define COHORT_LME_PARTS_H
+
+#include "learn/model.h"
+#include "learn/scalapack_grid.h"
+#include <math.h>
+
+enum { LINK_LOGIT, LINK_IDENTITY };
+enum { ELIMINATE_AUTO, ELIMINATE_STUDENT, ELIMINATE_ITEM };
+enum lme_factor_kind {
+    FACTOR_STUDENT,
+    FACTOR_ITEM,
+    FACTOR_GROUP,
+    FACTOR_SKILL,
+    FACTOR_COVARIATE /* a level that attempts bring */
+};
+enum lme_fixed_kind { FIXED_INTERCEPT, FIXED_POSITION, FIXED_PRACTICE, FIXED_COVARIATE };
+enum {
+    MOST_FACTORS = 8,
+    MOST_FIXED = 11,
+    MOST_SPREADS = MOST_FACTORS + 1,
+    MOST_OUTER = MOST_FIXED + MOST_SPREADS
+};
+
+struct lme_options {
+    int link, eliminate;
+    const char *factors, *fixed, *grid;
+    double tolerance;
+};
+
+/* A grouping of attempts. Its levels are columns first .. first + n of the dense part, unless
+ * it is the one that is eliminated. */
+struct lme_factor {
+    enum lme_factor_kind kind;
+    char name[48];
+    size_t covariate; /* FACTOR_COVARIATE: of the data at hand */
+    size_t first, n;
+    size_t effect_panel, error_panel; /* not of students */
+};
+
+struct lme_fixed {
+    enum lme_fixed_kind kind;
+    size_t covariate; /* of the data at hand */
+    char name[48];
+};
+
+struct lme_shape {
+    bool logit;
+    size_t n_factors; /* factor 0 is the student */
+    struct lme_factor factors[MOST_FACTORS];
+    size_t unit;      /* the factor that is eliminated: student or item */
+    size_t n_columns; /* levels of all others */
+    size_t n_fixed;
+    struct lme_fixed fixed[MOST_FIXED];
+    size_t n_spread; /* standard deviations: of factors, of the residual if link = identity */
+    size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
+    size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
+};
+CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
+
+/* The factor of which column j is a level. */
+static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
+{
+    size_t f = 0;
+    while (f == shape->unit || j - shape->factors[f].first >= shape->factors[f].n)
+        f++;
+    return f;
+}
+
+/* A shard as the mixed model sees it, and the part of all training attempts that this rank
+ * works on. Those come by unit: a level of the factor that is eliminated. A cell is a unit and
+ * a column that some of its attempts have; a unit's cells are sorted by column. The kind of an
+ * attempt is the list of its columns. */
+struct lme_work {
+    const struct model *model;
+    const struct shard *shard;
+    struct lme_shape shape;
+    double *x;      /* of all attempts of the shard: fixed effects but the intercept */
+    double *effect; /* n_students: where the last pass left the students' effects */
+    double *shown;  /* prediction: predictors and outcomes of what was shown */
+    uint8_t *shown_outcome;
+    uint32_t *met; /* n_items: times the item was met, 0 between students */
+
+    /* from lme_solver_create on */
+    struct lme_solver *solver;
+    size_t first_unit, n_units; /* levels first_unit .. first_unit + n_units are here */
+    uint64_t *first;            /* n_units + 1: training attempts */
+    uint8_t *outcome;
+    double *trained_x;     /* like x, of the training attempts, as lme_scale.c makes them */
+    uint32_t *kind;        /* of an attempt */
+    uint64_t *place_first; /* attempts + 1 */
+    uint32_t *place;       /* cells of an attempt, counted from its unit's first */
+    size_t n_kinds;
+    uint64_t *kind_first;  /* n_kinds + 1 */
+    uint32_t *kind_column; /* ascending within a kind */
+    uint64_t *cell_first;  /* n_units + 1 */
+    uint32_t *cell_column;
+
+    /* at the effects evaluated last */
+    double *residual, *weight; /* training attempts: mu - y over the dispersion; -l'' */
+    double *slope;             /* leverage times l''' */
+    double *cell_weight, *cell_product, *kind_weight, *kind_product;
+    double *unit;  /* N_UNIT_NUMBERS for each unit */
+    int64_t n_bad; /* numbers too large for a fixed point */
+};
+
+/* What is kept of a unit: U, its old value, the Newton step; sums of residuals and weights; its
+ * diagonal element of the curvature H, its right side, its diagonal element of H^-1. */
+enum {
+    AT_U,
+    AT_OLD,
+    AT_STEP,
+    AT_RESIDUAL,
+    AT_WEIGHT,
+    AT_CURVE,
+    AT_PULL,
+    AT_VARIANCE,
+    N_UNIT_NUMBERS
+};
+static inline double *lme_unit(const struct lme_work *work, size_t s)
+{
+    return work->unit + s * N_UNIT_NUMBERS;
+}
+
+/* What all ranks know alike while training; vectors by column. */
+struct lme_solver {
+    const struct comm *comm;
+    struct grid grid;
+    struct grid_matrix matrix;
+    int64_t n_training;             /* on all ranks */
+    int64_t most_column, most_cell; /* training attempts of any column, of any cell */
+    double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_scale.c */
+    double fixed[MOST_FIXED], spread[MOST_SPREADS]; /* beta; sigma, signed */
+    double unit_spread;                             /* of the factor that is eliminated */
+    double dispersion;                              /* identity: residual variance; else 1 */
+    double *column_spread;                          /* sigma of the column's factor */
+    double *u, *old, *step, *effect;                /* columns; effect = sigma u */
+    double *pull;                                   /* right sides */
+    double *diagonal;                               /* of the inverse */
+    int64_t *sums;                                  /* scratch: 2 columns */
+    double penalised, log_determinant;
+};
+/* Collective: deals the training attempts out by unit and makes room for the dense part. */
+CHECKED enum status lme_solver_create(struct lme_work *work, const struct comm *comm);
+void lme_solver_destroy(struct lme_work *work);
+/* What the solver is to look at: fixed effects, spreads, the log of the residual's. */
+void lme_solver_set(struct lme_work *work, const double *outer);
+
+/* Collective: finds out in which unit each covariate is best learned from, and takes it so. */
+void lme_scale_fit(struct lme_work *work);
+/* Fixed effect k in the data's own unit, and its error, from the solver's (and their
+ * covariance). */
+double lme_scale_back(const struct lme_work *work, const double *fixed, size_t k);
+double lme_scale_error(const struct lme_work *work, const double *covariance, size_t k);
+
+/* x in units of `unit`; counts what does not fit. */
+static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
+{
+    const double scaled = x * unit;
+    if (!(scaled > -0x1p62 && scaled < 0x1p62)) {
+        ++*n_bad;
+        return 0;
+    }
+    return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+}
+
+/* The same for sums over all attempts, whose room is that of comm_sum_i128. */
+static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
+{
+    const double scaled = x * unit;
+    if (!(fabs(scaled) < 0x1p92)) {
+        ++*n_bad;
+        return 0;
+    }
+    return (__int128)(scaled + (scaled < 0 ? -0.5 : 0.5));
+}
+
+/* Lists of columns with values, each rank its own. */
+struct lme_records {
+    size_t n;
+    const uint64_t *first;
+    const uint32_t *column; /* ascending within a record */
+    const double *value;    /* NULL: all are 1 */
+    const double *scale;
+};
+/* Collective. matrix += sum over all ranks' records of scale value value^T, in fixed point;
+ * single terms stay below 2^51 units unless they are `large`, and sums below 2^62. */
+void lme_outer_add(struct lme_solver *solver, const struct lme_records *records, double unit,
+                   bool large);
+/* Collective. product = matrix value, record by record, at the record's columns alone. */
+void lme_outer_multiply(const struct lme_solver *solver, const struct lme_records *records,
+                        double *product, int64_t *n_bad);
+
+/* Collective. The mode of all effects given fixed effects and spreads, from where they are; the
+ * matrix is left as the Cholesky factor there. */
+CHECKED enum status lme_modes_find(struct lme_work *work);
+/* A power of 2 such that `most` terms of size `size` in such units stay below 2^room. */
+double lme_modes_unit(double most, double size, int room);
+/* This rank's kinds of attempts, as records. */
+struct lme_records lme_modes_kinds(const struct lme_work *work, const double *scale);
+
+/* -2 log of the Laplace likelihood, its slope over the n_outer, the information on the fixed
+ * effects (n_fixed x n_fixed), and for each spread how many effects it really has. */
+struct lme_laplace {
+    double deviance, gradient[MOST_OUTER], information[MOST_FIXED * MOST_FIXED];
+    double freedom[MOST_SPREADS];
+};
+/* Collective, after lme_modes_find; the matrix becomes its inverse, scaled by the spreads. */
+void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace);
+
+/* Quasi-Newton search for the least deviance; its memory is a list of numbers. */
+struct lme_search {
+    double phase, deviance, promise, n_rejected;
+    double n_probed;   /* spreads, from the first, whose zero has been doubted */
+    double n_attempts; /* training attempts, which the deviance is of */
+    double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
+    double inverse[MOST_OUTER * MOST_OUTER];
+};
+enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_PROBING, SEARCH_DONE };
+size_t lme_search_size(size_t n_outer);
+void lme_search_load(struct lme_search *search, size_t n, const real *pairs);
+void lme_search_store(const struct lme_search *search, size_t n, real *pairs);
+/* Takes what was found at the trial; true if that is accepted. Then, or not, sets the next. */
+bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
+                        const struct lme_laplace *found, double tolerance);
+
+/* Cholesky factor of a small matrix, in place (lower); the first row that depends on those
+ * before it, n: none. */
+size_t lme_search_factor(double *a, size_t n);
+void lme_search_invert(double *a, size_t n);
+
+void *lme_attach(const struct model *model, const struct shard *shard);
+void lme_detach(void *work);
+void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
+void *lme_state(void *work, size_t *n_bytes);
+enum status lme_learn(struct model *model, void *work, struct pass *pass);
+void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
+void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
+
+static inline bool lme_trains(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
+
+/* Of attempt t of the shard. */
+static inline double lme_covariate(const struct shard *shard, uint64_t t, size_t covariate)
+{
+    return shard->covariate[t * shard->dataset->covariates.names.n + covariate];
+}
+
+#endif

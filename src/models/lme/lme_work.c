@@ -1,0 +1,84 @@
+/* All attempts as the mixed model sees them: what it takes to predict, and what is kept of
+ * students between passes. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "models/lme/lme_parts.h"
+#include <math.h>
+#include <sleef.h>
+
+/* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome.
+ * (What a covariate tells is up to who imports it: a number of hints taken tells the outcome.)
+ */
+static void list_fixed(struct lme_work *work)
+{
+    const struct shard *shard = work->shard;
+    const size_t n_x = work->shape.n_fixed - 1;
+    work->met = NEW(uint32_t, shard->dataset->n_items);
+    work->x = NEW(double, n_x * shard->n_attempts);
+    for (size_t s = 0; n_x > 0 && s < shard->n_students; s++) {
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+            for (size_t k = 0; k < n_x; k++) {
+                const struct lme_fixed *fixed = &work->shape.fixed[k + 1];
+                double *x = &work->x[t * n_x + k];
+                if (fixed->kind == FIXED_COVARIATE) {
+                    *x = lme_covariate(shard, t, fixed->covariate);
+                    if (isnan(*x)) /* none: it adds nothing, as in ktm */
+                        *x = 0;
+                    continue;
+                }
+                const uint64_t before = fixed->kind == FIXED_POSITION
+                                            ? t - shard->first[s]
+                                            : work->met[shard->item[t]];
+                *x = Sleef_cinz_log1pd1_u10purec((double)before);
+            }
+            work->met[shard->item[t]]++;
+        }
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+            work->met[shard->item[t]] = 0;
+    }
+}
+
+void *lme_attach(const struct model *model, const struct shard *shard)
+{
+    struct lme_work *work = NEW(struct lme_work, 1);
+    work->model = model;
+    work->shard = shard;
+    ENSURE(lme_shape_of(model, &work->shape) == OK);
+    list_fixed(work);
+    size_t longest = 0;
+    for (size_t s = 0; s < shard->n_students; s++)
+        longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
+    work->shown = NEW(double, longest);
+    work->shown_outcome = NEW(uint8_t, longest);
+    work->effect = NEW(double, shard->n_students);
+    return work;
+}
+
+void lme_detach(void *memory)
+{
+    struct lme_work *work = memory;
+    lme_solver_destroy(work);
+    void *const parts[] = {work->x, work->effect, work->shown, work->shown_outcome, work->met};
+    for (size_t k = 0; k < COUNT(parts); k++)
+        memory_free(parts[k]);
+    memory_free(work);
+}
+
+void lme_training(const void *memory, bool *has_training, int64_t *n_attempts)
+{
+    const struct shard *shard = ((const struct lme_work *)memory)->shard;
+    *n_attempts = 0;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        const int64_t before = *n_attempts;
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+            *n_attempts += lme_trains(shard->mark[t]);
+        has_training[s] = *n_attempts > before;
+    }
+}
+
+void *lme_state(void *memory, size_t *n_bytes)
+{
+    struct lme_work *work = memory;
+    *n_bytes = work->shard->n_students * sizeof *work->effect;
+    return work->effect;
+}

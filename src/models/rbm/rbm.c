@@ -1,0 +1,306 @@
+/* The restricted Boltzmann machine for answers (Soyer and Moellenhoff, "What do you know?";
+ * after Salakhutdinov, Mnih and Hinton, 2007, and Hinton, 2010).
+ *
+ * Each student is a small RBM with one visible unit for each answer; all students share the
+ * weights, and what was not answered is absent, not zero. For unit i with outcome k (1 correct,
+ * 0 incorrect), hidden unit j, and N copies of each visible unit:
+ *
+ *     x_j = b_j + sum_i sum_k n_i^k W_ij^k  (+ sum_i r_i D_ij)        input of a hidden unit
+ *     p(h_j = 1) = sigma(x_j)                                         binary; gaussian: mean
+ * x_j, variance 1; relu: max(0, x + N(0, sigma(x))) p(copy of i is correct) = sigma(t_i),  t_i
+ * = a_i^1 - a_i^0 + sum_j h_j (W_ij^1 - W_ij^0)
+ *
+ * n_i^k is N times [y_i = k] in the data and a multinomial number in a reconstruction. visible
+ * = bernoulli has row k = 1 only. conditional: r_i = 1 for every item the student saw, whatever
+ * became of it. factors = C: W^k = A^k B. Everything then happens in the space of the rows,
+ * which has C dimensions: `lift` takes a sum of rows to the hidden units (B^T f), `lower` takes
+ * hidden units to the rows (B h). Without factors the two spaces are the same.
+ *
+ * Learning is contrastive divergence: statistics of the data minus those of a reconstruction
+ * after cd_steps Gibbs steps, from the data or (persistent) from where the student's own chain
+ * was left.
+ *
+ *     tensor          shape               symbol
+ *     weights         items, K, m (or C)  W^k, or A^k with factors     (K = 2; 1 for bernoulli:
+ * items, m) visible_bias    items, K            a; stored behind the row of weights, as its
+ * last column hidden_bias     m                   b seen            items, m            D
+ *     factors         C, m                B
+ *     common          K, m (or C)         a row added to every item's own: what any answer says
+ *
+ * A step costs O(m) per answer and touches 2 rows of weights and 2 of statistics: it is bound
+ * by memory. Prediction is exact by default: x is kept up to date along the student's answers,
+ * and the N + 1 states of the one asked unit are summed over all states of the hidden units in
+ * closed form. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "kernels/vec.h"
+#include "learn/model.h"
+#include "learn/schedule.h"
+#include "models/rbm/rbm_parts.h"
+#include <math.h>
+#include <sleef.h>
+#include <string.h>
+
+enum { MOST_CD_STEPS = 10000 };
+static const char *const visible_kinds[] = {"bernoulli", "softmax", NULL};
+static const char *const hidden_kinds[] = {"binary", "gaussian", "relu", NULL};
+static const char *const repeat_kinds[] = {"each", "last", NULL};
+static const char *const start_kinds[] = {"zero", "log_odds", NULL};
+static const char *const prediction_kinds[] = {"exact", "mean_field", NULL};
+
+#define AT(field) offsetof(struct rbm_options, field)
+static const struct option table[] = {
+    {"visible", OPTION_CHOICE, AT(visible), "softmax", 0, 0, visible_kinds,
+     "visible units: softmax has a row of weights for each outcome, bernoulli for correct "
+     "only"},
+    {"copies", OPTION_INTEGER, AT(copies), "2", 1, 15, NULL,
+     "copies of each visible unit; 2 is the binomial unit of the source"},
+    {"hidden", OPTION_INTEGER, AT(hidden), "15", 1, 4096, NULL, "number of hidden units"},
+    {"hidden_kind", OPTION_CHOICE, AT(hidden_kind), "binary", 0, 0, hidden_kinds,
+     "binary, gaussian (unit variance) or relu (noisy rectified); the last two have no bound, "
+     "so a "
+     "student's part of the gradient is divided by its number of visible copies"},
+    {"conditional", OPTION_SWITCH, AT(conditional), "no", 0, 0, NULL,
+     "let the items a student saw act on the hidden units, whatever the outcome"},
+    {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
+     "write the weights as a product with this many factors; 0: do not"},
+    {"common", OPTION_SWITCH, AT(common), "no", 0, 0, NULL,
+     "a row of weights that all items share, added to each item's own; helps where data are "
+     "few"},
+    {"repeats", OPTION_CHOICE, AT(repeats), "each", 0, 0, repeat_kinds,
+     "an item answered more than once is as many visible units (each) or only the last (last)"},
+    {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
+     "learn from runs of so many answers and predict from the latest so many; 0: from all"},
+    {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, MOST_CD_STEPS, NULL,
+     "Gibbs steps of contrastive divergence"},
+    {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,
+     "epoch:steps pairs that raise cd_steps as training goes on, as in 10:3 20:5"},
+    {"persistent", OPTION_SWITCH, AT(persistent), "no", 0, 0, NULL,
+     "keep a Gibbs chain for each student from epoch to epoch"},
+    {"start", OPTION_CHOICE, AT(start), "zero", 0, 0, start_kinds,
+     "visible biases begin at zero or at each item's log-odds"},
+    {"scale", OPTION_NUMBER, AT(scale), "0.001", 0, 10, NULL,
+     "standard deviation of the first weights"},
+    {"prediction", OPTION_CHOICE, AT(prediction), "exact", 0, 0, prediction_kinds,
+     "exact sums over the hidden units; mean_field goes up and down once (relu has only this)"},
+};
+
+static const struct preset presets[] = {
+    {"binomial", "the source's best: m = 15, two copies",
+     "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.scale = 0.001\n"
+     "optimizer.method = sgd\noptimizer.rate = 0.0002\noptimizer.momentum = 0.9\n"
+     "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
+    {"softmax", "the source's softmax units: m = 15, one copy",
+     "model.visible = softmax\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
+     "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
+     "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
+    {"bernoulli", "the source's first model: an incorrect answer says nothing",
+     "model.visible = bernoulli\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
+     "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
+     "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
+    {"factored", "the source's factored model: m = 40, C = 10",
+     "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 40\nmodel.factors = 10\n"
+     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
+     "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
+    {"conditional", "the source's conditional model",
+     "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.conditional = yes\n"
+     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
+     "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
+};
+
+static enum status declare(struct model *model)
+{
+    struct rbm_options *o = model->options;
+    int64_t steps = o->cd_steps;
+    if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
+        return fail(BAD_USER,
+                    "model.cd_schedule = %s: expected epoch:steps pairs with rising epochs, "
+                    "as in 10:3 20:5",
+                    o->cd_schedule);
+    if (o->window > 0 && o->repeats == REPEATS_LAST)
+        return fail(BAD_USER,
+                    "model.window = %lld goes with model.repeats = each only: an answer that a "
+                    "later one replaces has no place in a window of the latest answers",
+                    (long long)o->window);
+    if (o->hidden_kind == HIDDEN_RELU)
+        o->prediction = PREDICTION_MEAN_FIELD;
+    const uint64_t n = model->n_items, m = (uint64_t)o->hidden, c = (uint64_t)o->factors;
+    const uint64_t per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1, dims = c > 0 ? c : m;
+    const bool softmax = per_item == 2;
+    struct params *p = &model->params;
+
+    size_t panel = params_panel_of(p, "item", n * per_item, dims + 1);
+    ENSURE(panel == PANEL_VISIBLE);
+    params_tensor(
+        p,
+        &(struct tensor){
+            "weights", panel, 0, dims, softmax ? 3 : 2, {n, softmax ? 2 : dims, dims}, true});
+    params_tensor(
+        p, &(struct tensor){"visible_bias", panel, dims, 1, softmax ? 2 : 1, {n, 2}, false});
+    panel = params_panel(p, 1, m + 1);
+    ENSURE(panel == PANEL_HIDDEN);
+    params_tensor(p, &(struct tensor){"hidden_bias", panel, 0, m, 1, {m}, false});
+    panel = params_panel_of(p, "item", o->conditional ? n : 0, m + 1);
+    ENSURE(panel == PANEL_SEEN);
+    if (o->conditional)
+        params_tensor(p, &(struct tensor){"seen", panel, 0, m, 2, {n, m}, true});
+    panel = params_panel(p, c, m + 1);
+    ENSURE(panel == PANEL_FACTORS);
+    if (c > 0)
+        params_tensor(p, &(struct tensor){"factors", panel, 0, m, 2, {c, m}, true});
+    panel = params_panel(p, o->common ? per_item : 0, dims + 1);
+    ENSURE(panel == PANEL_COMMON);
+    if (o->common)
+        params_tensor(
+            p,
+            &(struct tensor){
+                "common", panel, 0, dims, softmax ? 2 : 1, {softmax ? 2 : dims, dims}, true});
+    return OK;
+}
+
+static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
+{
+    const struct rbm_options *o = model->options;
+    const struct rbm_shape shape = rbm_shape_of(model);
+    const size_t stride = shape.rows.stride, per_item = (size_t)shape.rows.per_item;
+    real *visible = params_rows(&model->params, PANEL_VISIBLE);
+    for (size_t row = 0; row < model->n_items * per_item; row++) {
+        const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .who = (uint32_t)row};
+        for (size_t j = 0; j < shape.dims; j++)
+            visible[row * stride + j] = (real)(o->scale * rng_normal(&rng, (uint32_t)j));
+    }
+    for (size_t i = 0; o->start == START_LOG_ODDS && i < model->n_items; i++) {
+        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
+        const double logit = Sleef_cinz_logd1_u10purec(odds);
+        real *row = visible + i * per_item * stride;
+        if (per_item == 2) {
+            row[shape.dims] = (real)(-0.5 * logit);
+            row[stride + shape.dims] = (real)(0.5 * logit);
+        } else {
+            row[shape.dims] = (real)logit;
+        }
+    }
+    real *factors = params_rows(&model->params, PANEL_FACTORS);
+    for (size_t c = 0; c < shape.n_factors && c < shape.m; c++)
+        factors[c * shape.stride + c] = 1;
+}
+
+struct rbm_shape rbm_shape_of(const struct model *model)
+{
+    const struct rbm_options *o = model->options;
+    const struct params *p = &model->params;
+    return (struct rbm_shape){
+        .rows = {.stride = p->panels[PANEL_VISIBLE].stride,
+                 .per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1,
+                 .copies = (int)o->copies},
+        .m = (size_t)o->hidden,
+        .stride = p->panels[PANEL_HIDDEN].stride,
+        .dims = (size_t)(o->factors > 0 ? o->factors : o->hidden),
+        .n_factors = (size_t)o->factors,
+        .hidden_kind = (enum rbm_hidden)o->hidden_kind,
+    };
+}
+
+/* x = base + what a sum of rows says to the hidden units. */
+void rbm_lift(const struct rbm_shape *shape, const struct model *model, const real *f,
+              const real *base, real *x)
+{
+    const real *factors = params_rows(&model->params, PANEL_FACTORS);
+    memcpy(x, base, shape->stride * sizeof *x);
+    if (shape->n_factors == 0)
+        for (size_t j = 0; j < shape->stride; j++)
+            x[j] += f[j];
+    for (size_t c = 0; c < shape->n_factors; c++)
+        for (size_t j = 0; j < shape->stride; j++)
+            x[j] += f[c] * factors[c * shape->stride + j];
+}
+
+/* f += the common rows of so many correct and incorrect copies. */
+void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
+                    int64_t n_wrong, real *f)
+{
+    if (model->params.panels[PANEL_COMMON].n_rows == 0)
+        return;
+    const real *wrong = params_rows(&model->params, PANEL_COMMON);
+    const real *right = wrong + (size_t)(shape->rows.per_item - 1) * shape->rows.stride;
+    const real n_first = shape->rows.per_item == 2 ? (real)n_wrong : 0;
+    for (size_t j = 0; j < shape->rows.stride; j++)
+        f[j] += (real)n_right * right[j] + n_first * wrong[j];
+}
+
+/* What hidden units say to the rows: g . row is then a visible unit's input, bias included. */
+void rbm_lower(const struct rbm_shape *shape, const struct model *model, const real *h, real *g)
+{
+    const real *factors = params_rows(&model->params, PANEL_FACTORS);
+    memset(g, 0, shape->rows.stride * sizeof *g);
+    if (shape->n_factors == 0)
+        memcpy(g, h, shape->m * sizeof *g);
+    for (size_t c = 0; c < shape->n_factors; c++)
+        for (size_t j = 0; j < shape->m; j++)
+            g[c] += factors[c * shape->stride + j] * h[j];
+    g[shape->dims] = 1;
+}
+
+/* logit = the input of visible units from g, which rbm_lower made. */
+void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
+                       const uint32_t *unit, size_t n, const real *g, real *logit)
+{
+    const struct params *p = &model->params;
+    rows->dot(&shape->rows, params_rows(p, PANEL_VISIBLE), unit, n, g, logit);
+    if (p->panels[PANEL_COMMON].n_rows == 0)
+        return;
+    const uint32_t first = 0; /* the common rows are the rows of an item of their own */
+    real common[WIDTH] __attribute__((aligned(64)));
+    rows->dot(&shape->rows, params_rows(p, PANEL_COMMON), &first, 1, g, common);
+    for (size_t a = 0; a < n; a++)
+        logit[a] += common[0];
+}
+
+/* mean = E[h | x]; behind the m hidden units it is zero. */
+void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean)
+{
+    memcpy(mean, x, shape->stride * sizeof *mean);
+    if (shape->hidden_kind == HIDDEN_BINARY)
+        vec->sigmoid(mean, shape->stride);
+    else if (shape->hidden_kind == HIDDEN_RELU) /* of the stack of units that relu stands for */
+        vec->softplus(mean, shape->stride);
+    for (size_t j = shape->m; j < shape->stride; j++)
+        mean[j] = 0;
+}
+
+int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)
+{
+    int64_t steps = options->cd_steps;
+    const bool valid = schedule_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
+    ENSURE(valid);
+    return steps;
+}
+
+static size_t n_hidden(const struct model *model)
+{
+    return rbm_shape_of(model).m;
+}
+
+const struct model_kind rbm_kind = {
+    .name = "rbm",
+    .title = "restricted Boltzmann machine over a student's answers",
+    .source = "Soyer and Moellenhoff, What do you know?; Salakhutdinov, Mnih and Hinton 2007",
+    .loss = "share of copies reconstructed wrongly",
+    .options = table,
+    .n_options = COUNT(table),
+    .options_size = sizeof(struct rbm_options),
+    .presets = presets,
+    .n_presets = COUNT(presets),
+    .declare = declare,
+    .init = init,
+    .attach = rbm_attach,
+    .detach = rbm_detach,
+    .training = rbm_training,
+    .measure = rbm_measure,
+    .accumulate = rbm_accumulate,
+    .state = rbm_state,
+    .predict = rbm_predict,
+    .n_hidden = n_hidden,
+    .hidden = rbm_hidden,
+};

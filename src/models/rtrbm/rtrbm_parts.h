@@ -1,0 +1,214 @@
+/* layer 3 (learning): what the files of the RTRBM share: rtrbm.c (what it is), rtrbm_view.c
+ * (steps of students), rtrbm_learn.c (time), rtrbm_exact.c and rtrbm_cd.c (one step),
+ * rtrbm_predict.c, rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of
+ * steps), rtrbm_ais.c (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates
+ * between skills). Nothing else includes this. */
+#ifndef COHORT_RTRBM_PARTS_H
+#define COHORT_RTRBM_PARTS_H
+
+#include "data/sequence.h"
+#include "kernels/matmul.h"
+#include "kernels/vec.h"
+#include "learn/model.h"
+#include "learn/row_sums.h"
+
+enum { VISIBLE_BERNOULLI, VISIBLE_SOFTMAX };
+enum { GRADIENT_EXACT, GRADIENT_CD };
+enum { STRUCTURE_NONE, STRUCTURE_SKILLS, STRUCTURE_ITEMS };
+enum {
+    PANEL_VISIBLE,
+    PANEL_VISIBLE_BIAS,
+    PANEL_BIAS,
+    PANEL_FIRST,
+    PANEL_RECURRENT,
+    PANEL_GATES
+};
+enum { MOST_UNITS = 8 }; /* of a step whose states are all summed: 2^8 */
+
+struct rtrbm_options {
+    int visible, gradient, structure;
+    int64_t hidden, skill_units, cd_steps, chains, sweeps;
+    const char *cd_schedule;
+    bool dense, recompute;
+    double scale, loop, spread, sharpness, penalty;
+};
+
+/* Hidden units: the shared ones first, then `group_size` for each group (skill or item). */
+struct rtrbm_shape {
+    struct row_shape rows; /* of the table of weights: stride = width */
+    size_t hidden, width;
+    size_t n_groups, n_shared, group_size;
+};
+
+/* The attempts of one step, sorted by what they are to the model; as units 2 * item + outcome.
+ */
+struct rtrbm_step {
+    size_t n_shown, n_targets, n_clamped;
+    uint32_t *shown;   /* make r, the state after the step */
+    uint32_t *targets; /* to learn from */
+    uint32_t *clamped; /* shown but not to learn from: given */
+};
+
+/* Tables of a stretch of steps: row r is a step of a student, as in struct sequence. */
+struct rtrbm_rows {
+    size_t capacity;
+    real *x; /* input of the hidden units without the step's own answers; then e, then e + g */
+    real *r; /* state after the step */
+};
+
+/* Scratch for steps in which all items are visible: a row for each step of a stretch. */
+struct rtrbm_frames {
+    size_t capacity, stride; /* rows; items, padded */
+    real *data, *model;      /* visible units */
+    real *mean, *hidden;     /* hidden units: means and samples */
+    real *first;             /* hidden means of the data */
+    real *u, *bias;          /* one row */
+    real *gradient, *bias_gradient;
+    bool *learned; /* whether a step is one to learn from */
+};
+
+/* Prediction where all items are visible: rows for chains, or for the states of few units. */
+struct rtrbm_dense {
+    size_t n, stride;       /* rows; items, padded */
+    real *v, *h, *u;        /* n rows each */
+    real *bias, *p;         /* one row */
+    double *chance;         /* of each row */
+    struct packed up, down; /* W and its transpose */
+};
+
+struct rtrbm_work {
+    const struct shard *shard;
+    struct rtrbm_shape shape;
+    bool dense;
+    uint64_t *first_step; /* n_students + 1: steps of student s are first_step[s] .. */
+    uint64_t *step;       /* n_steps + 1: attempts of step q are step[q] .. step[q + 1] */
+    uint32_t *length;     /* of each student: steps up to the last one to train on */
+
+    /* The weights as they act: the parameters themselves, or masked and gated copies. */
+    const real *visible, *recurrent;
+    real *own_visible, *own_recurrent, *gate;
+
+    struct packed forth, back; /* U for products, and its transpose */
+    struct packed up, down;    /* dense: the visible weights, and their transpose */
+
+    struct sequence sequence;
+    size_t stretch; /* steps of a stretch, about the root of the number of steps */
+    struct rtrbm_rows rows;
+    real *borders; /* recompute: states before each stretch, n rows each */
+    size_t border_capacity;
+    real *before, *after; /* rows gathered for dU: states before steps, derivatives by inputs */
+    size_t n_outer, outer_capacity, outer_room;
+    real *carry, *through, *through_g; /* n rows: derivatives on their way to the step before */
+    size_t row_capacity;
+    real *gradient;                       /* of the recurrent weights */
+    real *first_gradient, *bias_gradient; /* of the hidden biases */
+    struct touched weights, biases;
+
+    struct rtrbm_step now;
+    uint8_t *count;
+    real *logit, *u; /* room for any step */
+    real *zero;      /* a row of zeros: what bernoulli units say when they are off */
+    real *z, *s0, *s1, *h, *base, *sum; /* a row each */
+    real *enumerated;                   /* means by unit and outcome, 2 * MOST_UNITS rows */
+    struct rtrbm_frames frames;
+    struct rtrbm_dense dense_rows;
+};
+
+struct rtrbm_shape rtrbm_shape_of(const struct model *model);
+int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch);
+
+/* rtrbm_view.c */
+void *rtrbm_attach(const struct model *model, const struct shard *shard);
+void rtrbm_detach(void *work);
+const uint32_t *rtrbm_lengths(const void *work);
+void rtrbm_training(const void *work, bool *has_training, int64_t *n_attempts);
+void rtrbm_read_step(struct rtrbm_work *work, size_t s, size_t t);
+void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x);
+static inline const real *rtrbm_row(const struct rtrbm_work *work, uint32_t unit)
+{
+    const size_t width = work->shape.width;
+    if (work->shape.rows.per_item == 2)
+        return work->visible + (size_t)unit * width;
+    return unit & 1 ? work->visible + (size_t)(unit >> 1) * width : work->zero;
+}
+static inline double rtrbm_bias(const struct model *model, uint32_t unit)
+{
+    const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
+    const real *bias =
+        params_rows(&model->params, PANEL_VISIBLE_BIAS) + (size_t)(unit >> 1) * panel->stride;
+    const bool both =
+        ((const struct rtrbm_options *)model->options)->visible == VISIBLE_SOFTMAX;
+    return both ? (double)bias[unit & 1] : unit & 1 ? (double)bias[0] : 0;
+}
+/* Sums of statistics: those of a unit's row, NULL where it has none; and its bias. */
+real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit);
+void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value);
+void rtrbm_add_loss(struct tally *tally, double loss);
+
+/* One step: replaces x by e, adds loss and statistics of the visible units of work->now. */
+void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x,
+                     struct tally *tally);
+void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real *x,
+                        struct tally *tally);
+void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s, size_t t,
+                    const struct draw *draw, real *x, struct tally *tally);
+/* All steps of a stretch at once, where all items are visible. */
+void rtrbm_learn_frames(const struct model *model, struct rtrbm_work *work, size_t from,
+                        size_t to, const struct draw *draw, real *x, struct tally *tally);
+void rtrbm_read_frame(const struct rtrbm_work *work, real *row);
+void rtrbm_read_whole(const struct model *model, struct rtrbm_work *work);
+void rtrbm_frames_reserve(const struct model *model, struct rtrbm_work *work, size_t n_rows);
+void rtrbm_frames_free(struct rtrbm_frames *frames);
+
+/* rtrbm_learn.c */
+void rtrbm_accumulate(const struct model *model, void *work, const uint32_t *students, size_t n,
+                      const struct draw *draw, struct tally *tally);
+
+/* rtrbm_structure.c */
+void rtrbm_mask_row(const struct rtrbm_shape *shape, const struct model *model, size_t item,
+                    real *row);
+void rtrbm_weigh(const struct model *model, struct rtrbm_work *work);
+void rtrbm_mask_weights(const struct model *model, struct rtrbm_work *work);
+void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int64_t n_scored,
+                         struct tally *tally);
+
+/* rtrbm_predict.c: a walk along a student's steps. work->base is the input of the next step's
+ * hidden units. */
+void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work);
+void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work);
+void rtrbm_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void rtrbm_hidden(const struct model *model, void *work, size_t s, real *activation);
+
+/* rtrbm_dense.c: the means of all visible units given work->base; `when` names the random
+ * numbers. */
+void rtrbm_dense_reserve(const struct model *model, struct rtrbm_work *work);
+void rtrbm_dense_free(struct rtrbm_dense *dense);
+const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work,
+                              uint32_t when);
+
+/* rtrbm_likelihood.c, rtrbm_ais.c, rtrbm_sample.c */
+void rtrbm_likelihood(const struct model *model, void *work, size_t s, unsigned splits,
+                      const struct likelihood_plan *plan, struct likelihood *sum);
+void rtrbm_sample(const struct model *model, void *work, size_t s, uint64_t seed, uint32_t who,
+                  int64_t n_gibbs, const struct sample_sink *sink);
+size_t rtrbm_n_nodes(const struct model *model, bool *by_item);
+void rtrbm_graph(const struct model *model, real *gate, real *strength);
+
+/* The RBM of one step with its units as bits: log Z = first + log sum over v of
+ * exp(bias . v) prod_j (1 + e^(x_j + v . W_j)). */
+struct rtrbm_bits {
+    size_t n, stride;   /* units; n padded */
+    double first;       /* what outcome 0 of all units is worth */
+    const real *weight; /* n rows of `width` */
+    real *own_weight, *bias, *x;
+    size_t capacity;
+};
+void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
+                     const uint32_t *unit, size_t n, const real *x, struct rtrbm_bits *bits);
+void rtrbm_bits_free(struct rtrbm_bits *bits);
+/* `lack`: by how much sampling makes it too small, judged by halves of the chains. */
+double rtrbm_log_sum(const struct rtrbm_shape *shape, const struct rtrbm_bits *bits,
+                     const struct likelihood_plan *plan, uint32_t who, uint32_t when,
+                     double *variance, double *lack);
+
+#endif

@@ -1,0 +1,294 @@
+/* One file that can be mailed: style inside, no scripts, nothing fetched, which a policy in the
+ * head tells the browser too. Colours are variables, so that dark screens and paper have their
+ * own; pictures (src/plot.c) use the same. */
+#include "report/html.h"
+#include "base/memory.h"
+#include "report/plot.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char style[] =
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2430;--soft:#5b6675;--line:#d5dbe3;"
+    "--tint:#f3f5f9;--good:#0a7d54}\n"
+    "@media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e6e9ee;--soft:#9aa5b4;"
+    "--line:#343c48;--tint:#1d232c;--good:#4cc38a}}\n"
+    "@media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;"
+    "--tint:#f4f4f4;--good:#056b45}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0 auto;max-width:68rem;padding:2rem 1.25rem 4rem;background:var(--paper);"
+    "color:var(--ink);font:1rem/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',"
+    "sans-serif}\n"
+    "h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}\n"
+    "h2{font-size:1.3rem;margin:2.6rem 0 .6rem;padding-top:1rem;border-top:1px solid "
+    "var(--line)}\n"
+    "h3{font-size:1.05rem;margin:1.8rem 0 .4rem}\n"
+    "h1,h2,h3,p,li,dd,th,td,figcaption{overflow-wrap:anywhere}\n"
+    "p,li,dd{max-width:46rem}p{margin:.5rem 0}\n"
+    ".under,figcaption,.note{color:var(--soft)}\n"
+    ".note,figcaption{font-size:.88rem}\n"
+    ".lead{font-size:1.12rem;background:var(--tint);border-left:4px solid var(--good);"
+    "padding:.8rem 1.1rem;margin:1.2rem 0;max-width:none}.lead p{max-width:none}\n"
+    ".numbers{display:flex;flex-wrap:wrap;gap:.6rem 2.2rem;margin:1rem 0;padding:0;"
+    "list-style:none}\n"
+    ".numbers b{display:block;font-size:1.45rem;line-height:1.25;"
+    "font-variant-numeric:tabular-nums}\n"
+    ".numbers span{color:var(--soft);font-size:.88rem}\n"
+    ".wide{overflow-x:auto;margin:.8rem 0}\n"
+    "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
+    "th,td{padding:.28rem .6rem;text-align:right;border-bottom:1px solid var(--line);"
+    "unicode-bidi:isolate;vertical-align:top}\n"
+    "thead th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
+    "th:first-child{text-align:left;font-weight:500;padding-left:0}\n"
+    "td{white-space:nowrap}td,thead th{overflow-wrap:normal}td small{display:block;"
+    "color:var(--soft)}\n"
+    "th:first-child{min-width:8rem;white-space:normal;overflow-wrap:anywhere}\n"
+    ".figures{display:flex;flex-wrap:wrap;gap:1.2rem 2rem;margin:1rem 0}\n"
+    ".figures figure{flex:1 1 26rem;max-width:33rem}\n"
+    "figure{margin:0;break-inside:avoid}figure h3{margin:.4rem 0}\n"
+    "svg{display:block;width:100%;height:auto}\n"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1.2rem;margin:.6rem "
+    "0}dt{font-weight:600}dd{margin:0}\n"
+    "@media (max-width:36rem){dl{grid-template-columns:1fr}dd{margin:0 0 .4rem}}\n"
+    "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
+    "font-size:.85rem}\n"
+    "pre{background:var(--tint);padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap;"
+    "overflow-wrap:anywhere}\n"
+    "details{margin:.6rem 0}summary{cursor:pointer}\n"
+    "@media print{html{font-size:12px}body{max-width:none;padding:0}.wide{overflow:visible}"
+    "th,td{padding:.2rem .35rem;font-size:.8rem}h2,h3{break-after:avoid}"
+    "tr{break-inside:avoid}}\n";
+
+void page_begin(FILE *out, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'\">\n"
+          "<meta name=\"generator\" content=\"cohort " COHORT_VERSION "\">\n",
+          out);
+    page_say(out, "title", "%s", title);
+    fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", style, plot_style_sheet);
+}
+
+void page_end(FILE *out)
+{
+    fputs("</body>\n</html>\n", out);
+}
+
+/* The character at `text` and its length in bytes; -1 and one byte where it is none, or none
+ * that a page may hold. */
+static int32_t decode(const char *text, size_t *length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    *length = 1;
+    if (c[0] < 0x80)
+        return c[0] >= 0x20 && c[0] != 0x7f ? c[0] : c[0] == '\n' || c[0] == '\t' ? ' ' : -1;
+    const size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (c[0] < 0xc2 || c[0] > 0xf4)
+        return -1;
+    int32_t code = c[0] & (0xff >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return -1;
+        code = code << 6 | (c[i] & 0x3f);
+    }
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
+        code < 0xa0 || (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef))
+        return -1;
+    *length = n;
+    return code;
+}
+
+/* Columns: two for the wide characters of East Asia and for pictures. */
+static size_t columns_of(int32_t code)
+{
+    return code >= 0x1100 &&
+                   (code <= 0x115f || (code >= 0x2e80 && code <= 0xffe6) || code >= 0x1f300)
+               ? 2
+               : 1;
+}
+
+size_t page_columns(const char *text)
+{
+    size_t n = 0;
+    for (size_t length = 0; *text != '\0'; text += length)
+        n += columns_of(decode(text, &length));
+    return n;
+}
+
+static void print_character(FILE *out, const char *text, size_t length, int32_t code)
+{
+    switch (code) {
+    case '&':
+        fputs("&amp;", out);
+        break;
+    case '<':
+        fputs("&lt;", out);
+        break;
+    case '>':
+        fputs("&gt;", out);
+        break;
+    case '"':
+        fputs("&quot;", out);
+        break;
+    case '\'':
+        fputs("&#39;", out);
+        break;
+    case ' ': /* tabs and ends of lines too */
+        fputc(' ', out);
+        break;
+    case -1:
+        fputs("\xef\xbf\xbd", out);
+        break;
+    default:
+        fwrite(text, 1, length, out);
+    }
+}
+
+void page_text(FILE *out, const char *text)
+{
+    for (size_t length = 0; *text != '\0'; text += length) {
+        const int32_t code = decode(text, &length);
+        print_character(out, text, length, code);
+    }
+}
+
+void page_cut(FILE *out, const char *text, size_t most)
+{
+    if (page_columns(text) <= most) {
+        page_text(out, text);
+        return;
+    }
+    size_t n = 0;
+    for (size_t length = 0; *text != '\0'; text += length) {
+        const int32_t code = decode(text, &length);
+        n += columns_of(code);
+        if (n >= most)
+            break;
+        print_character(out, text, length, code);
+    }
+    fputs("…", out);
+}
+
+static void print_format(FILE *out, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    const int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = NEW(char, (size_t)(n > 0 ? n : 0) + 1);
+    vsnprintf(text, (size_t)(n > 0 ? n : 0) + 1, format, arguments);
+    page_text(out, text);
+    memory_free(text);
+}
+
+void page_say(FILE *out, const char *element, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(out, "<%s>", element);
+    print_format(out, format, arguments);
+    fprintf(out, "</%.*s>\n", (int)strcspn(element, " "), element);
+    va_end(arguments);
+}
+
+void page_table_begin(FILE *out, const char *const *heads, size_t n)
+{
+    fputs("<div class=\"wide\"><table>\n<thead><tr>", out);
+    for (size_t h = 0; h < n; h++) {
+        fputs("<th scope=\"col\">", out);
+        page_text(out, heads[h]);
+        fputs("</th>", out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+void page_row(FILE *out, const char *name)
+{
+    fputs("<tr><th scope=\"row\">", out);
+    page_cut(out, name, 60);
+    fputs("</th>", out);
+}
+
+void page_number(FILE *out, int digits, double value)
+{
+    if (!isfinite(value))
+        fputs("<td></td>", out);
+    else
+        fprintf(out, "<td>%.*f</td>", digits, value);
+}
+
+void page_count(FILE *out, int64_t n)
+{
+    fprintf(out, "<td>%s</td>", page_whole(n).text);
+}
+
+void page_row_end(FILE *out)
+{
+    fputs("</tr>\n", out);
+}
+
+void page_table_end(FILE *out)
+{
+    fputs("</tbody></table></div>\n", out);
+}
+
+void page_figures(FILE *out)
+{
+    fputs("<div class=\"figures\">\n", out);
+}
+
+void page_figure(FILE *out, const char *title)
+{
+    fputs("<figure>", out);
+    page_say(out, "h3", "%s", title);
+}
+
+void page_caption(FILE *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("<figcaption>", out);
+    print_format(out, format, arguments);
+    fputs("</figcaption></figure>\n", out);
+    va_end(arguments);
+}
+
+void page_figures_end(FILE *out)
+{
+    fputs("</div>\n", out);
+}
+
+struct page_word page_whole(int64_t n)
+{
+    struct page_word word = {""};
+    char digits[24];
+    const size_t length =
+        (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n < 0 ? -(uint64_t)n : (uint64_t)n);
+    char *to = word.text;
+    if (n < 0)
+        to += sprintf(to, "−");
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && length > 4)
+            to += sprintf(to, "\u202f");
+        *to++ = digits[i];
+    }
+    return word;
+}
+
+struct page_word page_short(double value)
+{
+    struct page_word word = {""};
+    if (!isfinite(value))
+        return word;
+    if (value == floor(value) && fabs(value) < 1e15)
+        return page_whole((int64_t)value);
+    const bool long_one = fabs(value) >= 1000 && fabs(value) < 1e12;
+    snprintf(word.text, sizeof word.text, long_one ? "%s%.1f" : "%s%.4g", value < 0 ? "−" : "",
+             fabs(value));
+    return word;
+}

@@ -1,0 +1,269 @@
+/* The page of a report: its head says in plain words what the model is worth, and the sections
+ * follow. Runs are measured on all ranks; rank 0 prints. */
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "report/html.h"
+#include "report/report_parts.h"
+#include "runs/rank_output.h"
+#include <math.h>
+#include <string.h>
+
+const char *report_split_words(const struct report_run *run)
+{
+    static const char *const words[][N_SPLITS + 1] = {
+        {"answers it was trained on", "validation answers", "test answers",
+         "answers, those it was trained on among them"},
+        {"students it was trained on", "validation students", "test students",
+         "students, those it was trained on among them"}};
+    return words[run->task != TASK_TRACE][run->split];
+}
+
+/* Runs with equal labels are told apart by numbers. */
+static void label_runs(struct report *report)
+{
+    bool distinct = true;
+    for (size_t a = 0; a < report->n; a++)
+        for (size_t b = 0; b < a; b++)
+            distinct &= strcmp(report->runs[a].label, report->runs[b].label) != 0;
+    for (size_t r = 0; r < report->n && !distinct; r++) {
+        char *label = memory_text("%zu %s", r + 1, report->runs[r].label);
+        memory_free(report->runs[r].label);
+        report->runs[r].label = label;
+    }
+}
+
+/* As far as their counts tell: two folds of a cross-validation have the same data and may have
+ * the same number of test answers, but not the same to each item. */
+static bool same_answers(const struct report_run *a, const struct report_run *b)
+{
+    bool same =
+        a->split == b->split && a->task == b->task && a->model.all.n == b->model.all.n &&
+        a->model.all.correct == b->model.all.correct && names_equal(&a->items, &b->items);
+    for (size_t i = 0; same && i < a->items.n; i++)
+        same = a->item_n[i] == b->item_n[i] && a->item_right[i] == b->item_right[i];
+    return same;
+}
+
+static void compare_runs(struct report *report)
+{
+    const struct report_run *first = &report->runs[0];
+    report->same_data = report->comparable = true;
+    for (size_t r = 1; r < report->n; r++) {
+        const struct report_run *run = &report->runs[r];
+        report->same_data &= strcmp(run->data.digest, first->data.digest) == 0;
+        report->comparable &= same_answers(run, first);
+    }
+    report->comparable &= report->same_data;
+}
+
+/* Whether the model beats the baseline beyond what the choice of students explains. */
+static const char *verdict(const struct report_run *run)
+{
+    const double auc = run->model.all.auc, mean = run->item_mean.all.auc;
+    if (run->split == TRAIN || run->split == REPORT_ALL)
+        return " It has learned from these answers, so the numbers flatter it.";
+    if (!run->has_item_mean || !isfinite(auc) || !isfinite(mean))
+        return "";
+    if (run->model.low.auc > mean)
+        return "";
+    return auc > mean ? " That is hardly better than knowing nothing of the student."
+                      : " That is no better than knowing nothing of the student: the model has "
+                        "learned "
+                        "nothing of use here.";
+}
+
+static const char *calibration_words(double error)
+{
+    return error < 0.02   ? "Its chances can be taken at their word"
+           : error < 0.05 ? "Its chances can nearly be taken at their word"
+                          : "Its chances should be taken as an order more than at their word";
+}
+
+static void lead_answers(FILE *out, const struct report_run *run)
+{
+    const struct score *score = &run->model.all;
+    fputs("<p>", out);
+    if (isfinite(score->auc)) {
+        fprintf(out, "This model foresees the next answer with an <b>AUC of %.4f</b>",
+                score->auc);
+        if (run->has_item_mean && isfinite(run->item_mean.all.auc))
+            fprintf(out,
+                    "; the mean of each item, which knows nothing of the student, has %.4f",
+                    run->item_mean.all.auc);
+    } else {
+        fprintf(out,
+                "All these answers were alike, so there is no AUC; the model's <b>log-loss "
+                "is %.5f</b>",
+                score->log_loss);
+    }
+    fprintf(out, " (%s %s of %s students).", page_whole(score->n).text, report_split_words(run),
+            page_whole(score->n_students).text);
+    page_text(out, verdict(run));
+    fputs("</p>\n", out);
+    if (isfinite(score->auc))
+        page_say(out, "p",
+                 "In other words: of a right and a wrong answer, it gives the right one the "
+                 "higher chance %.0f times out of 100. %s: they are off by %.1f percentage "
+                 "points on average.",
+                 100 * score->auc, calibration_words(score->calibration_error),
+                 100 * score->calibration_error);
+}
+
+static void lead_targets(FILE *out, const struct report_run *run)
+{
+    const struct score *score = &run->model.all, *mean = &run->item_mean.all;
+    const char *whom = report_split_words(run);
+    if (run->task == TASK_CHANCE)
+        page_say(
+            out, "p",
+            "This model foresees which of two students has reached the target with an AUC of "
+            "%.4f (%s %s); its log-loss is %.5f, that of the mean of the training targets "
+            "%.5f.%s",
+            score->auc, page_whole(score->n).text, whom, score->log_loss, mean->log_loss,
+            run->split == TRAIN ? " It has learned from these students, so the numbers "
+                                  "flatter it."
+                                : "");
+    else
+        page_say(
+            out, "p",
+            "This model's predictions explain %.1f %% of the variance of the students' "
+            "targets (R² %.4f; %s %s): they are off by %s (RMSE), the mean of the training "
+            "targets by %s.",
+            100 * score->r2, score->r2, page_whole(score->n).text, whom,
+            page_short(score->rmse).text, page_short(mean->rmse).text);
+}
+
+/* The best by log-loss, of targets that are numbers by RMSE. */
+static void lead_comparison(FILE *out, const struct report *report)
+{
+    if (!report->comparable) {
+        page_say(out, "p",
+                 "These runs were scored on different answers: their numbers stand side "
+                 "by side, but which model is better cannot be read from them.");
+        return;
+    }
+    const bool numbers = !isfinite(report->runs[0].model.all.calibration_error);
+    const struct report_run *best = &report->runs[0];
+    for (size_t r = 1; r < report->n; r++) {
+        const struct score *score = &report->runs[r].model.all;
+        if (numbers ? score->rmse < best->model.all.rmse
+                    : score->log_loss < best->model.all.log_loss)
+            best = &report->runs[r];
+    }
+    fputs("<p>Of these ", out);
+    fprintf(out, "%zu runs, <b>", report->n);
+    page_text(out, best->label);
+    fprintf(out, "</b> (%s) predicts best: ", best->kind->name);
+    if (numbers)
+        fprintf(out, "RMSE %s", page_short(best->model.all.rmse).text);
+    else
+        fprintf(out, "log-loss %.5f, AUC %.4f", best->model.all.log_loss, best->model.all.auc);
+    if (!numbers && best->has_item_mean)
+        fprintf(out, "; %s %.5f and %.4f",
+                best->task == TASK_TRACE ? "the mean of each item, which knows nothing of the "
+                                           "student, has"
+                                         : "the mean of the training targets has",
+                best->item_mean.all.log_loss, best->item_mean.all.auc);
+    fprintf(out, " (%s %s).</p>\n", page_whole(best->model.all.n).text,
+            report_split_words(best));
+}
+
+static void show_fallback(FILE *out, const struct report *report)
+{
+    static const char *const words[] = {"training", "validation", "test"};
+    for (size_t r = 0; r < report->n; r++) {
+        const struct report_run *run = &report->runs[r];
+        if (run->split != report->plan->split)
+            page_say(out, "p",
+                     "%s has no %s answers that could be scored; the %s answers are "
+                     "taken instead.",
+                     run->data.name, words[report->plan->split], words[run->split]);
+        if (run->is_unfinished)
+            page_say(out, "p",
+                     "Training of %s is not finished: this is the model after %lld of "
+                     "at most %lld epochs.",
+                     run->label, (long long)run->progress.epoch, (long long)run->epochs);
+    }
+}
+
+static void show_head(FILE *out, const struct report *report)
+{
+    const struct report_run *run = &report->runs[0];
+    if (report->plan->title[0] != '\0')
+        page_say(out, "h1", "%s", report->plan->title);
+    else if (report->n > 1)
+        page_say(out, "h1", "%zu models of what students know", report->n);
+    else
+        page_say(out, "h1", "A model of what students know");
+    fputs("<p class=\"under\">", out);
+    for (size_t r = 0; r < report->n; r++) {
+        run = &report->runs[r];
+        fputs(r > 0 ? "; " : "", out);
+        page_text(out, run->path);
+        fprintf(out, ": %s%s", run->kind->name, run->is_refit ? ", refitted" : "");
+        if (run->kind->made_by == NULL)
+            fprintf(out, " after epoch %lld", (long long)run->progress.epoch);
+        if (!report->same_data || r + 1 == report->n) {
+            fputs(", on ", out);
+            page_text(out, run->data.name);
+        }
+    }
+    fputs("</p>\n<div class=\"lead\">\n", out);
+    if (report->n > 1)
+        lead_comparison(out, report);
+    else if (run->task == TASK_TRACE)
+        lead_answers(out, run);
+    else
+        lead_targets(out, run);
+    show_fallback(out, report);
+    fputs("</div>\n", out);
+}
+
+static char *title_of(const struct report *report)
+{
+    return report->plan->title[0] != '\0' ? memory_text("%s", report->plan->title)
+                                          : memory_text("%s%s: a report", report->runs[0].path,
+                                                        report->n > 1 ? " and others" : "");
+}
+
+static void print_page(FILE *out, size_t row, const void *arg)
+{
+    const struct report *report = arg;
+    (void)row;
+    char *title = title_of(report);
+    page_begin(out, title);
+    show_head(out, report);
+    report_show_scores(out, report);
+    report_show_chances(out, report);
+    report_show_students(out, report);
+    report_show_items(out, report);
+    report_show_history(out, report);
+    report_show_learned(out, report);
+    report_show_data(out, report);
+    report_show_settings(out, report);
+    page_end(out);
+    memory_free(title);
+}
+
+enum status report_write(const struct comm *comm, const char *const *paths, size_t n,
+                         const struct report_plan *plan)
+{
+    struct report *report = NEW(struct report, 1);
+    report->plan = plan;
+    enum status status = OK;
+    while (status == OK && report->n < n) {
+        struct report_run *run = &report->runs[report->n];
+        status = report_measure(run, comm, paths[report->n], plan);
+        report->n++;
+    }
+    if (status == OK) {
+        label_runs(report);
+        compare_runs(report);
+        status = listing_write(comm, plan->output, "", comm->rank == 0, print_page, report);
+    }
+    for (size_t r = 0; r < report->n; r++)
+        report_run_free(&report->runs[r]);
+    memory_free(report);
+    return status;
+}

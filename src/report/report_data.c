@@ -1,0 +1,288 @@
+/* The sections about the data: what was answered by whom, and which items are hard. */
+#include "base/memory.h"
+#include "data/split.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include "report/report_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void big(FILE *out, struct page_word word, const char *what)
+{
+    fprintf(out, "<li><b>%s</b><span>%s</span></li>", word.text, what);
+}
+
+static void show_numbers(FILE *out, const struct report_data *data)
+{
+    fputs("<ul class=\"numbers\">", out);
+    big(out, page_whole(data->n_students), "students");
+    big(out, page_whole(data->n_attempts), "attempts");
+    big(out, page_whole(data->n_items), "items");
+    if (data->n_skills > 0)
+        big(out, page_whole(data->n_skills), "skills");
+    if (data->n_groups > 0)
+        big(out, page_whole(data->n_groups), "groups of items");
+    if (data->n_targets > 0)
+        big(out, page_whole(data->n_targets), "students with a target");
+    struct page_word share = {"–"};
+    if (data->known > 0)
+        snprintf(share.text, sizeof share.text, "%.1f %%",
+                 100 * (double)data->correct / (double)data->known);
+    big(out, share, "of the answers are right");
+    fputs("</ul>\n", out);
+}
+
+static void show_splits(FILE *out, const struct report_data *data)
+{
+    static const char *const words[N_SPLITS] = {"training: what models learn from",
+                                                "validation: what settings are chosen by",
+                                                "test: kept aside to try models on"};
+    static const char *const heads[] = {"answers for", "attempts", "students"};
+    page_table_begin(out, heads, COUNT(heads));
+    for (int split = 0; split < N_SPLITS; split++) {
+        if (data->attempts[split] == 0)
+            continue;
+        page_row(out, words[split]);
+        page_count(out, data->attempts[split]);
+        page_count(out, data->students[split]);
+        page_row_end(out);
+    }
+    page_table_end(out);
+}
+
+static void show_lengths(FILE *out, const struct report_data *data)
+{
+    double x[REPORT_BUCKETS], y[REPORT_BUCKETS];
+    size_t first = REPORT_BUCKETS, last = 0;
+    for (size_t b = 0; b < REPORT_BUCKETS; b++)
+        if (data->lengths[b] > 0) {
+            first = size_min(first, b);
+            last = b;
+        }
+    const size_t n = last - first + 1;
+    for (size_t k = 0; k < n; k++) {
+        x[k] = (double)k;
+        y[k] = (double)data->lengths[first + k];
+    }
+    const struct plot_series bars = {.style = PLOT_BARS, .n = n, .x = x, .y = y};
+    page_figure(out, "Attempts of a student");
+    plot_draw(out, &(struct plot){.title = "How many students made how many attempts",
+                                  .x = {.label = "attempts of a student",
+                                        .names = report_bucket_names + first,
+                                        .n_names = n},
+                                  .y = {.label = "students"},
+                                  .series = &bars,
+                                  .n_series = 1});
+    page_caption(out, "From %s to %s; half of the students made at least %s.",
+                 page_whole(data->least).text, page_whole(data->most).text,
+                 page_whole(data->median).text);
+}
+
+static void show_shares(FILE *out, const struct report_data *data)
+{
+    double x[REPORT_BINS], y[REPORT_BINS];
+    for (size_t b = 0; b < REPORT_BINS; b++) {
+        x[b] = ((double)b + 0.5) / REPORT_BINS;
+        y[b] = (double)data->shares[b];
+    }
+    const struct plot_series bars = {
+        .style = PLOT_BARS, .colour = 2, .n = REPORT_BINS, .x = x, .y = y};
+    page_figure(out, "Easy and hard items");
+    plot_draw(out, &(struct plot){
+                       .title = "How many items have which share of right answers",
+                       .x = {.label = "share of right answers", .high = 1, .percent = true},
+                       .y = {.label = "items"},
+                       .series = &bars,
+                       .n_series = 1});
+    page_caption(out, "Hard items are on the left. An item that nearly all, or nearly no, "
+                      "students answer correctly tells little about any of them.");
+}
+
+void report_show_data(FILE *out, const struct report *report)
+{
+    page_say(out, "h2", "The data");
+    for (size_t r = 0; r < (report->same_data ? 1 : report->n); r++) {
+        const struct report_run *run = &report->runs[r];
+        if (!report->same_data)
+            page_say(out, "h3", "%s: %s", run->label, run->data.name);
+        show_numbers(out, &run->data);
+        if (!run->own_data)
+            page_say(out, "p",
+                     "These are not the data that the model was trained on%s%s; items were "
+                     "matched by name.",
+                     run->training != NULL ? ", which are " : "",
+                     run->training != NULL ? run->training : "");
+        show_splits(out, &run->data);
+        if (run->data.least == run->data.most)
+            page_say(out, "p", "Every student made %s attempts.",
+                     page_whole(run->data.most).text);
+        page_figures(out);
+        if (run->data.least < run->data.most)
+            show_lengths(out, &run->data);
+        show_shares(out, &run->data);
+        page_figures_end(out);
+    }
+}
+
+/* Items in order of a number, those with few scored answers left out. */
+struct ranked {
+    size_t item;
+    double observed, order;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return x->order != y->order ? (x->order > y->order ? 1 : -1)
+                                : (x->item > y->item) - (x->item < y->item);
+}
+
+enum { FEWEST = 5 };
+
+/* By their share of right answers, those with few answers counting as nearer to the mean, since
+ * chance would make them the hardest and the easiest; or by how far that share is from what was
+ * expected, in standard deviations of what chance would do, the furthest first. */
+enum order { HARDEST_FIRST, EASIEST_FIRST, FURTHEST_FIRST };
+
+static double order_of(const struct report_run *runs, size_t n_runs, size_t i, double observed,
+                       enum order order)
+{
+    const double n = (double)runs->item_n[i], some = 10;
+    const double share = (n * observed + some * runs->model.all.correct) / (n + some);
+    if (order != FURTHEST_FIRST)
+        return order == HARDEST_FIRST ? share : -share;
+    double sum = 0;
+    for (size_t r = 0; r < n_runs; r++) {
+        const double p = runs[r].item_predicted[i];
+        sum += fabs(observed - p) / sqrt(p * (1 - p) / n + 1e-12);
+    }
+    return -sum;
+}
+
+static size_t rank_items(const struct report_run *runs, size_t n_runs, enum order order,
+                         struct ranked *ranked)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < runs->items.n; i++)
+        if (runs->item_n[i] >= FEWEST) {
+            const double observed = (double)runs->item_right[i] / (double)runs->item_n[i];
+            ranked[n++] =
+                (struct ranked){i, observed, order_of(runs, n_runs, i, observed, order)};
+        }
+    qsort(ranked, n, sizeof *ranked, compare);
+    return n;
+}
+
+static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
+                       const struct ranked *ranked, size_t n, const char *title)
+{
+    const char *heads[3 + REPORT_MOST_RUNS] = {"item", "answers", "right"};
+    for (size_t r = 0; r < n_runs; r++)
+        heads[3 + r] = n_runs > 1 ? runs[r].label : "expected";
+    fputs("<figure>", out);
+    page_say(out, "h3", "%s", title);
+    page_table_begin(out, heads, 3 + n_runs);
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = ranked[k].item;
+        page_row(out, names_get(&runs->items, i));
+        page_count(out, runs->item_n[i]);
+        page_number(out, 3, ranked[k].observed);
+        for (size_t r = 0; r < n_runs; r++)
+            page_number(out, 3, runs[r].item_predicted[i]);
+        page_row_end(out);
+    }
+    page_table_end(out);
+    fputs("</figure>\n", out);
+}
+
+/* Every item: what was expected of it, and what came. */
+static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
+                       const struct ranked *ranked, size_t n)
+{
+    enum { MOST = 800 };
+    const size_t n_shown = size_min(n, MOST);
+    static const double ends[] = {0, 1};
+    double *observed = NEW_SCRATCH(double, n_shown),
+           *expected = NEW_SCRATCH(double, n_runs *n_shown);
+    struct plot_series series[1 + REPORT_MOST_RUNS] = {
+        {.style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends}};
+    for (size_t k = 0; k < n_shown; k++) {
+        const struct ranked *one = &ranked[size_cut(n, k, n_shown)];
+        observed[k] = one->observed;
+        for (size_t r = 0; r < n_runs; r++)
+            expected[r * n_shown + k] = runs[r].item_predicted[one->item];
+    }
+    for (size_t r = 0; r < n_runs; r++)
+        series[1 + r] = (struct plot_series){.name = n_runs > 1 ? runs[r].label : NULL,
+                                             .style = PLOT_POINTS,
+                                             .colour = r,
+                                             .n = n_shown,
+                                             .x = expected + r * n_shown,
+                                             .y = observed};
+    page_figure(out, "Every item");
+    plot_draw(out,
+              &(struct plot){
+                  .title = "Share of right answers to each item beside the "
+                           "share that was expected",
+                  .x = {.label = "expected share of right answers", .high = 1, .percent = true},
+                  .y = {.label = "right answers", .high = 1, .percent = true},
+                  .series = series,
+                  .n_series = 1 + n_runs});
+    page_caption(out,
+                 "A dot is an item%s. On the line, as many answers were right as the model "
+                 "expected; chance alone moves items with few answers away from it.",
+                 n > MOST ? " (some of them, evenly chosen)" : "");
+    memory_free(observed);
+    memory_free(expected);
+}
+
+static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, int64_t n_rows)
+{
+    static const char *const titles[] = {"The hardest", "The easiest",
+                                         "Furthest from what was expected"};
+    struct ranked *ranked = NEW_SCRATCH(struct ranked, runs->items.n);
+    const size_t n = rank_items(runs, n_runs, HARDEST_FIRST, ranked),
+                 n_listed = size_min((n + 1) / 2,
+                                     (size_t)n_rows / (n_runs > 1 ? 2 : 1) + (n_rows == 1));
+    if (n == 0) {
+        page_say(out, "p", "No item has %d answers here, too few to speak of.", FEWEST);
+    } else {
+        page_say(out, "p",
+                 "%s item%s with at least %d of the %s. “Right” is the share of right answers "
+                 "that came, “expected” the mean of the predicted chances; items with few "
+                 "answers are "
+                 "listed as if nearer to the mean.",
+                 page_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
+                 report_split_words(runs));
+        page_figures(out);
+        draw_items(out, runs, n_runs, ranked, n);
+        rank_items(runs, n_runs, FURTHEST_FIRST, ranked);
+        list_items(out, runs, n_runs, ranked, size_min(n_listed, 10), titles[FURTHEST_FIRST]);
+        for (enum order order = HARDEST_FIRST; order <= EASIEST_FIRST; order++) {
+            rank_items(runs, n_runs, order, ranked);
+            list_items(out, runs, n_runs, ranked, n_listed, titles[order]);
+        }
+        page_figures_end(out);
+    }
+    memory_free(ranked);
+}
+
+void report_show_items(FILE *out, const struct report *report)
+{
+    bool any = false;
+    for (size_t r = 0; r < report->n; r++)
+        any |= report->runs[r].task == TASK_TRACE;
+    if (!any)
+        return;
+    page_say(out, "h2", "Hard and easy items");
+    if (report->comparable) {
+        show_items(out, report->runs, report->n, report->plan->n_rows);
+        return;
+    }
+    for (size_t r = 0; r < report->n; r++)
+        if (report->runs[r].task == TASK_TRACE) {
+            page_say(out, "h3", "%s", report->runs[r].label);
+            show_items(out, &report->runs[r], 1, report->plan->n_rows);
+        }
+}

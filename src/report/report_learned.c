@@ -1,0 +1,412 @@
+/* What a model shows of itself: its tables, a picture of each where one makes sense, and the
+ * graph between skills if it has learned one. Which picture a table gets is seen from its
+ * columns alone:
+ *
+ *     a column with a column of its errors    values from small to large, with 95 % intervals
+ *     rates (p0, learn, guess, ...)           all rates of each row on one line
+ *     few rows                                bars of the spread, or of the first column
+ *     many rows                               the same from small to large */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include "report/report_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_ROWS = 30, MOST_POINTS = 400, MOST_NODES = 24, MOST_PICTURES = 4 };
+
+/* Rows get their names now: those of items and skills belong to the run that is being closed.
+ */
+static void take_table(struct report_run *run, const struct opened *opened, size_t k)
+{
+    struct table table;
+    run->kind->table(opened->model, k, &table);
+    if (table.n_rows == 0) {
+        table_free(&table);
+        return;
+    }
+    struct names names = {0};
+    for (size_t r = 0; r < table.n_rows; r++) {
+        char buffer[32];
+        const char *name = table_row_name(&table, opened_row_names(opened, &table), r, buffer);
+        names_add(&names, name, strlen(name));
+    }
+    names_free(&table.row_names);
+    table.row_names = names;
+    run->tables[run->n_tables++] = table;
+}
+
+static void take_graph(struct report_run *run, const struct opened *opened)
+{
+    struct report_graph *graph = &run->graph;
+    graph->n = run->kind->n_nodes ? run->kind->n_nodes(opened->model, &graph->by_item) : 0;
+    if (graph->n == 0)
+        return;
+    const size_t n = graph->n * graph->n;
+    real *gate = NEW_SCRATCH(real, n), *strength = NEW_SCRATCH(real, n);
+    run->kind->graph(opened->model, gate, strength);
+    graph->gate = NEW_SCRATCH(double, n);
+    for (size_t e = 0; e < n; e++)
+        graph->gate[e] = (double)gate[e];
+    names_copy(&graph->names,
+               graph->by_item ? &opened->checkpoint.items : &opened->checkpoint.skills);
+    memory_free(gate);
+    memory_free(strength);
+}
+
+enum status report_learned(struct report_run *run, const struct opened *opened)
+{
+    if (opened->own_data && run->kind->examine != NULL)
+        TRY(run->kind->examine(opened->model, opened->work, opened->comm));
+    run->tables = NEW(struct table, run->kind->n_tables);
+    for (size_t k = 0; k < run->kind->n_tables; k++)
+        take_table(run, opened, k);
+    take_graph(run, opened);
+    return OK;
+}
+
+static const char *column_name(const struct table *table, size_t c)
+{
+    return names_get(&table->columns, c);
+}
+
+static size_t find_column(const struct table *table, const char *name)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (strcmp(column_name(table, c), name) == 0)
+            return c;
+    return SIZE_MAX;
+}
+
+/* The column of the errors of column c: error_NAME, NAME_error, or `error` behind it. */
+static size_t error_column(const struct table *table, size_t c)
+{
+    char *names[] = {memory_text("error_%s", column_name(table, c)),
+                     memory_text("%s_error", column_name(table, c))};
+    size_t found = SIZE_MAX;
+    for (size_t k = 0; k < COUNT(names); k++) {
+        if (found == SIZE_MAX)
+            found = find_column(table, names[k]);
+        memory_free(names[k]);
+    }
+    if (found == SIZE_MAX && c + 1 < table->n_columns &&
+        strcmp(column_name(table, c + 1), "error") == 0)
+        found = c + 1;
+    return found;
+}
+
+/* What a column is, by its name. */
+static bool is_among(const struct table *table, size_t c, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strcmp(column_name(table, c), *words) == 0)
+            return true;
+    return false;
+}
+
+static bool is_tally(const struct table *table, size_t c)
+{
+    static const char *const words[] = {"answers",    "attempts", "log_likelihood",
+                                        "parameters", "rows",     NULL};
+    return is_among(table, c, words);
+}
+
+static bool is_rate(const struct table *table, size_t c)
+{
+    static const char *const words[] = {"p0", "learn", "guess", "slip", "forget", NULL};
+    return is_among(table, c, words);
+}
+
+static bool is_spread(const struct table *table, size_t c)
+{
+    static const char *const words[] = {"sd", "spread", NULL};
+    return is_among(table, c, words);
+}
+
+struct ranked {
+    double value, error;
+    size_t row;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return x->value != y->value ? (x->value > y->value ? 1 : -1)
+                                : (x->row > y->row) - (x->row < y->row);
+}
+
+/* One column from small to large, with errors if it has some. */
+static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t errors)
+{
+    struct ranked *ranked = NEW_SCRATCH(struct ranked, table->n_rows);
+    size_t n = 0;
+    bool any_error = false;
+    for (size_t r = 0; r < table->n_rows; r++) {
+        const double *row = table_row(table, r);
+        const double error = errors != SIZE_MAX ? row[errors] : NAN;
+        /* An exact zero without an error stands for nothing: an ability that an item does
+         * not need. */
+        if (isfinite(row[c]) && (errors == SIZE_MAX || row[c] != 0 || isfinite(error)))
+            ranked[n++] = (struct ranked){row[c], error, r};
+        any_error |= isfinite(error);
+    }
+    qsort(ranked, n, sizeof *ranked, compare);
+    const size_t n_shown = size_min(n, MOST_POINTS);
+    double *columns = NEW_SCRATCH(double, 4 * n_shown);
+    double *x = columns, *y = x + n_shown, *low = y + n_shown, *high = low + n_shown;
+    for (size_t k = 0; k < n_shown; k++) {
+        const struct ranked *one = &ranked[size_cut(n, k, n_shown)];
+        x[k] = (double)(size_cut(n, k, n_shown) + 1);
+        y[k] = one->value;
+        low[k] = one->value - 1.96 * one->error;
+        high[k] = one->value + 1.96 * one->error;
+    }
+    const struct plot_series points = {.style = PLOT_POINTS,
+                                       .n = n_shown,
+                                       .x = x,
+                                       .y = y,
+                                       .low = any_error ? low : NULL,
+                                       .high = high};
+    char *title = memory_text("%s: %s", table->name, column_name(table, c));
+    char *label = memory_text("%ss, from small to large", table->row);
+    if (n > 1) {
+        page_figure(out, title);
+        plot_draw(out, &(struct plot){.title = title,
+                                      .x = {.label = label},
+                                      .y = {.label = column_name(table, c)},
+                                      .series = &points,
+                                      .n_series = 1});
+        page_caption(out, "%s%s",
+                     any_error ? "With 95 % intervals: where two of them overlap widely, the "
+                                 "data do not tell which is larger."
+                               : "Every dot is a row of the table below.",
+                     n > MOST_POINTS ? " Some of the rows, evenly chosen." : "");
+    }
+    memory_free(title);
+    memory_free(label);
+    memory_free(columns);
+    memory_free(ranked);
+}
+
+/* A few rows by name: points of several columns, or bars of one. */
+static void draw_named(FILE *out, const struct table *table, const size_t *columns, size_t n,
+                       enum plot_style style)
+{
+    const size_t n_rows = size_min(table->n_rows, FEW_ROWS);
+    const char **names = NEW(const char *, n_rows);
+    double *place = NEW_SCRATCH(double, n_rows), *values = NEW_SCRATCH(double, n *n_rows);
+    struct plot_series *series = NEW(struct plot_series, n);
+    for (size_t r = 0; r < n_rows; r++) {
+        names[r] = names_get(&table->row_names, r);
+        place[r] = (double)r;
+        for (size_t k = 0; k < n; k++)
+            values[k * n_rows + r] = table_row(table, r)[columns[k]];
+    }
+    for (size_t k = 0; k < n; k++)
+        series[k] = (struct plot_series){.name = n > 1 ? column_name(table, columns[k]) : NULL,
+                                         .style = style,
+                                         .colour = k,
+                                         .n = n_rows,
+                                         .x = values + k * n_rows,
+                                         .y = place};
+    struct plot plot = {.title = table->name,
+                        .x = {.label = n > 1 ? "chances" : column_name(table, columns[0]),
+                              .high = n > 1 ? 1 : 0,
+                              .percent = n > 1},
+                        .y = {.names = names, .n_names = n_rows},
+                        .series = series,
+                        .n_series = n};
+    char *title = memory_text("%s: %s", table->name, plot.x.label);
+    page_figure(out, title);
+    plot_draw(out, &plot);
+    page_caption(out, n_rows < table->n_rows ? "The first rows of the table."
+                                             : "All rows of the table.");
+    memory_free(title);
+    memory_free(names);
+    memory_free(place);
+    memory_free(values);
+    memory_free(series);
+}
+
+static void draw_table(FILE *out, const struct table *table)
+{
+    size_t *rates = NEW(size_t, table->n_columns), n_rates = 0, n_pictures = 0;
+    size_t chosen = SIZE_MAX;
+    page_figures(out);
+    for (size_t c = table->n_columns; c-- > 0;)
+        if (!is_tally(table, c) && (chosen == SIZE_MAX || !is_spread(table, chosen)))
+            chosen = c;
+    for (size_t c = 0; c < table->n_columns; c++) {
+        if (is_rate(table, c))
+            rates[n_rates++] = c;
+        if (error_column(table, c) != SIZE_MAX && n_pictures < MOST_PICTURES) {
+            draw_sorted(out, table, c, error_column(table, c));
+            n_pictures++;
+        }
+    }
+    if (n_rates > 0)
+        draw_named(out, table, rates, n_rates, PLOT_POINTS);
+    else if (n_pictures == 0 && chosen != SIZE_MAX && table->n_rows <= FEW_ROWS)
+        draw_named(out, table, &chosen, 1, PLOT_ROWS);
+    else if (n_pictures == 0 && chosen != SIZE_MAX)
+        draw_sorted(out, table, chosen, SIZE_MAX);
+    page_figures_end(out);
+    memory_free(rates);
+}
+
+static void list_table(FILE *out, const struct table *table, int64_t n_rows)
+{
+    const char **heads = NEW(const char *, 1 + table->n_columns);
+    const size_t n = size_min(table->n_rows, (size_t)n_rows);
+    heads[0] = table->row;
+    for (size_t c = 0; c < table->n_columns; c++)
+        heads[1 + c] = column_name(table, c);
+    page_table_begin(out, heads, 1 + table->n_columns);
+    for (size_t r = 0; r < n; r++) {
+        page_row(out, names_get(&table->row_names, r));
+        for (size_t c = 0; c < table->n_columns; c++)
+            fprintf(out, "<td>%s</td>", page_short(table_row(table, r)[c]).text);
+        page_row_end(out);
+    }
+    page_table_end(out);
+    if (n < table->n_rows)
+        page_say(out, "p class=\"note\"",
+                 "%s more rows are in the table that “cohort export” writes.",
+                 page_whole((int64_t)(table->n_rows - n)).text);
+    memory_free(heads);
+}
+
+/* What a table is about, for those who meet it here first. */
+static const char *table_words(const struct report_run *run, const struct table *table)
+{
+    static const struct {
+        const char *kind, *table, *words;
+    } known[] = {
+        {"lme", "fit",
+         "How well the model fits the answers it was trained on: the deviance is minus twice "
+         "their log-likelihood. AIC adds 2 for each parameter (fixed effects and spreads), BIC "
+         "the logarithm of the number of training attempts; of two models of the same answers "
+         "the one with less is preferred."},
+        {"lme", "spreads",
+         "How much students, items and so on differ: standard deviations of their effects on "
+         "the log-odds, where 1 moves a chance of 50 % to 73 % (with link = identity, on the "
+         "outcome itself)."},
+        {"lme", "fixed", "Effects that are common to all, with their standard errors."},
+        {"lme", "items", "Effects of items: those above zero are easier than the mean item."},
+        {"lme", "skills", "Effects of skills: those above zero are easier."},
+        {"lme", "levels", "Effects of what attempts have in common."},
+        {"vae", "items",
+         "Items by item response theory: an answer is right with the chance squash(sum of a × "
+         "ability − b), so a says how well an item tells students apart, and b how hard it "
+         "is."},
+        {"bkt", "skills",
+         "Bayesian knowledge tracing: the chance that a skill is known at the start (p0), "
+         "learned at an attempt (learn), answered correctly without it (guess) and wrongly "
+         "with "
+         "it (slip)."},
+        {"bkt", "common", "Rates of skills that were seldom practised go towards these."},
+        {"bkt", "items", "Guess and slip of each item."},
+        {"ktm", "features", "Everything that an attempt is known by, and how much it weighs."},
+        {"ktm", "items", "Weights of items on the logit scale."},
+        {"ktm", "skills", "Weights of skills on the logit scale."},
+        {"blend", "members", "The models that were blended, and how much each counts."},
+    };
+    for (size_t k = 0; k < COUNT(known); k++)
+        if (strcmp(known[k].kind, run->kind->name) == 0 &&
+            strcmp(known[k].table, table->name) == 0)
+            return known[k].words;
+    return "";
+}
+
+struct edge {
+    double gate;
+    size_t from, to;
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    return x->gate != y->gate   ? (x->gate < y->gate ? 1 : -1)
+           : x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+                                : (x->to > y->to) - (x->to < y->to);
+}
+
+/* The graph as a picture if it is small, and its strongest edges as a table. */
+static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_rows)
+{
+    const size_t n = graph->n;
+    struct edge *edges = NEW_SCRATCH(struct edge, n * n);
+    size_t n_edges = 0;
+    for (size_t e = 0; e < n * n; e++)
+        if (e / n != e % n)
+            edges[n_edges++] = (struct edge){graph->gate[e], e / n, e % n};
+    qsort(edges, n_edges, sizeof *edges, compare_edges);
+    page_say(out, "h3", "The graph between %s", graph->by_item ? "items" : "skills");
+    page_say(out, "p",
+             "An arrow says that what a student shows at the one changes what the model "
+             "expects at the other; how far it is open goes from 0 to 1.");
+    page_figures(out);
+    if (n <= MOST_NODES) {
+        const char **names = NEW(const char *, n);
+        for (size_t i = 0; i < n; i++)
+            names[i] = names_get(&graph->names, i);
+        /* The open half or, where none is, the strongest ones. */
+        const size_t most = size_min(n_edges, 2 * n);
+        const double least = n_edges > 0 ? fmax(0.01, edges[most - 1].gate) : 1;
+        fputs("<figure>", out);
+        plot_graph(out, "The graph that the model has learned", names, n, graph->gate, least);
+        page_caption(out, "Edges that are open at least %.2f, the strongest drawn boldest.",
+                     least);
+        memory_free(names);
+    }
+    static const char *const heads[] = {"from", "to", "open"};
+    fputs("<figure>", out);
+    page_table_begin(out, heads, COUNT(heads));
+    for (size_t e = 0; e < size_min(n_edges, (size_t)n_rows); e++) {
+        page_row(out, names_get(&graph->names, edges[e].from));
+        fputs("<td>", out);
+        page_cut(out, names_get(&graph->names, edges[e].to), 60);
+        fputs("</td>", out);
+        page_number(out, 3, edges[e].gate);
+        page_row_end(out);
+    }
+    page_table_end(out);
+    page_say(out, "p class=\"note\"", "“cohort export --graph” writes all edges.");
+    fputs("</figure>\n", out);
+    page_figures_end(out);
+    memory_free(edges);
+}
+
+static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
+{
+    page_say(out, "p", "%s: %s (%s); %s parameters, learned from answers to %s items.",
+             run->kind->name, run->kind->title, run->kind->source,
+             page_whole(run->n_parameters).text, page_whole(run->n_trained_items).text);
+    if (run->n_tables == 0 && run->graph.n == 0)
+        page_say(out, "p",
+                 "What such a model has learned is spread over its parameters and has no "
+                 "table that people could read; the pictures above show what it does. "
+                 "“cohort export” writes all its numbers.");
+    for (size_t k = 0; k < run->n_tables; k++) {
+        const struct table *table = &run->tables[k];
+        page_say(out, "h3", "%s", table->name);
+        page_say(out, "p", "%s", table_words(run, table));
+        if (table->n_rows > 1)
+            draw_table(out, table);
+        list_table(out, table, n_rows);
+    }
+    if (run->graph.n > 1)
+        show_graph(out, &run->graph, n_rows);
+}
+
+void report_show_learned(FILE *out, const struct report *report)
+{
+    page_say(out, "h2", report->n > 1 ? "What they learned" : "What it learned");
+    for (size_t r = 0; r < report->n; r++) {
+        if (report->n > 1)
+            page_say(out, "h3", "%s", report->runs[r].label);
+        show_run(out, &report->runs[r], report->plan->n_rows);
+    }
+}

@@ -1,0 +1,235 @@
+/* A run is opened, measured and closed again, so that a page about several runs needs the
+ * memory of one. */
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/split.h"
+#include "report/report_parts.h"
+#include "runs/refit.h"
+#include "runs/run.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const report_bucket_names[REPORT_BUCKETS] = {
+    "0",     "1",      "2",       "3–5",     "6–10",     "11–20",
+    "21–50", "51–100", "101–200", "201–500", "501–1000", "more"};
+
+size_t report_bucket(uint64_t n)
+{
+    static const uint64_t last[] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
+    size_t b = 0;
+    while (b < COUNT(last) && n > last[b])
+        b++;
+    return b;
+}
+
+/* A path as it may be shown to others: where it begins at the root, it says things about a
+ * machine that are nobody's business, and only its last parts are. */
+static char *shown(const char *path, int n_parts)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    size_t first = n;
+    for (int parts = 0; path[0] == '/' && first > 0; first--)
+        if (path[first - 1] == '/' && ++parts == n_parts)
+            break;
+    return path[0] == '/' ? memory_text("%.*s", (int)(n - first), path + first)
+                          : memory_text("%.*s", (int)n, path);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Of all splits, attempts with a known outcome, or students with a target. Collective. */
+static void count_known(const struct opened *opened, int64_t n[N_SPLITS])
+{
+    const struct shard *shard = &opened->shard;
+    const bool by_student = model_task(opened->model) != TASK_TRACE;
+    for (int s = 0; s < N_SPLITS; s++)
+        n[s] = 0;
+    for (size_t s = 0; s < shard->n_students && by_student; s++)
+        if (shard->first[s + 1] > shard->first[s] &&
+            !isnan(opened->dataset.target[shard->first_student + s]))
+            n[mark_split(shard->mark[shard->first[s + 1] - 1])]++;
+    for (uint64_t t = 0; t < shard->n_attempts && !by_student; t++)
+        if (mark_outcome(shard->mark[t]) != UNKNOWN)
+            n[mark_split(shard->mark[t])]++;
+    comm_sum_i64(opened->comm, n, N_SPLITS);
+}
+
+/* The split that was asked for or, where it is empty, the most honest one that is not. */
+static enum status choose_split(struct report_run *run, const struct opened *opened, int asked)
+{
+    static const int order[] = {TEST, VALID, TRAIN};
+    int64_t n[N_SPLITS];
+    run->split = asked;
+    TRY(opened_check_splits(opened, asked == REPORT_ALL ? 0 : 1u << asked));
+    count_known(opened, n);
+    if (n[TRAIN] + n[VALID] + n[TEST] == 0)
+        return fail(BAD_USER, "%s: no %s is known, so there is nothing to score",
+                    opened->dataset.path,
+                    run->task == TASK_TRACE ? "outcome" : "student's target");
+    if (asked == REPORT_ALL || n[asked] > 0)
+        return OK;
+    for (size_t k = COUNT(order); k-- > 0;)
+        if (n[order[k]] > 0)
+            run->split = order[k];
+    log_say("note: %s has nothing to score for %s; the report is about %s",
+            opened->dataset.path, split_names[asked], split_names[run->split]);
+    return OK;
+}
+
+static int monitor_of(const struct opened *opened)
+{
+    const char *name = config_get(opened->config, "train", "monitor");
+    for (int m = 0; m < N_METRICS && name != NULL; m++)
+        if (strcmp(metrics_names[m], name) == 0)
+            return m;
+    return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : METRIC_LOG_LOSS;
+}
+
+static void describe(struct report_run *run, const struct opened *opened, const char *path)
+{
+    const struct checkpoint *checkpoint = &opened->checkpoint;
+    const char *epochs = config_get(opened->config, "train", "epochs");
+    const char *refit = config_get(opened->config, "refit", "epochs");
+    if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
+        epochs = refit;
+    const bool is_file = strcmp(path, checkpoint->path) == 0;
+    run->path = shown(path, is_file ? 2 : 1);
+    run->label = memory_text("%s", is_file ? run->path : base_name(run->path));
+    run->kind = opened->model->kind;
+    run->task = model_task(opened->model);
+    run->progress = checkpoint->progress;
+    memcpy(run->digest, checkpoint->digest, sizeof run->digest);
+    memcpy(run->data_digest, checkpoint->data_digest, sizeof run->data_digest);
+    run->config = memory_text("%s", checkpoint->config);
+    run->training = opened->training != NULL ? shown(opened->training, 1) : NULL;
+    run->origin = opened->origin != NULL ? shown(opened->origin, 1) : NULL;
+    run->n_parameters = (int64_t)params_count(&opened->model->params);
+    run->n_trained_items = (int64_t)checkpoint->items.n;
+    run->epochs = epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
+    run->monitor = monitor_of(opened);
+    run->is_refit = refit_digest(opened->config) != NULL;
+    run->own_data = opened->own_data;
+    run->data.name = shown(opened->dataset.path, 1);
+    memcpy(run->data.digest, opened->dataset.digest, sizeof run->data.digest);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* How many attempts students have; every rank knows that. */
+static void count_lengths(struct report_data *data, const struct dataset *dataset)
+{
+    const size_t n = dataset->n_students;
+    int64_t *length = NEW_SCRATCH(int64_t, n);
+    for (size_t s = 0; s < n; s++) {
+        length[s] = (int64_t)(dataset->first[s + 1] - dataset->first[s]);
+        data->lengths[report_bucket((uint64_t)length[s])]++;
+    }
+    qsort(length, n, sizeof *length, compare);
+    if (n > 0) {
+        data->least = length[0];
+        data->median = length[n / 2];
+        data->most = length[n - 1];
+    }
+    memory_free(length);
+}
+
+/* Collective: the data set in numbers. */
+static void count_data(struct report_run *run, const struct opened *opened)
+{
+    const struct dataset *dataset = &opened->dataset;
+    const struct shard *shard = &opened->shard;
+    struct report_data *data = &run->data;
+    data->n_students = (int64_t)dataset->n_students;
+    data->n_items = (int64_t)dataset->n_items;
+    data->n_skills = (int64_t)dataset->n_skills;
+    data->n_groups = (int64_t)dataset->n_groups;
+    data->n_attempts = (int64_t)dataset->n_attempts;
+    count_lengths(data, dataset);
+    for (size_t s = 0; s < dataset->n_students && dataset->target != NULL; s++)
+        data->n_targets += !isnan(dataset->target[s]);
+    int64_t *known = NEW(int64_t, 2 * dataset->n_items), *right = known + dataset->n_items;
+    for (size_t s = 0; s < shard->n_students; s++) {
+        bool has[N_SPLITS] = {false};
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+            const enum outcome outcome = mark_outcome(shard->mark[t]);
+            has[mark_split(shard->mark[t])] = true;
+            data->attempts[mark_split(shard->mark[t])]++;
+            known[shard->item[t]] += outcome != UNKNOWN;
+            right[shard->item[t]] += outcome == CORRECT;
+        }
+        for (int split = 0; split < N_SPLITS; split++)
+            data->students[split] += has[split];
+    }
+    comm_sum_i64(opened->comm, known, 2 * dataset->n_items);
+    comm_sum_i64(opened->comm, data->attempts, N_SPLITS);
+    comm_sum_i64(opened->comm, data->students, N_SPLITS);
+    for (size_t i = 0; i < dataset->n_items; i++) {
+        data->known += known[i];
+        data->correct += right[i];
+        if (known[i] > 0)
+            data->shares[size_min((size_t)(right[i] * REPORT_BINS / known[i]),
+                                  REPORT_BINS - 1)]++;
+    }
+    memory_free(known);
+}
+
+enum status report_measure(struct report_run *run, const struct comm *comm, const char *path,
+                           const struct report_plan *plan)
+{
+    struct opened opened;
+    enum status status = opened_open(&opened, path, plan->data, comm);
+    if (status == OK) {
+        describe(run, &opened, path);
+        status = choose_split(run, &opened, plan->split);
+    }
+    if (status == OK) {
+        count_data(run, &opened);
+        status = report_score(run, &opened);
+    }
+    if (status == OK)
+        status = report_learned(run, &opened);
+    if (status == OK && comm->rank == 0) {
+        char *result = run_beside(path, "result.json");
+        report_history_read(&run->history, path);
+        run->is_unfinished = run->history.n > 0 && !store_exists(result);
+        memory_free(result);
+    }
+    opened_close(&opened);
+    return status;
+}
+
+void report_run_free(struct report_run *run)
+{
+    memory_free(run->path);
+    memory_free(run->label);
+    memory_free(run->config);
+    memory_free(run->training);
+    memory_free(run->origin);
+    memory_free(run->data.name);
+    names_free(&run->items);
+    memory_free(run->item_n);
+    memory_free(run->item_predicted);
+    memory_free(run->final_target);
+    memory_free(run->final_mean);
+    report_history_free(&run->history);
+    for (size_t k = 0; k < run->n_tables; k++)
+        table_free(&run->tables[k]);
+    memory_free(run->tables);
+    memory_free(run->graph.gate);
+    names_free(&run->graph.names);
+    *run = (struct report_run){0};
+}

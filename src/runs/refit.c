@@ -1,0 +1,289 @@
+/* A refit. Settings and the number of epochs are chosen on validation attempts; afterwards
+ * those attempts are worth learning from too. `train.refit = RUN` trains the model of a
+ * finished run again, from the start, on its training and validation attempts together
+ * (src/marking.c):
+ *
+ *     settings   those that are stored in the run's checkpoint, and no others: a setting that
+ *                was not tried on the validation attempts has not been chosen on them
+ *     epochs     as many as the best epoch took, if the run kept its best; else until it
+ *                converges, or train.epochs. Schedules of the rate go on as they did, over the
+ *                run's train.epochs, and are left where the best epoch left them. Epochs are
+ *                counted, not steps: where whole students were for validation there are more
+ *                students now, and more steps in an epoch.
+ *
+ * Nothing is validated, and nothing stops it early. The refit's checkpoint names the checkpoint
+ * it is a refit of by its digest, in a section [refit] of its configuration, so that it does
+ * not depend on where runs are; config.ini has the directory. Whoever opens the checkpoint
+ * marks the data as the refit did (src/opened.c), and `cohort blend` finds the run whose
+ * predictions of the validation attempts are honest. */
+#include "runs/refit.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/dataset.h"
+#include "runs/checkpoint.h"
+#include "runs/run.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The run that is refitted. */
+struct origin {
+    char *directory, *data; /* data: where it says its data set is, NULL: nowhere */
+    struct checkpoint checkpoint;
+    struct config *config; /* the checkpoint's */
+};
+
+char *refit_text(const struct refit *refit)
+{
+    return memory_text("\n[refit]\nepochs = %lld\ndigest = %s\n", (long long)refit->epochs,
+                       refit->digest);
+}
+
+const char *refit_digest(const struct config *config)
+{
+    return config_get(config, "refit", "digest");
+}
+
+/* Rank 0: what the directory has to be before its checkpoints are looked at. */
+static enum status check_directory(const char *directory)
+{
+    struct stat info;
+    if (stat(directory, &info) != 0)
+        return fail(BAD_USER, "train.refit = %s: %s; expected the directory of a finished run",
+                    directory, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return fail(
+            BAD_USER,
+            "train.refit = %s: this is a file; expected the directory of a finished run",
+            directory);
+    char *file = NULL;
+    const enum status status = run_find(directory, &file);
+    memory_free(file);
+    return status == OK ? OK : fail_context(status, "train.refit");
+}
+
+/* Collective: whether the run has come to its end. */
+static enum status check_finished(const struct comm *comm, const char *directory)
+{
+    char *last = memory_text("%s/last.h5", directory);
+    struct checkpoint checkpoint;
+    enum status status = OK;
+    int64_t there = comm->rank == 0 && store_exists(last);
+    comm_max_i64(comm, &there, 1);
+    if (!there)
+        status = fail(BAD_USER,
+                      "train.refit = %s: this run has no last.h5, so it is not finished; the "
+                      "command that started it continues it",
+                      directory);
+    else if ((status = checkpoint_open(&checkpoint, last, comm)) == OK) {
+        if (!checkpoint.progress.finished)
+            status =
+                fail(BAD_USER,
+                     "train.refit = %s: this run is not finished (%lld epochs so far), so "
+                     "its best epoch is not known; the command that started it continues it",
+                     directory, (long long)checkpoint.progress.epoch);
+        checkpoint_close(&checkpoint);
+    }
+    memory_free(last);
+    return status;
+}
+
+static enum status check_kind(const struct origin *origin)
+{
+    const struct model_kind *kind = NULL;
+    TRY(model_choose(origin->config, &kind));
+    if (kind->made_by != NULL)
+        return fail(BAD_USER,
+                    "train.refit = %s: this is a %s, which is not trained but made of other "
+                    "runs; refit those, and %s those refits",
+                    origin->directory, kind->name, kind->name);
+    if (refit_digest(origin->config) != NULL)
+        return fail(BAD_USER,
+                    "train.refit = %s: this is a refit itself: it has learned its validation "
+                    "attempts already",
+                    origin->directory);
+    return OK;
+}
+
+/* Collective. */
+static enum status open_origin(struct origin *origin, const struct comm *comm,
+                               const char *directory)
+{
+    *origin = (struct origin){.directory = memory_text("%s", directory),
+                              .checkpoint = {.file = -1},
+                              .config = config_create()};
+    TRY(comm_agree(comm, comm->rank == 0 ? check_directory(directory) : OK));
+    TRY(check_finished(comm, directory));
+    char *file = NULL;
+    TRY(comm_agree(comm, comm->rank == 0 ? run_find(directory, &file) : OK));
+    file = comm_share_text(comm, file);
+    origin->data =
+        comm_share_text(comm, comm->rank == 0 ? run_setting(directory, "data", "file") : NULL);
+    enum status status = checkpoint_open(&origin->checkpoint, file, comm);
+    memory_free(file);
+    TRY(status);
+    TRY(config_read_text(origin->config, origin->checkpoint.config, origin->checkpoint.path));
+    return check_kind(origin);
+}
+
+static void close_origin(struct origin *origin)
+{
+    config_destroy(origin->config);
+    checkpoint_close(&origin->checkpoint);
+    memory_free(origin->directory);
+    memory_free(origin->data);
+}
+
+static bool is_place(const struct config_entry *entry)
+{
+    return strcmp(entry->section, "data") == 0 || strcmp(entry->section, "run") == 0;
+}
+
+/* The settings of the run, with what the user said of places or, if `all`, of everything. */
+static enum status combine(const struct origin *origin, const struct config *said, bool all,
+                           struct settings *settings)
+{
+    struct config *config = config_create();
+    /* From the text: origin->config also has what the preset suggested, which would be taken
+     * for something that was said, and win. */
+    enum status status =
+        config_read_text(config, origin->checkpoint.config, origin->checkpoint.path);
+    if (status == OK && origin->data != NULL) {
+        char *line = memory_text("data.file=%s", origin->data);
+        status = config_set(config, line, origin->directory);
+        memory_free(line);
+    }
+    for (size_t e = 0; status == OK && e < config_count(said); e++) {
+        const struct config_entry entry = config_entry(said, e);
+        const bool names_origin =
+            strcmp(entry.section, "train") == 0 && strcmp(entry.key, "refit") == 0;
+        if (names_origin || !(all || is_place(&entry)))
+            continue;
+        char *line = memory_text("%s.%s=%s", entry.section, entry.key, entry.value);
+        status = config_set(config, line, entry.origin);
+        memory_free(line);
+    }
+    if (status == OK)
+        return settings_create(settings, config);
+    config_destroy(config);
+    *settings = (struct settings){0};
+    return status;
+}
+
+/* The first line in which two configurations of the same kind of model differ. */
+static enum status compare(const struct origin *origin, const char *own, const char *said)
+{
+    const char *section = "";
+    size_t n_section = 0;
+    while (*own != '\0' && *said != '\0') {
+        const size_t a = strcspn(own, "\n"), b = strcspn(said, "\n");
+        if (a != b || memcmp(own, said, a) != 0)
+            return fail(BAD_USER,
+                        "%.*s.%.*s: a refit takes over all settings, and %s was trained with "
+                        "'%.*s'; leave it out, or train a run with it and refit that",
+                        (int)n_section, section, (int)b, said, origin->directory, (int)a, own);
+        if (own[0] == '[') {
+            section = own + 1;
+            n_section = strcspn(section, "]");
+        }
+        own += a + (own[a] == '\n');
+        said += b + (said[b] == '\n');
+    }
+    return OK;
+}
+
+/* What the user said beside refit= must be what the run has. */
+static enum status check_said(const struct origin *origin, const struct settings *own,
+                              const struct config *said)
+{
+    const char *kind = config_get(said, "model", "kind");
+    if (kind != NULL && strcmp(kind, own->model->kind->name) != 0)
+        return fail(BAD_USER,
+                    "model.kind = %s, but %s is a model of kind %s: a refit takes over all "
+                    "settings; leave it out",
+                    kind, origin->directory, own->model->kind->name);
+    struct settings both;
+    enum status status = combine(origin, said, true, &both);
+    if (status == OK) {
+        char *a = config_text(own->groups, N_TRAINER_GROUPS, settings_places);
+        char *b = config_text(both.groups, N_TRAINER_GROUPS, settings_places);
+        status = compare(origin, a, b);
+        memory_free(a);
+        memory_free(b);
+    }
+    settings_destroy(&both);
+    return status;
+}
+
+/* Rank 0: the refit must not be written over its origin. */
+static enum status check_places(const struct origin *origin, const struct settings *settings)
+{
+    struct stat from, to;
+    if (stat(origin->directory, &from) == 0 && stat(settings->run.directory, &to) == 0 &&
+        from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        return fail(
+            BAD_USER,
+            "run= and refit= both name %s, and the refit would be written over the run; "
+            "choose another run=",
+            origin->directory);
+    return OK;
+}
+
+/* Collective: validation attempts are those of the run only in the same data set. */
+static enum status check_data(const struct comm *comm, const struct origin *origin,
+                              const struct settings *settings)
+{
+    struct dataset dataset = {0};
+    enum status status = dataset_open(&dataset, settings->data.file, comm);
+    if (status == OK && strcmp(dataset.digest, origin->checkpoint.data_digest) != 0)
+        status = fail(BAD_USER,
+                      "%s was trained on a data set with digest %s, but %s has digest %s: a "
+                      "refit needs the same data; say with data= where they are",
+                      origin->directory, origin->checkpoint.data_digest, dataset.path,
+                      dataset.digest);
+    dataset_close(&dataset);
+    return status;
+}
+
+static enum status check(const struct comm *comm, const struct origin *origin,
+                         const struct settings *settings, const struct config *said)
+{
+    TRY(check_said(origin, settings, said));
+    TRY(comm_agree(comm, comm->rank == 0 ? check_places(origin, settings) : OK));
+    return check_data(comm, origin, settings);
+}
+
+/* The settings know themselves as a refit. */
+static enum status take_over(const struct origin *origin, struct settings *settings)
+{
+    char *line = memory_text("train.refit=%s", origin->directory);
+    enum status status = config_set(settings->config, line, origin->directory);
+    memory_free(line);
+    TRY(status);
+    settings->train.refit = config_get(settings->config, "train", "refit");
+    settings->refit.epochs = origin->checkpoint.progress.best_epoch;
+    memcpy(settings->refit.digest, origin->checkpoint.digest, sizeof settings->refit.digest);
+    return OK;
+}
+
+enum status refit_settings(const struct comm *comm, struct settings *settings,
+                           struct config *config)
+{
+    const char *directory = config_get(config, "train", "refit");
+    if (directory == NULL || directory[0] == '\0')
+        return settings_create(settings, config);
+    *settings = (struct settings){0};
+    struct origin origin;
+    enum status status = open_origin(&origin, comm, directory);
+    if (status == OK)
+        status = combine(&origin, config, false, settings);
+    if (status == OK)
+        status = check(comm, &origin, settings, config);
+    if (status == OK)
+        status = take_over(&origin, settings);
+    close_origin(&origin);
+    config_destroy(config);
+    return status;
+}

@@ -1,0 +1,429 @@
+/* A run is a directory, and the same command starts it, continues it and, when it is finished,
+ * does nothing. Everything in it is replaced by rename, so a kill at any moment leaves a run
+ * that goes on. The lock is the kernel's: it goes with the process that holds it, however it
+ * ends. */
+#include "runs/run.h"
+#include "base/atomic_file.h"
+#include "base/config.h"
+#include "base/fail.h"
+#include "base/file_lock.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *run_path(const struct run *run, const char *name)
+{
+    return memory_text("%s/%s", run->directory, name);
+}
+
+json_t *run_json(const char *path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (store_exists(path) && store_read(path, &text, &n) != OK)
+        fail_clear();
+    json_t *value = text != NULL ? json_loadb(text, n, 0, NULL) : NULL;
+    memory_free(text);
+    return value;
+}
+
+static enum status taken(const struct run *run, const char *lock)
+{
+    char *owner = NULL;
+    size_t n = 0;
+    const bool known = store_read(lock, &owner, &n) == OK && n > 0;
+    const enum status status =
+        fail(BAD_USER,
+             "%s: another job has this run (%.*s); two jobs cannot share a run directory: wait "
+             "for it, stop it, or choose another run=",
+             run->directory, known ? (int)strcspn(owner, "\n") : 7, known ? owner : "unknown");
+    memory_free(owner);
+    return status;
+}
+
+static enum status sign(const struct run *run, const char *lock)
+{
+    char owner[256] = "", host[128] = "";
+    gethostname(host, sizeof host - 1);
+    const int n = snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
+    if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
+        return fail(BAD_IO, "%s: cannot be written: %s", lock, strerror(errno));
+    return OK;
+}
+
+/* A job that ends lets go of its files one after the other, which takes a moment. And a job
+ * that Slurm starts again may come before the disk has noticed that its old node is lost. */
+static enum status wait_for_lock(struct run *run, const char *lock)
+{
+    enum { MOMENT = 1, LEASE = 300 }; /* seconds */
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
+    TRY(lock_take(lock, MOMENT, &run->lock));
+    if (run->lock >= 0 || restarts == NULL || atoi(restarts) == 0)
+        return OK;
+    log_say("%s: the run is still locked, by this job before it was started again: waiting",
+            run->directory);
+    return lock_take(lock, LEASE, &run->lock);
+}
+
+static enum status take_lock(struct run *run)
+{
+    TRY(store_directory(run->directory));
+    char *path = run_path(run, "lock");
+    enum status status = wait_for_lock(run, path);
+    if (status == OK)
+        status = run->lock >= 0 ? sign(run, path) : taken(run, path);
+    memory_free(path);
+    return status;
+}
+
+enum status run_open(struct run *run, const char *directory, const struct comm *comm)
+{
+    *run = (struct run){.comm = comm, .directory = memory_text("%s", directory), .lock = -1};
+    enum status status = comm_agree(comm, comm->rank == 0 ? take_lock(run) : OK);
+    if (status != OK)
+        run_close(run);
+    return status;
+}
+
+void run_close(struct run *run)
+{
+    if (run->lock >= 0) {
+        const int cleared =
+            ftruncate(run->lock, 0); /* so that a finished run keeps its bytes */
+        (void)cleared;
+        close(run->lock);
+    }
+    memory_free(run->directory);
+    *run = (struct run){.lock = -1};
+}
+
+/* Out of the way, or the next save would keep it as previous.h5, in place of the whole one. */
+static enum status set_aside(const struct run *run)
+{
+    char *last = run_path(run, "last.h5"), *aside = run_path(run, "last.h5.damaged");
+    enum status status = OK;
+    if (rename(last, aside) != 0)
+        status = fail(BAD_IO, "%s: cannot be renamed to %s: %s", last, aside, strerror(errno));
+    memory_free(last);
+    memory_free(aside);
+    return status;
+}
+
+enum status run_resume(const struct run *run, struct checkpoint *checkpoint, bool *found)
+{
+    static const char *const candidates[] = {"last.h5", "previous.h5"};
+    int n_damaged = 0;
+    *found = false;
+    for (size_t c = 0; c < COUNT(candidates) && !*found; c++) {
+        char *path = run_path(run, candidates[c]);
+        int64_t there = run->comm->rank == 0 && store_exists(path);
+        comm_max_i64(run->comm, &there, 1);
+        const enum status status = there ? checkpoint_open(checkpoint, path, run->comm) : OK;
+        memory_free(path);
+        *found = there && status == OK;
+        if (status == BAD_DATA) {
+            log_warn("%s", fail_sentence());
+            fail_clear();
+            n_damaged++;
+        } else if (status != OK) {
+            return status;
+        }
+    }
+    if (n_damaged == 0)
+        return OK;
+    if (!*found)
+        return fail(BAD_DATA,
+                    "%s: no checkpoint of this run can be read; remove the directory to "
+                    "start again",
+                    run->directory);
+    log_warn("continuing from %s; the other is kept as last.h5.damaged", checkpoint->path);
+    const enum status status =
+        comm_agree(run->comm, run->comm->rank == 0 ? set_aside(run) : OK);
+    if (status != OK)
+        checkpoint_close(checkpoint);
+    return status;
+}
+
+/* Rank 0: the epoch that a checkpoint is of, -1 if it is not there or damaged. */
+static int64_t epoch_in(const char *path)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    struct checkpoint checkpoint;
+    if (checkpoint_open(&checkpoint, path, &self) != OK) {
+        fail_clear();
+        return -1;
+    }
+    const int64_t epoch = checkpoint.progress.epoch;
+    checkpoint_close(&checkpoint);
+    return epoch;
+}
+
+/* best.h5 is written before last.h5: after a kill in between it is ahead of it. Going on, the
+ * run may never come by that epoch again, if it is to end sooner or its rate falls otherwise.
+ */
+enum status run_settle_best(const struct run *run, const struct progress *progress)
+{
+    if (progress->best_epoch == 0) {
+        TRY(run_remove(run, "best.h5"));
+        return run_remove(run, "previous_best.h5");
+    }
+    char *best = run_path(run, "best.h5"), *previous = run_path(run, "previous_best.h5");
+    enum status status = OK;
+    if (epoch_in(best) != progress->best_epoch && epoch_in(previous) == progress->best_epoch &&
+        rename(previous, best) != 0)
+        status =
+            fail(BAD_IO, "%s: cannot be renamed to %s: %s", previous, best, strerror(errno));
+    memory_free(best);
+    memory_free(previous);
+    return status;
+}
+
+static enum status save(const struct run *run, const char *name, const char *kept,
+                        const char *bytes, size_t n_bytes)
+{
+    char *path = run_path(run, name), *before = run_path(run, kept);
+    enum status status = store_write_keeping(path, before, bytes, n_bytes);
+    memory_free(path);
+    memory_free(before);
+    return status;
+}
+
+enum status run_save_best(const struct run *run, const char *bytes, size_t n_bytes)
+{
+    return save(run, "best.h5", "previous_best.h5", bytes, n_bytes);
+}
+
+enum status run_save_last(const struct run *run, const char *bytes, size_t n_bytes)
+{
+    return save(run, "last.h5", "previous.h5", bytes, n_bytes);
+}
+
+/* The epoch of the record that a line holds, 0 if it is none. */
+static int64_t epoch_of(const char *line, size_t n)
+{
+    json_t *record = json_loadb(line, n, 0, NULL);
+    const int64_t epoch = json_integer_value(json_object_get(record, "epoch"));
+    json_decref(record);
+    return epoch;
+}
+
+enum status run_log_cut(const struct run *run, int64_t last)
+{
+    char *path = run_path(run, "log.jsonl"), *text = NULL;
+    size_t n_bytes = 0, keep = 0;
+    enum status status = OK;
+    if (store_exists(path)) {
+        status = store_read(path, &text, &n_bytes);
+        for (int64_t before = 0; status == OK && keep < n_bytes;) {
+            const char *end = memchr(text + keep, '\n', n_bytes - keep);
+            const int64_t epoch =
+                end != NULL ? epoch_of(text + keep, (size_t)(end - text) - keep) : 0;
+            if (epoch <= before || epoch > last)
+                break;
+            before = epoch;
+            keep = (size_t)(end - text) + 1;
+        }
+        if (status == OK && keep < n_bytes)
+            status = store_write(path, text, keep);
+    }
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+/* A text in the last record of log.jsonl; NULL if there is none. Caller frees. */
+static enum status last_logged(const struct run *run, const char *key, char **value)
+{
+    char *path = run_path(run, "log.jsonl"), *text = NULL;
+    size_t n_bytes = 0;
+    *value = NULL;
+    enum status status = store_exists(path) ? store_read(path, &text, &n_bytes) : OK;
+    size_t start = n_bytes > 0 ? n_bytes - 1 : 0;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    json_t *record = text != NULL ? json_loadb(text + start, n_bytes - start, 0, NULL) : NULL;
+    const char *found = json_string_value(json_object_get(record, key));
+    if (found != NULL)
+        *value = memory_text("%s", found);
+    json_decref(record);
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+enum status run_compare_blas(const struct run *run)
+{
+    char *before = NULL;
+    TRY(last_logged(run, "blas", &before));
+    if (before != NULL && strcmp(before, machine_blas_kernel()) != 0)
+        log_warn("this run was trained with OpenBLAS's kernels for %s and goes on with those "
+                 "for %s: its numbers will agree with those of one kernel to about 1e-9, not "
+                 "to the bit; OPENBLAS_CORETYPE=%s keeps the bits",
+                 before, machine_blas_kernel(), before);
+    memory_free(before);
+    return OK;
+}
+
+enum status run_log_add(const struct run *run, const char *record)
+{
+    char *path = run_path(run, "log.jsonl");
+    enum status status = OK;
+    const int plain =
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    FILE *file = plain >= 0 ? fdopen(plain, "a") : NULL;
+    const bool failed = file == NULL || fprintf(file, "%s\n", record) < 0;
+    const int reason = errno;
+    if ((file != NULL && fclose(file) != 0) || failed)
+        status = fail(BAD_IO, "%s: cannot be added to: %s; the last checkpoint is intact", path,
+                      strerror(failed ? reason : errno));
+    memory_free(path);
+    return status;
+}
+
+enum status run_write(const struct run *run, const char *name, const char *text)
+{
+    char *path = run_path(run, name);
+    enum status status = store_write(path, text, strlen(text));
+    memory_free(path);
+    return status;
+}
+
+enum status run_remove(const struct run *run, const char *name)
+{
+    char *path = run_path(run, name);
+    enum status status = OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = fail(BAD_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    memory_free(path);
+    return status;
+}
+
+/* Directories of several runs. */
+static enum status check_single(const char *directory)
+{
+    if (store_has(directory, "fold-1"))
+        return fail(BAD_USER,
+                    "%s: this is a cross-validation, which has a run for each fold; name one "
+                    "of them, as in %s/fold-1",
+                    directory, directory);
+    if (store_has(directory, "sweep.ini"))
+        return fail(BAD_USER,
+                    "%s: this is a sweep, which has a run for each trial; name one of those in "
+                    "%s/trials, or train the best with `cohort train %s/best.ini`",
+                    directory, directory, directory);
+    return OK;
+}
+
+enum status run_find(const char *path, char **checkpoint)
+{
+    static const char *const names[] = {"best.h5", "last.h5", "previous.h5"};
+    struct stat info;
+    *checkpoint = NULL;
+    if (stat(path, &info) != 0)
+        return fail(BAD_USER, "%s: %s; expected a run directory or a checkpoint file", path,
+                    strerror(errno));
+    if (!S_ISDIR(info.st_mode)) {
+        *checkpoint = memory_text("%s", path);
+        return OK;
+    }
+    TRY(check_single(path));
+    for (size_t n = 0; n < COUNT(names) && *checkpoint == NULL; n++)
+        if (store_has(path, names[n]))
+            *checkpoint = memory_text("%s/%s", path, names[n]);
+    if (*checkpoint != NULL)
+        return OK;
+    return fail(BAD_USER,
+                "%s: there is no checkpoint in this directory; train one with `cohort train "
+                "... run=%s`",
+                path, path);
+}
+
+char *run_beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    const int n = store_is_directory(path) ? (int)strlen(path)
+                  : slash                  ? (int)(slash - path)
+                                           : 0;
+    return n > 0 ? memory_text("%.*s/%s", n, path, name) : memory_text("%s", name);
+}
+
+char *run_setting(const char *path, const char *section, const char *key)
+{
+    char *file = run_beside(path, "config.ini");
+    struct config *config = config_create();
+    char *setting = NULL;
+    if (store_exists(file) && config_read(config, file) == OK) {
+        const char *value = config_get(config, section, key);
+        setting = value != NULL && value[0] != '\0' ? memory_text("%s", value) : NULL;
+    }
+    fail_clear();
+    config_destroy(config);
+    memory_free(file);
+    return setting;
+}
+
+/* Rank 0: config.ini of a run that has a checkpoint; NULL: there is no such. */
+static char *known_settings(const char *directory)
+{
+    char *last = memory_text("%s/last.h5", directory);
+    char *previous = memory_text("%s/previous.h5", directory);
+    char *path = memory_text("%s/config.ini", directory), *text = NULL;
+    size_t n = 0;
+    if ((store_exists(last) || store_exists(previous)) && store_exists(path) &&
+        store_read(path, &text, &n) != OK)
+        fail_clear();
+    memory_free(last);
+    memory_free(previous);
+    memory_free(path);
+    return text;
+}
+
+static bool differs(const struct config *said, const struct config *known, const char *key)
+{
+    const char *a = config_get(said, "model", key), *b = config_get(known, "model", key);
+    return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+static bool is_said(const char *value)
+{
+    return value != NULL && value[0] != '\0';
+}
+
+/* A refit has its settings from the run it is a refit of, which may have changed. */
+static char *refit_settings_of(const struct config *said, const struct config *known)
+{
+    const char *origin = config_get(known, "train", "refit");
+    const char *data = config_get(known, "data", "file");
+    if (!is_said(origin) && !is_said(config_get(said, "train", "refit")))
+        return NULL;
+    return memory_text("[data]\nfile = %s\n[train]\nrefit = %s\n", data ? data : "",
+                       origin ? origin : "");
+}
+
+enum status run_recall(const struct comm *comm, struct config *config)
+{
+    const char *directory = config_get(config, "run", "directory");
+    if (directory == NULL || directory[0] == '\0')
+        return OK;
+    char *text = comm_share_text(comm, comm->rank == 0 ? known_settings(directory) : NULL);
+    if (text == NULL)
+        return OK;
+    char *path = memory_text("%s/config.ini", directory);
+    struct config *known = config_create();
+    enum status status = config_read_text(known, text, path);
+    char *refit = status == OK ? refit_settings_of(config, known) : NULL;
+    if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset"))
+        status = config_suggest(config, refit != NULL ? refit : text, path);
+    memory_free(refit);
+    config_destroy(known);
+    memory_free(path);
+    memory_free(text);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* layer 4 (runs): predictions of a model for the attempts of a shard. */
+#ifndef COHORT_SCORING_H
+#define COHORT_SCORING_H
+
+#include "base/base.h"
+#include "learn/metrics.h"
+#include "learn/model.h"
+
+/* Probabilities for all attempts of the shard whose split is in the set of bits `splits`, those
+ * with an unknown outcome included; `place[i]` is the attempt of the shard. Not collective. */
+struct predictions {
+    size_t n;
+    struct prediction *list;
+    uint64_t *place;
+};
+CHECKED enum status scoring_predict(const struct model *model, void *work,
+                                    const struct shard *shard, unsigned splits,
+                                    struct predictions *predictions);
+void scoring_free(struct predictions *predictions);
+
+/* Leaves out attempts with an unknown outcome and, if asked, each student's first attempt. */
+void scoring_keep(struct predictions *predictions, const struct shard *shard, bool skip_first);
+
+#endif

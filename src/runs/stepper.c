@@ -1,0 +1,189 @@
+/* One step of training: every own lane's block adds to the tally; the tallies are summed
+ * exactly; each rank moves its slice of the parameters and shares it. What a step computes does
+ * not depend on the number of ranks; the trainer decides when steps happen and what is kept of
+ * them. */
+#include "runs/stepper.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "data/resplit.h"
+
+/* Training needs both outcomes; with one, every model would learn to say it and nothing else.
+ */
+static enum status check_outcomes(const struct stepper *stepper,
+                                  const struct item_counts *counts)
+{
+    int64_t n_right = 0, n_wrong = 0, n_new = 0;
+    for (size_t i = 0; i < counts->n_items; i++) {
+        n_right += counts->right[i];
+        n_wrong += counts->wrong[i];
+        n_new += counts->right[i] + counts->wrong[i] == 0;
+    }
+    if (n_right + n_wrong == 0)
+        return fail(BAD_USER,
+                    "%s: no training attempt has a known outcome: there is nothing to learn "
+                    "from; see `cohort inspect` and the split of the import",
+                    stepper->dataset.path);
+    if (n_right == 0 || n_wrong == 0)
+        return fail(BAD_USER,
+                    "%s: all %lld training outcomes are %s: there is nothing to learn; "
+                    "check the outcome column of the import",
+                    stepper->dataset.path, (long long)(n_right + n_wrong),
+                    n_right > 0 ? "correct" : "incorrect");
+    if (n_new > 0)
+        log_say("note: %lld of %zu items have no training attempt; what is predicted for them "
+                "comes "
+                "from the student alone",
+                (long long)n_new, counts->n_items);
+    return OK;
+}
+
+/* A refit learns the validation attempts too. */
+static enum status join(struct stepper *stepper)
+{
+    stepper->n_joined = marking_join(&stepper->shard);
+    comm_sum_i64(stepper->comm, &stepper->n_joined, 1);
+    if (stepper->n_joined == 0)
+        return fail(
+            BAD_USER,
+            "%s: there are no validation attempts, so a refit of %s would be what it is "
+            "already; import with a validation part, as in --split by-student=80/10/10",
+            stepper->dataset.path, stepper->settings->train.refit);
+    return OK;
+}
+
+static enum status read_data(struct stepper *stepper)
+{
+    const struct train_options *o = &stepper->settings->train;
+    size_t first = 0, n = 0;
+    TRY(dataset_open(&stepper->dataset, stepper->settings->data.file, stepper->comm));
+    TRY(lanes_create(&stepper->lanes, &stepper->dataset, (size_t)o->batch, (size_t)o->block,
+                     &first, &n));
+    TRY(dataset_read(&stepper->dataset, first, n, &stepper->shard));
+    if (o->fold > 0)
+        marking_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
+    return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
+}
+
+/* Linux gives out memory that it does not have, and kills whoever uses it: so what training
+ * needs at least is compared with what there is before the first of it is touched. Of each
+ * parameter there are its value, the optimizer's slots, a checkpoint of these in two forms, and
+ * each rank's tally. */
+static enum status check_memory(const struct stepper *stepper)
+{
+    const size_t n = params_count(&stepper->model->params);
+    const double stored =
+        (double)n * sizeof(real) * (stepper->model->kind->learn != NULL ? 1 : 2);
+    const double need =
+        3 * stored + (double)n * sizeof(int32_t) * comm_neighbours(stepper->comm);
+    const double memory = machine_memory();
+    return need <= memory
+               ? OK
+               : fail(BAD_USER,
+                      "the settings ask for %zu parameters, which need %.1f GB of memory to "
+                      "train, and there are %.1f GB; use fewer hidden units, layers or factors",
+                      n, need / 1e9, memory / 1e9);
+}
+
+static enum status start_model(struct stepper *stepper)
+{
+    const struct train_options *o = &stepper->settings->train;
+    const struct model_kind *kind = stepper->model->kind;
+    TRY(model_declare(stepper->model, &stepper->dataset, stepper->dataset.n_students,
+                      stepper->dataset.n_items, stepper->dataset.n_skills));
+    TRY(comm_agree(stepper->comm, check_memory(stepper)));
+    struct item_counts counts;
+    item_counts_take(&counts, &stepper->shard);
+    enum status status = check_outcomes(stepper, &counts);
+    if (status == OK)
+        kind->init(stepper->model, (uint64_t)o->seed, &counts);
+    memory_free(counts.right);
+    TRY(status);
+
+    stepper->work = kind->attach(stepper->model, &stepper->shard);
+    bool *has_training = NEW(bool, stepper->shard.n_students);
+    kind->training(stepper->work, has_training, &stepper->n_training);
+    status = lanes_fill(&stepper->lanes, &stepper->shard, has_training,
+                        kind->lengths ? kind->lengths(stepper->work) : NULL, (size_t)o->batch);
+    memory_free(has_training);
+    TRY(status);
+    comm_sum_i64(stepper->comm, &stepper->n_training, 1);
+    exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
+    if (kind->learn != NULL) {
+        stepper->lanes.n_steps = 1;
+        return OK;
+    }
+    optimizer_create(&stepper->optimizer, &stepper->settings->optimizer,
+                     &stepper->model->params, &stepper->slices, o->epochs);
+    bool wide = true;
+    int bits = 32;
+    if (kind->measure != NULL)
+        kind->measure(stepper->model, stepper->work, stepper->comm,
+                      stepper->lanes.most_students, &wide, &bits);
+    tally_create(&stepper->tally, stepper->model->params.n, wide, bits, &stepper->slices);
+    tally_expect(&stepper->tally, stepper->lanes.n_lanes); /* a block adds one */
+    return OK;
+}
+
+enum status stepper_create(struct stepper *stepper, const struct comm *comm,
+                           const struct settings *settings)
+{
+    *stepper = (struct stepper){
+        .comm = comm, .settings = settings, .model = settings->model, .share = 1};
+    enum status status = read_data(stepper);
+    if (status == OK)
+        status = start_model(stepper);
+    return status;
+}
+
+void stepper_destroy(struct stepper *stepper)
+{
+    tally_destroy(&stepper->tally);
+    optimizer_destroy(&stepper->optimizer);
+    exact_slices_destroy(&stepper->slices);
+    if (stepper->work != NULL)
+        stepper->model->kind->detach(stepper->work);
+    shard_free(&stepper->shard);
+    lanes_destroy(&stepper->lanes);
+    dataset_close(&stepper->dataset);
+}
+
+void stepper_begin_epoch(struct stepper *stepper, int64_t epoch)
+{
+    lanes_shuffle(&stepper->lanes, (uint64_t)stepper->settings->train.seed, (uint32_t)epoch);
+}
+
+static enum status pass(struct stepper *stepper, const struct draw *draw)
+{
+    struct pass pass = {.comm = stepper->comm,
+                        .slices = &stepper->slices,
+                        .lanes = &stepper->lanes,
+                        .draw = *draw,
+                        .share = 1};
+    TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
+    stepper->tally.loss += pass.loss;
+    stepper->tally.n_scored += pass.n_scored;
+    stepper->converged = pass.converged;
+    stepper->share = pass.share;
+    return OK;
+}
+
+enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
+{
+    const struct draw draw = {.seed = (uint64_t)stepper->settings->train.seed,
+                              .epoch = (uint32_t)epoch};
+    if (stepper->model->kind->learn != NULL)
+        return pass(stepper, &draw);
+    const int64_t n_steps = (int64_t)stepper->lanes.n_steps;
+    tally_clear(&stepper->tally);
+    for (size_t l = 0; l < stepper->lanes.n_own; l++) {
+        size_t n = 0;
+        const uint32_t *students = lanes_block(&stepper->lanes, l, (size_t)step, &n);
+        stepper->model->kind->accumulate(stepper->model, stepper->work, students, n, &draw,
+                                         &stepper->tally);
+    }
+    exact_sum(&stepper->slices, &stepper->tally);
+    optimizer_step(&stepper->optimizer, &stepper->tally, epoch * n_steps + step, n_steps);
+    return OK;
+}

@@ -1,0 +1,40 @@
+/* layer 4 (runs): a model, its data on all ranks, and one step of training after the other. */
+#ifndef COHORT_STEPPER_H
+#define COHORT_STEPPER_H
+
+#include "base/base.h"
+#include "data/lanes.h"
+#include "learn/exact_sum.h"
+#include "learn/model.h"
+#include "learn/optimizer.h"
+#include "runs/trainer.h"
+
+struct stepper {
+    const struct comm *comm;
+    const struct settings *settings;
+    struct model *model; /* the settings' own */
+    struct dataset dataset;
+    struct lanes lanes;
+    struct shard shard;
+    void *work;         /* the model's view of the shard */
+    int64_t n_training; /* attempts, over all ranks */
+    int64_t n_joined;   /* of a refit: attempts that were for validation, over all ranks */
+    struct exact_slices slices;
+    struct optimizer optimizer;
+    struct tally
+        tally; /* of the last step; its loss and counts add up until somebody clears them */
+    bool converged; /* a kind that learns by passes has nothing left to learn */
+    double share;   /* of the training attempts that the last pass looked at */
+};
+
+/* Collective: reads the data, declares the model and gives it its first values. Destroy it even
+ * after a failure. */
+CHECKED enum status stepper_create(struct stepper *stepper, const struct comm *comm,
+                                   const struct settings *settings);
+void stepper_destroy(struct stepper *stepper);
+
+/* Collective: steps 0 .. lanes.n_steps - 1 of epoch 0, 1, 2, ... */
+void stepper_begin_epoch(struct stepper *stepper, int64_t epoch);
+CHECKED enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step);
+
+#endif

@@ -1,0 +1,579 @@
+/* The training loop. In an epoch every lane shuffles its students; in each of its steps every
+ * own lane's block adds to the tally, the tallies are summed exactly, and each rank moves its
+ * slice of the parameters and shares it. Then: validate, remember the best epoch, save.
+ *
+ * What happens does not depend on the number of ranks, on when checkpoints were written, or on
+ * how often the run was stopped and continued. Signals and the clock are looked at together
+ * every so many steps (the number is agreed on, about a tenth of a second's worth), because all
+ * ranks must stop at the same step. */
+#include "runs/trainer.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "runs/checkpoint.h"
+#include "runs/continuation.h"
+#include "runs/likelihood.h"
+#include "runs/precheck.h"
+#include "runs/refit.h"
+#include "runs/run.h"
+#include "runs/scoring.h"
+#include "runs/stepper.h"
+#include "runs/targets.h"
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    asked_to_stop = 1;
+}
+
+void trainer_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool trainer_is_stopped(void)
+{
+    return asked_to_stop;
+}
+
+struct trainer {
+    const struct comm *comm;
+    struct settings *settings;
+    struct model *model;
+    struct stepper stepper;
+    struct run run;
+    char *config; /* as stored in the checkpoint */
+    struct progress progress;
+    struct score valid; /* of the last validation; n = 0: none */
+    double likelihood;  /* of the last validation, if it is what decides */
+    char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
+    size_t n_best;
+    double started, saved, spoke; /* moments */
+    double trained;               /* seconds in the steps of the epoch */
+    double rate;                  /* attempts a second in them */
+    int64_t steps_at_start, check_every;
+};
+
+/* Takes up what a checkpoint says. */
+static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
+{
+    TRY(continuing_check(checkpoint, t->config, t->settings->groups, N_TRAINER_GROUPS));
+    if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
+        return fail(BAD_USER,
+                    "%s: trained on a data set with digest %s, but %s has digest %s: it does "
+                    "not match the checkpoint; use the same data, or another run=",
+                    checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
+                    t->stepper.dataset.digest);
+    if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
+        return fail(BAD_DATA, "%s: its step lies beyond the epoch; remove it",
+                    checkpoint->path);
+    TRY(checkpoint_params(checkpoint, t->comm, t->model));
+    TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
+    size_t n_state = 0;
+    void *state =
+        t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
+    TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
+    t->progress = checkpoint->progress;
+    log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
+            (long long)t->progress.epoch, (long long)t->progress.step);
+    return OK;
+}
+
+/* Collective: gathers what ranks hold in parts; the checkpoint's bytes are rank 0's. */
+static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
+{
+    for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
+        exact_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
+    size_t n_own = 0, n_state = 0;
+    void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
+    void *state = comm_gather(t->comm, own, n_own, &n_state);
+    const struct checkpoint_content content = {
+        .model = t->model,
+        .config = t->config,
+        .data_digest = t->stepper.dataset.digest,
+        .items = dataset_items(&t->stepper.dataset),
+        .progress = &t->progress,
+        .optimizer = &t->stepper.optimizer,
+        .state = state,
+        .n_state = n_state,
+    };
+    enum status status = t->comm->rank == 0 ? checkpoint_bytes(&content, bytes, n_bytes) : OK;
+    memory_free(state);
+    return comm_agree(t->comm, status);
+}
+
+/* Collective: the best epoch waits in memory until the next checkpoint is written. */
+static enum status keep_best(struct trainer *t)
+{
+    memory_free(t->best);
+    t->best = NULL;
+    return collect(t, &t->best, &t->n_best);
+}
+
+/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch, and
+ * previous_best.h5 is what was the best then. */
+static enum status save(struct trainer *t)
+{
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    TRY(collect(t, &bytes, &n_bytes));
+    enum status status = OK;
+    if (t->best != NULL)
+        status = run_save_best(&t->run, t->best, t->n_best);
+    if (status == OK && t->comm->rank == 0)
+        status = run_save_last(&t->run, bytes, n_bytes);
+    memory_free(bytes);
+    memory_free(t->best);
+    t->best = NULL;
+    t->saved = log_clock();
+    return comm_agree(t->comm, status);
+}
+
+/* Names the tensor in which training left the numbers a computer can hold. */
+static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
+{
+    double largest = t->stepper.optimizer.largest;
+    comm_max_double(t->comm, &largest, 1);
+    if (n_out_of_range == 0 && isfinite(largest))
+        return OK;
+    const struct params *params = &t->model->params;
+    const struct tensor *worst = NULL;
+    double most = 0;
+    for (size_t i = 0; i < params->n; i++)
+        if (!(fabs((double)params->value[i]) <= most)) {
+            most = fabs((double)params->value[i]);
+            worst = params_find(params, i);
+            if (isnan(most))
+                break;
+        }
+    return fail(DIVERGED,
+                "training diverged in epoch %lld, by step %lld: %s reached %g; what was saved "
+                "before is intact; begin another run= with a lower optimizer.rate, or set "
+                "optimizer.clip",
+                (long long)t->progress.epoch + 1, (long long)t->progress.all_steps,
+                worst ? worst->name : "a tensor", most);
+}
+
+/* How many epochs there are to train, at most. */
+static int64_t n_epochs(const struct trainer *t)
+{
+    return t->settings->refit.epochs > 0 ? t->settings->refit.epochs
+                                         : t->settings->train.epochs;
+}
+
+static void show_progress(const struct trainer *t)
+{
+    const double seconds = log_clock() - t->started;
+    const int64_t steps = t->progress.all_steps - t->steps_at_start;
+    const int64_t all = n_epochs(t) * (int64_t)t->stepper.lanes.n_steps;
+    if (steps <= 0 || seconds <= 0)
+        return;
+    const double rate = (double)steps / seconds;
+    log_live(
+        "epoch %lld of %lld, step %lld of %zu, %.2f million attempts a second, %.0f s left",
+        (long long)t->progress.epoch + 1, (long long)n_epochs(t), (long long)t->progress.step,
+        t->stepper.lanes.n_steps,
+        rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6,
+        (double)(all - t->progress.all_steps) / rate);
+}
+
+/* Collective, now and then: saves if it must, if it is time, or if a signal came to any rank.
+ */
+static enum status look_around(struct trainer *t, bool must_save)
+{
+    const double now = log_clock(), seconds = now - t->started;
+    const int64_t steps = t->progress.all_steps - t->steps_at_start;
+    int64_t wishes[3] = {
+        asked_to_stop,
+        t->comm->rank == 0 && now - t->saved >= 60 * t->settings->run.save_minutes,
+        t->comm->rank == 0 ? (int64_t)fmax(1, 0.1 * (double)steps / fmax(seconds, 1e-3)) : 0,
+    };
+    comm_max_i64(t->comm, wishes, COUNT(wishes));
+    t->check_every = wishes[2] < 1000 ? wishes[2] : 1000;
+    show_progress(t);
+    if (wishes[0] || wishes[1] || must_save)
+        TRY(save(t));
+    if (wishes[0] && !t->progress.finished)
+        return fail(STOPPED,
+                    "stopped by a signal after epoch %lld, step %lld; everything is saved: the "
+                    "same command continues",
+                    (long long)t->progress.epoch, (long long)t->progress.step);
+    return OK;
+}
+
+static enum status train_epoch(struct trainer *t)
+{
+    stepper_begin_epoch(&t->stepper, t->progress.epoch);
+    int64_t since = 0, sums[3] = {0};
+    while (t->progress.step < (int64_t)t->stepper.lanes.n_steps) {
+        TRY(stepper_step(&t->stepper, t->progress.epoch, t->progress.step));
+        t->progress.step++;
+        t->progress.all_steps++;
+        const bool ends = t->progress.step == (int64_t)t->stepper.lanes.n_steps;
+        if (++since >= t->check_every || ends) {
+            since = 0;
+            sums[0] = t->stepper.tally.n_scored;
+            sums[1] = t->stepper.tally.loss;
+            sums[2] = t->stepper.tally.out_of_range;
+            comm_sum_i64(t->comm, sums, COUNT(sums));
+            t->stepper.tally.n_scored = t->stepper.tally.loss = 0;
+            t->progress.n_scored += sums[0];
+            t->progress.loss += sums[1];
+            TRY(check_finite(t, sums[2]));
+            if (!ends)
+                TRY(look_around(t, false));
+        }
+    }
+    return OK;
+}
+
+static enum status score_finals(struct trainer *t, enum split split, struct score *score)
+{
+    struct final *finals = NULL;
+    size_t n = 0;
+    TRY(comm_agree(t->comm, finals_predict(t->model, t->stepper.work, &t->stepper.shard,
+                                           1u << split, &finals, &n)));
+    finals_score(t->comm, t->model, finals, n, score);
+    memory_free(finals);
+    return OK;
+}
+
+static enum status score_split(struct trainer *t, enum split split, struct score *score)
+{
+    if (model_task(t->model) != TASK_TRACE)
+        return score_finals(t, split, score);
+    struct predictions predictions;
+    TRY(comm_agree(t->comm, scoring_predict(t->model, t->stepper.work, &t->stepper.shard,
+                                            1u << split, &predictions)));
+    scoring_keep(&predictions, &t->stepper.shard, false);
+    metrics_score(t->comm, predictions.list, predictions.n, score);
+    scoring_free(&predictions);
+    return OK;
+}
+
+/* The log-likelihood of the validation students' steps, if that is what decides; else NaN. What
+ * sampling probably makes it too high by is taken off, since it is largest for the sharpest
+ * model; a chance above 1 is no score. */
+static double measure_likelihood(struct trainer *t)
+{
+    if (settings_metric(t->settings) >= 0)
+        return NAN;
+    const struct train_options *train = &t->settings->train;
+    const struct likelihood_plan plan = {.n_chains = train->chains,
+                                         .n_temperatures = train->temperatures,
+                                         .most_temperatures = train->most_temperatures,
+                                         .most_bits = 10,
+                                         .seed = (uint64_t)train->seed};
+    struct likelihood_result result;
+    likelihood_measure(t->comm, t->model, t->stepper.work, &t->stepper.shard, 1u << VALID,
+                       &plan, &result);
+    return result.mean > result.standard_error ? NAN : result.mean - result.bias;
+}
+
+/* True if the score just measured is the best so far. */
+static bool is_better(struct trainer *t)
+{
+    const int metric = settings_metric(t->settings);
+    const double value = metric < 0 ? t->likelihood : *metrics_value(&t->valid, metric);
+    const bool up = metric < 0 || metrics_up(metric);
+    const bool better =
+        !isnan(value) && (t->progress.best_epoch == 0 ||
+                          (up ? value > t->progress.best : value < t->progress.best));
+    if (better) {
+        t->progress.best = value;
+        t->progress.best_epoch = t->progress.epoch;
+    }
+    t->progress.stale = t->progress.epoch - t->progress.best_epoch;
+    return better;
+}
+
+/* Whether numbers are predicted rather than chances. */
+static bool is_score(const struct trainer *t)
+{
+    return model_task(t->model) == TASK_SCORE || model_task(t->model) == TASK_DENSITY;
+}
+
+/* A line for people, unless the last one is only just out: short epochs would fill the screen.
+ */
+static void say_epoch(struct trainer *t, double loss, bool best)
+{
+    const double now = log_clock();
+    if (now - t->spoke < 0.5 && !t->progress.finished && t->progress.epoch > 1)
+        return;
+    t->spoke = now;
+    char valid[128] = "";
+    if (t->valid.n > 0 && isfinite(t->likelihood))
+        snprintf(valid, sizeof valid, ", valid log-likelihood of a step %.4f%s", t->likelihood,
+                 best ? " (best)" : "");
+    else if (t->valid.n > 0)
+        snprintf(valid, sizeof valid, ", valid %s %.5f, log-loss %.5f, %s %.4f%s",
+                 is_score(t) ? "rmse" : "cbd", is_score(t) ? t->valid.rmse : t->valid.cbd,
+                 t->valid.log_loss, is_score(t) ? "r2" : "auc",
+                 is_score(t) ? t->valid.r2 : t->valid.auc, best ? " (best)" : "");
+    log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts a second",
+            (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
+}
+
+static enum status log_epoch(struct trainer *t, double loss, bool best)
+{
+    say_epoch(t, loss, best);
+    if (t->comm->rank != 0)
+        return OK;
+    json_t *record = json_object();
+    json_object_set_new(record, "epoch", json_integer(t->progress.epoch));
+    json_object_set_new(record, "step", json_integer(t->progress.all_steps));
+    json_object_set_new(record, "loss", json_real(loss));
+    if (t->valid.n > 0)
+        json_object_set_new(record, "valid", score_json(&t->valid));
+    if (t->valid.n > 0 && isfinite(t->likelihood))
+        json_object_set_new(record, "likelihood", json_real(t->likelihood));
+    if (t->model->kind->by_blas)
+        json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
+    json_object_set_new(record, "seconds", json_real(t->trained));
+    json_object_set_new(record, "attempts_per_second", json_real(t->rate));
+    char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    enum status status = run_log_add(&t->run, text);
+    free(text);
+    json_decref(record);
+    return status;
+}
+
+static bool is_done(const struct trainer *t)
+{
+    const struct train_options *o = &t->settings->train;
+    return t->progress.epoch >= n_epochs(t) || t->progress.converged ||
+           (o->patience > 0 && t->progress.stale >= o->patience);
+}
+
+/* Where there is a running mean of the parameters and nothing is validated, the mean at the end
+ * is the result, and kept as the best. */
+static bool ends_with_mean(const struct trainer *t)
+{
+    return t->model->kind->learn == NULL && t->settings->optimizer.average > 0 &&
+           t->progress.best_epoch == 0 && t->progress.all_steps > 0;
+}
+
+/* What follows an epoch's last step. */
+static enum status finish_epoch(struct trainer *t, bool *done)
+{
+    const struct train_options *o = &t->settings->train;
+    const double loss = t->progress.n_scored > 0 ? ldexp((double)t->progress.loss, -LOSS_BITS) /
+                                                       (double)t->progress.n_scored
+                                                 : NAN;
+    t->progress.epoch++;
+    t->progress.step = 0;
+    t->progress.n_scored = t->progress.loss = 0;
+    bool best = false;
+    t->valid = (struct score){0};
+    t->likelihood = NAN;
+    const bool steps = t->model->kind->learn == NULL;
+    if (steps)
+        optimizer_swap(&t->stepper.optimizer);
+    if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
+        TRY(score_split(t, VALID, &t->valid));
+    t->progress.converged = t->stepper.converged;
+    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best)) {
+        t->likelihood = measure_likelihood(t);
+        best = is_better(t);
+    }
+    *done = is_done(t);
+    t->progress.finished = *done;
+    TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
+    if (best || (*done && ends_with_mean(t)))
+        TRY(keep_best(t));
+    if (steps)
+        optimizer_swap(&t->stepper.optimizer);
+    return look_around(t, *done);
+}
+
+/* Scores the best epoch's parameters, or the last ones where nothing was validated. */
+static enum status score_best(struct trainer *t, struct result *result)
+{
+    enum status status = OK;
+    if (t->progress.best_epoch > 0 || ends_with_mean(t)) {
+        char *path = run_path(&t->run, "best.h5");
+        struct checkpoint best;
+        status = checkpoint_open(&best, path, t->comm);
+        if (status == OK && t->progress.best_epoch > 0 &&
+            best.progress.epoch != t->progress.best_epoch)
+            status =
+                fail(BAD_DATA,
+                     "%s: it is of epoch %lld, but epoch %lld was the best: these are "
+                     "files of different moments, or of different runs",
+                     path, (long long)best.progress.epoch, (long long)t->progress.best_epoch);
+        if (status == OK)
+            status = checkpoint_params(&best, t->comm, t->model);
+        checkpoint_close(&best);
+        memory_free(path);
+        if (status != OK)
+            status = fail_context(status, "the best epoch cannot be had, train it again in "
+                                          "another run=");
+    }
+    for (int split = VALID; status == OK && split < N_SPLITS; split++)
+        status = score_split(t, (enum split)split, &result->scores[split]);
+    return status;
+}
+
+static enum status write_result(const struct trainer *t, const struct result *result)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "model", json_string(t->model->kind->name));
+    json_object_set_new(object, "epochs", json_integer(result->epochs));
+    json_object_set_new(object, "best_epoch", json_integer(result->best_epoch));
+    json_object_set_new(object, "monitor", json_string(settings_monitor(t->settings)));
+    json_object_set_new(object, "stopped_early", json_boolean(result->stopped_early));
+    json_object_set_new(object, "parameters",
+                        json_integer((json_int_t)params_count(&t->model->params)));
+    json_object_set_new(object, "data_digest", json_string(t->stepper.dataset.digest));
+    if (result->scores[VALID].n > 0)
+        json_object_set_new(object, "valid", score_json(&result->scores[VALID]));
+    if (result->scores[TEST].n > 0)
+        json_object_set_new(object, "test", score_json(&result->scores[TEST]));
+    char *text =
+        json_dumps(object, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    char *line = memory_text("%s\n", text);
+    enum status status = run_write(&t->run, "result.json", line);
+    memory_free(line);
+    free(text);
+    json_decref(object);
+    return status;
+}
+
+/* Rank 0: what is in the directory follows the checkpoint, or the start. */
+static enum status prepare(const struct trainer *t, bool had_ended)
+{
+    if (t->progress.best_epoch > 0 || !had_ended)
+        TRY(run_settle_best(&t->run, &t->progress));
+    TRY(run_log_cut(&t->run, t->progress.epoch));
+    if (had_ended)
+        return OK;
+    TRY(run_compare_blas(&t->run));
+    char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
+    enum status status = run_write(&t->run, "config.ini", complete);
+    memory_free(complete);
+    return status == OK ? run_remove(&t->run, "result.json") : status;
+}
+
+/* The settings without places, as checkpoints hold them; caller frees. */
+static char *stored_config(const struct settings *settings)
+{
+    char *text = config_text(settings->groups, N_TRAINER_GROUPS, settings_places);
+    if (settings->refit.digest[0] == '\0')
+        return text;
+    char *refit = refit_text(&settings->refit), *all = memory_text("%s%s", text, refit);
+    memory_free(text);
+    memory_free(refit);
+    return all;
+}
+
+/* A run that has no more epochs to train than it has already, or none at all. */
+static enum status end_here(struct trainer *t)
+{
+    if (ends_with_mean(t)) {
+        optimizer_swap(&t->stepper.optimizer);
+        TRY(keep_best(t));
+        optimizer_swap(&t->stepper.optimizer);
+    }
+    return save(t);
+}
+
+static enum status begin(struct trainer *t, bool *done)
+{
+    t->config = stored_config(t->settings);
+    TRY(comm_agree_on(t->comm, t->config, "the settings"));
+    TRY(stepper_create(&t->stepper, t->comm, t->settings));
+    TRY(run_open(&t->run, t->settings->run.directory, t->comm));
+    struct checkpoint checkpoint;
+    bool found = false;
+    TRY(run_resume(&t->run, &checkpoint, &found));
+    if (found) {
+        enum status status = restore(t, &checkpoint);
+        checkpoint_close(&checkpoint);
+        TRY(status);
+    }
+    *done = is_done(t);
+    const bool had_ended = *done && found && t->progress.finished;
+    t->progress.finished = *done;
+    TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, had_ended) : OK));
+    if (*done)
+        return had_ended ? OK : end_here(t);
+    log_say(
+        "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu step%s an "
+        "epoch, %zu lanes, %d rank%s",
+        t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
+        (long long)t->stepper.n_training,
+        (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
+        t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
+        t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
+    precheck_settings(t->settings, &t->stepper);
+    if (t->stepper.n_joined > 0)
+        log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
+                t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
+                (long long)n_epochs(t), (long long)t->stepper.n_joined);
+    continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
+                            t->config);
+    return OK;
+}
+
+static enum status train(struct trainer *t, struct result *result)
+{
+    bool done = false;
+    TRY(begin(t, &done));
+    char *path = run_path(&t->run, "result.json");
+    int64_t has_result = t->comm->rank == 0 && store_exists(path);
+    comm_max_i64(t->comm, &has_result, 1);
+    result->was_finished = done && has_result;
+    memory_free(path);
+    t->started = t->saved = log_clock();
+    t->steps_at_start = t->progress.all_steps;
+    t->check_every = 1;
+    while (!done) {
+        const double epoch_started = log_clock();
+        const int64_t n_steps = (int64_t)t->stepper.lanes.n_steps;
+        const double share = (double)(n_steps - t->progress.step) / (double)n_steps;
+        const enum status status = train_epoch(t);
+        if (status == DIVERGED && t->best != NULL &&
+            run_save_best(&t->run, t->best, t->n_best) != OK)
+            log_warn("the best epoch before could not be saved");
+        TRY(status);
+        t->trained = log_clock() - epoch_started;
+        t->rate =
+            share * t->stepper.share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
+        TRY(finish_epoch(t, &done));
+    }
+    result->seconds = log_clock() - t->started;
+    result->epochs = t->progress.epoch;
+    result->best_epoch = t->progress.best_epoch;
+    result->best = t->progress.best;
+    result->stopped_early = t->progress.epoch < n_epochs(t);
+    result->converged = t->progress.converged;
+    TRY(score_best(t, result));
+    if (result->was_finished)
+        return OK;
+    return comm_agree(t->comm, t->comm->rank == 0 ? write_result(t, result) : OK);
+}
+
+enum status trainer_run(const struct comm *comm, struct settings *settings,
+                        struct result *result)
+{
+    struct trainer t = {
+        .comm = comm, .settings = settings, .model = settings->model, .run = {.lock = -1}};
+    *result = (struct result){0};
+    enum status status = train(&t, result);
+    run_close(&t.run);
+    memory_free(t.config);
+    memory_free(t.best);
+    stepper_destroy(&t.stepper);
+    return status;
+}

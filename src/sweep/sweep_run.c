@@ -1,0 +1,307 @@
+/* Trials by teams. The ranks are cut into teams; a team takes the next trial that nobody has,
+ * by locking the file `claim` in the trial's directory, trains it, writes its result and goes
+ * on. The lock is the kernel's and goes with its process, so a killed job leaves nothing to
+ * clear up, and several jobs (an array on Slurm) may work on one sweep at once. Since a run has
+ * the same bits on any number of ranks, it does not matter which team a trial falls to.
+ *
+ * With successive halving all teams meet after each rung, and wait for trials that other jobs
+ * are at: the order in it decides who goes on. Scores compare only on the same data, so every
+ * result has their digest. */
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/file_lock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/dataset.h"
+#include "runs/cross_validation.h"
+#include "sweep/sweep.h"
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct runner {
+    const struct sweep *sweep;
+    const struct comm *comm;
+    struct comm team;
+    const struct sweep_order *order;
+    char *data; /* the data set, and its digest */
+    char data_digest[33];
+    bool retry; /* failed trials too; not again while we wait for others */
+    bool talks; /* the first rank of all */
+    double started, spoke;
+    int64_t n_run; /* trials of this team */
+};
+
+/* Whether there is a result already, which must be of the same data. */
+static enum status look(const struct runner *r, size_t trial, int64_t rung, bool *known)
+{
+    struct sweep_result result;
+    sweep_read_result(r->sweep, trial, rung, &result);
+    memory_free(result.reason);
+    *known = result.state == SWEEP_DONE || (result.state == SWEEP_FAILED && !r->retry);
+    if (*known && result.data_digest[0] != '\0' &&
+        strcmp(result.data_digest, r->data_digest) != 0)
+        return fail(
+            BAD_USER,
+            "%s: trial %s was trained on a data set with digest %s, but %s has digest %s "
+            "now, and scores would not compare; use the same data, or another run=",
+            r->sweep->directory, r->sweep->trials[trial].id, result.data_digest, r->data,
+            r->data_digest);
+    return OK;
+}
+
+/* The claim's open file, or -1: somebody else has it, or the result is there. */
+static enum status claim(const struct runner *r, size_t trial, int64_t rung, int *file)
+{
+    bool known = false;
+    *file = -1;
+    TRY(look(r, trial, rung, &known));
+    if (known)
+        return OK;
+    char *directory = sweep_path(r->sweep, trial, NULL),
+         *path = sweep_path(r->sweep, trial, "claim");
+    enum status status = store_directory(directory);
+    if (status == OK)
+        status = lock_take(path, 0, file);
+    memory_free(path);
+    memory_free(directory);
+    if (*file < 0)
+        return status;
+    /* It may have been finished between the look and the lock. */
+    status = look(r, trial, rung, &known);
+    if (known) {
+        close(*file);
+        *file = -1;
+    }
+    return status;
+}
+
+/* Collective over the team: trains a trial. */
+static enum status train(const struct runner *r, size_t trial, struct sweep_result *result)
+{
+    struct settings settings;
+    enum status status =
+        sweep_settings(r->sweep, trial, sweep_epochs(r->sweep, result->rung), &settings);
+    if (status == OK && r->sweep->folds) {
+        struct crossval crossval;
+        status = crossval_run(&r->team, &settings, &crossval);
+        result->epochs = settings.train.epochs;
+        result->valid = crossval.mean[VALID];
+        result->valid_spread = crossval.spread[VALID];
+        result->test = crossval.mean[TEST];
+        result->test_spread = crossval.spread[TEST];
+    } else if (status == OK) {
+        struct result trained;
+        status = trainer_run(&r->team, &settings, &trained);
+        result->epochs = trained.epochs;
+        result->valid = trained.scores[VALID];
+        result->test = trained.scores[TEST];
+    }
+    settings_destroy(&settings);
+    if (status == OK && result->valid.n == 0)
+        status = fail(BAD_USER, "the data have no validation attempts, by which trials are "
+                                "compared; import with a validation part, or set train.folds");
+    return status;
+}
+
+/* Collective over the team. A trial that fails is written down, and the sweep goes on. */
+static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
+{
+    const double started = log_clock();
+    struct sweep_result result = {.state = SWEEP_DONE, .rung = rung};
+    memcpy(result.data_digest, r->data_digest, sizeof result.data_digest);
+    const bool muted = log_muted();
+    log_mute(true);
+    enum status status = train(r, trial, &result);
+    log_mute(muted);
+    if (status == STOPPED || status == BAD_IO)
+        return status;
+    if (status != OK) {
+        result.state = SWEEP_FAILED;
+        result.reason = memory_text("%s", fail_sentence());
+        fail_clear();
+    }
+    result.seconds = log_clock() - started;
+    status = r->team.rank == 0 ? sweep_write_result(r->sweep, trial, &result) : OK;
+    memory_free(result.reason);
+    return comm_agree(&r->team, status);
+}
+
+/* A line for the whole sweep, now and then. */
+static void say_progress(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    const double now = log_clock();
+    if (!r->talks || now - r->spoke < (log_is_live() ? 0.5 : 10))
+        return;
+    r->spoke = now;
+    size_t n_done = 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "rung-%lld.json", (long long)rung);
+        char *path = sweep_path(r->sweep, trials[i], name);
+        n_done += store_exists(path);
+        memory_free(path);
+    }
+    char which[64] = "";
+    if (r->sweep->options.rungs > 1)
+        snprintf(which, sizeof which, "rung %lld of %lld, ", (long long)rung,
+                 (long long)r->sweep->options.rungs);
+    (log_is_live() ? log_live : log_say)("%s%zu of %zu trials, %.0f s", which, n_done, n,
+                                         now - r->started);
+}
+
+/* Collective over the team: takes trials until none is left. */
+static enum status run_list(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    for (size_t i = 0; i < n;) {
+        int file = -1;
+        enum status status = OK;
+        if (r->team.rank == 0)
+            while (i < n && status == OK && file < 0 && !trainer_is_stopped()) {
+                const bool own = i % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
+                if (own)
+                    status = claim(r, trials[i], rung, &file);
+                if (file < 0)
+                    i++;
+            }
+        status = comm_agree(&r->team, status);
+        uint64_t next = r->team.rank == 0 && file < 0 ? n : i;
+        comm_broadcast(&r->team, &next, sizeof next, 0);
+        i = next;
+        if (status == OK && i < n)
+            status = run_trial(r, trials[i], rung);
+        if (file >= 0)
+            close(file);
+        TRY(status);
+        r->n_run += i < n;
+        i++;
+        say_progress(r, trials, n, rung);
+    }
+    return OK;
+}
+
+/* Collective: rank 0's list on all ranks; caller frees. */
+static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
+{
+    uint64_t size = 0;
+    size_t *list = NULL;
+    if (r->comm->rank == 0) {
+        list = sweep_rung(r->sweep, rung, n);
+        size = *n;
+    }
+    comm_broadcast(r->comm, &size, sizeof size, 0);
+    *n = size;
+    if (r->comm->rank != 0)
+        list = NEW(size_t, *n);
+    comm_broadcast(r->comm, list, *n * sizeof *list, 0);
+    return list;
+}
+
+/* Collective: how many trials of the list other jobs have, or have left, without a result. */
+static size_t count_open(const struct runner *r, int64_t rung, const size_t *trials, size_t n)
+{
+    uint64_t n_open = r->comm->rank == 0 ? sweep_n_open(r->sweep, rung, trials, n) : 0;
+    comm_broadcast(r->comm, &n_open, sizeof n_open, 0);
+    return n_open;
+}
+
+/* Collective: one pass over the list. */
+static enum status run_pass(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    const enum status status = run_list(r, trials, n, rung);
+    int64_t stopped = trainer_is_stopped();
+    comm_max_i64(r->comm, &stopped, 1);
+    TRY(comm_agree(r->comm, status == STOPPED ? OK : status));
+    fail_clear();
+    if (stopped)
+        return fail(STOPPED,
+                    "the sweep was stopped by a signal; what is done is kept: the same "
+                    "command continues");
+    return OK;
+}
+
+/* Collective. Who goes on is known when the whole rung is done, by whatever jobs. */
+static enum status run_rung(struct runner *r, int64_t rung, bool goes_on)
+{
+    const struct timespec pause = {.tv_nsec = 500000000};
+    size_t n = 0;
+    size_t *trials = share_list(r, rung, &n);
+    r->retry = r->order->retry;
+    enum status status = run_pass(r, trials, n, rung);
+    r->retry = false;
+    while (status == OK && goes_on && count_open(r, rung, trials, n) > 0) {
+        nanosleep(&pause, NULL);
+        status = run_pass(r, trials, n, rung);
+    }
+    memory_free(trials);
+    return status;
+}
+
+/* Collective: a rung alone begins where the one before has ended. */
+static enum status check_before(const struct runner *r, int64_t rung)
+{
+    if (rung == 1)
+        return OK;
+    size_t n = 0;
+    size_t *trials = share_list(r, rung - 1, &n);
+    const size_t n_open = count_open(r, rung - 1, trials, n);
+    memory_free(trials);
+    if (n_open > 0)
+        return fail(
+            BAD_USER,
+            "%s: %zu of the %zu trials of rung %lld are not done, so it is not known who "
+            "goes on to rung %lld; run that rung again first",
+            r->sweep->directory, n_open, n, (long long)rung - 1, (long long)rung);
+    return OK;
+}
+
+/* Collective: what all trials are trained on. */
+static enum status look_at_data(struct runner *r)
+{
+    struct dataset dataset;
+    struct settings settings;
+    enum status status =
+        comm_agree(r->comm, sweep_settings(r->sweep, 0, r->sweep->epochs, &settings));
+    if (status == OK)
+        status = dataset_open(&dataset, settings.data.file, r->comm);
+    if (status == OK) {
+        r->data = memory_text("%s", dataset.path);
+        memcpy(r->data_digest, dataset.digest, sizeof r->data_digest);
+        dataset_close(&dataset);
+    }
+    settings_destroy(&settings);
+    return status;
+}
+
+enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
+                      const struct sweep_order *order)
+{
+    struct runner r = {.sweep = sweep,
+                       .comm = comm,
+                       .order = order,
+                       .talks = !log_muted(),
+                       .started = log_clock(),
+                       .spoke = log_clock()};
+    TRY(look_at_data(&r));
+    const size_t size = (size_t)comm->size;
+    const size_t n_teams = size_max(1, size / (size_t)sweep->options.ranks);
+    size_t team = 0;
+    while (team + 1 < n_teams && size_cut(size, team + 1, n_teams) <= (size_t)comm->rank)
+        team++;
+    comm_split(comm, (int)team, &r.team);
+    const int64_t first = order->rung > 0 ? order->rung : 1;
+    const int64_t last = order->rung > 0 ? order->rung : sweep->options.rungs;
+    enum status status = check_before(&r, first);
+    for (int64_t rung = first; rung <= last && status == OK; rung++)
+        status = run_rung(&r, rung, rung < last);
+    int64_t n_run = r.team.rank == 0 ? r.n_run : 0;
+    comm_leave(&r.team);
+    memory_free(r.data);
+    if (status != OK)
+        return status;
+    comm_sum_i64(comm, &n_run, 1);
+    log_say("%lld trial%s trained by %zu team%s in %.1f s", (long long)n_run,
+            n_run == 1 ? "" : "s", n_teams, n_teams == 1 ? "" : "s", log_clock() - r.started);
+    return OK;
+}

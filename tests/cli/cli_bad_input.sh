@@ -1,0 +1,190 @@
+#!/bin/bash
+# Whatever is wrong with the settings, the files or the data: one sentence on stderr, said by one rank, the right
+# exit code on any number of ranks, nothing half-written, no hang.
+. "$(dirname "$0")/../lib/lib.sh"
+. tests/lib/kills.sh
+class=$TMP/class.h5
+run "$COHORT" simulate irt --students 3000 --items 40 --seed 1 -o "$class" # more than one chunk of attempts
+printf '[model]\nkind = rbm\n\n[train]\nepochs = 2\nbatch = 200\nblock = 10\n' >"$TMP/good.ini"
+
+# refuses CODE PATTERN WORDS...: tests: `cohort train WORDS run=...` ends so on 1 and on 3 ranks, says one
+# sentence that matches, and leaves no checkpoint. Where a word begins with run= that is taken.
+refuses() {
+    local code=$1 pattern=$2 n word where=(run="$TMP/refused")
+    shift 2
+    for word; do
+        [[ $word != run=* ]] || where=()
+    done
+    for n in 1 3; do
+        rm -rf "$TMP/refused"
+        expect_status "$code" on $n "$COHORT" train "$@" "${where[@]}"
+        expect_match "^cohort: .*$pattern"
+        expect_equal 1 "$(errors | grep -c '^cohort: ')" 'one sentence'
+        expect_equal '' "$(output)" 'nothing on stdout'
+        expect_equal '' "$(find "$TMP/refused" -name '*.h5*' -o -name '*.tmp' -o -name '*.json*' 2>/dev/null)" \
+            'nothing is half-written'
+    done
+}
+# bad WORDS..., with good settings and data before them.
+bad() { refuses "$1" "$2" "$TMP/good.ini" data="$class" "${@:3}"; }
+
+section 'what is good'
+expect_status 0 on 3 "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/good"
+
+section keys
+bad 1 'command line: there is no key model.hiden; the nearest is model.hidden' model.hiden=3
+printf '[model]\nkind = rbm\n\n[train]\n# a comment\nepoch = 2\n' >"$TMP/key.ini"
+refuses 1 "key.ini:6: there is no key train.epoch; the nearest is train.epochs" "$TMP/key.ini" data="$class"
+printf '[modle]\nkind = rbm\n' >"$TMP/section.ini"
+refuses 1 "model.kind is not set" "$TMP/section.ini" data="$class"
+printf '[train]\nepochs = 3\nepochs 4\n' >"$TMP/line.ini"
+refuses 1 "line.ini:3: 'epochs 4' has no '='" "$TMP/line.ini" data="$class"
+bad 2 "'hidden' names no section" hidden=3
+
+section values
+bad 1 'command line: hidden = -3: expected a whole number, 1 to 4096' model.hidden=-3
+bad 1 'command line: epochs = many: expected a whole number' train.epochs=many
+bad 1 'command line: epochs = 2.5: expected a whole number' train.epochs=2.5
+bad 1 'command line: momentum = 1.5: expected a number' optimizer.momentum=1.5
+bad 1 'command line: rate = nan: expected a number' optimizer.rate=nan
+bad 1 'command line: rate = : expected a number' optimizer.rate=
+bad 1 "visible = sofmax: expected one of bernoulli, softmax; did you mean 'softmax'" model.visible=sofmax
+bad 1 'persistent = perhaps: expected yes or no' model.persistent=perhaps
+bad 1 'model.kind = rmb: .*expected one of rbm' model.kind=rmb
+bad 1 'model.preset = nice: .*expected one of .*binomial' model.preset=nice
+bad 1 'cd_schedule = 3:x: expected epoch:steps' model.cd_schedule=3:x
+bad 1 'train.block = 300 is more than train.batch = 200' train.block=300
+bad 1 'train.folds = 1: expected at least 3' train.folds=1
+bad 1 'train.fold = 7, but train.folds = 5' train.folds=5 train.fold=7
+
+section 'more ranks than lanes'
+for n in 2 3; do
+    expect_status 1 on $n "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/lanes" train.batch=4 train.block=4
+    expect_match "^cohort: there are $n ranks but only 1 lane"
+    check 'nothing is made' test ! -e "$TMP/lanes"
+done
+
+section files
+refuses 1 'nowhere.ini: cannot be read: No such file' "$TMP/nowhere.ini" data="$class"
+refuses 1 "$TMP: reading stopped: Is a directory" "$TMP" data="$class"
+head -c 3000 /dev/urandom >"$TMP/garbage.ini"
+printf '\0' >>"$TMP/garbage.ini"
+refuses 1 'garbage.ini: this is not a text file' "$TMP/garbage.ini" data="$class"
+head -c 3000 /dev/urandom | tr -d '\0' >"$TMP/noise.ini"
+refuses 1 'noise.ini:[0-9]+: ' "$TMP/noise.ini" data="$class"
+refuses 1 'data.file is not set' "$TMP/good.ini"
+bad 1 'nowhere.h5: the data set cannot be read: No such file' data="$TMP/nowhere.h5"
+bad 1 'data= is empty' data=
+bad 3 'is not an HDF5 file, or it is damaged' data="$TMP"
+bad 3 'good.ini: this is not an HDF5 file, or it is damaged' data="$TMP/good.ini"
+: >"$TMP/empty.h5"
+bad 3 'empty.h5: this is not an HDF5 file, or it is damaged' data="$TMP/empty.h5"
+bad 3 'last.h5: this is not a cohort data set' data="$TMP/good/last.h5"
+
+section 'run directories'
+: >"$TMP/file"
+bad 1 'run= is empty' run=
+bad 1 'file: the directory cannot be made: File exists' run="$TMP/file/below/it"
+bad 1 'file: the directory cannot be made: File exists' run="$TMP/file"
+check 'the file is as it was' test ! -s "$TMP/file"
+
+section 'damaged data'
+size=$(wc -c <"$class")
+# hurt NAME PLACE: a copy with sixteen bytes changed.
+hurt() {
+    cp "$class" "$TMP/$1"
+    head -c 16 /dev/urandom | dd of="$TMP/$1" bs=1 seek="$2" conv=notrunc status=none
+}
+hurt head.h5 16
+bad 3 'head.h5: ' data="$TMP/head.h5"
+for tenth in 2 4 6; do
+    hurt $tenth.h5 $((size * tenth / 10))
+    bad 3 "$tenth.h5: .*(missing or damaged|is damaged)" data="$TMP/$tenth.h5"
+done
+head -c $((size * 6 / 10)) "$class" >"$TMP/cut.h5"
+bad 3 'cut.h5: this is not an HDF5 file, or it is damaged' data="$TMP/cut.h5"
+
+section 'data from which nothing can be learned'
+# csv NAME: a data set from the rows on stdin.
+csv() {
+    cat >"$TMP/$1.csv"
+    run "$COHORT" import csv "$TMP/$1.csv" --student s --item i --outcome o --split by-student=80/10/10 -o "$TMP/$1.h5"
+}
+for outcome in 0 1; do
+    { echo s,i,o && seq 0 399 | awk -v o=$outcome '{ print "s" int($1 / 4) ",i" $1 % 4 "," o }'; } | csv same$outcome
+    bad 1 "same$outcome.h5: all [0-9]+ training outcomes are $([ $outcome = 1 ] && echo correct || echo incorrect)" \
+        data="$TMP/same$outcome.h5"
+done
+{ echo s,i,o && seq 0 399 | awk '{ print "s" int($1 / 4) ",i" $1 % 4 "," }'; } | csv unknown
+bad 1 'unknown.h5: no training attempt has a known outcome' data="$TMP/unknown.h5"
+
+section 'names that talk to a terminal'
+escape=$(printf '\033')
+{ echo s,i,o && seq 0 399 | awk '{ printf "s%d\033]0;title\007,i%d\302\2332J\177 \303\244\n", int($1 / 4), $1 % 4 }' |
+    awk '{ print $0 "," (NR * 7919) % 5 % 2 }'; } | csv "loud${escape}[2J"
+expect_match 'wrote .*loud.u001b\[2J.h5'
+expect_status 0 "$COHORT" inspect "$TMP/loud${escape}[2J.h5" --items --students 3
+expect_match 's[0-9]+.u001b]0;title.u0007'
+expect_match 'i1.u009b2J.u007f ä'
+run "$COHORT" inspect "$TMP/loud${escape}[2J.h5" --items --students 3 --json
+expect_equal "$TMP/loud${escape}[2J.h5" "$(printf '%b' "$(json path | sed 's/.u001[bB]/\\033/')")" 'the path in JSON'
+expect_status 1 "$COHORT" evaluate "$TMP/good" --data "$TMP/loud${escape}[2J.h5"
+expect_match "^cohort: .*loud.u001b\[2J.h5: item 'i[0-3].u009b2J.u007f ä' was never seen"
+expect_equal 0 "$(cat "$LIB_OUT" "$LIB_ERR" | tr -d '\n\t\40-\176\303\244' | wc -c)" 'bytes that are no text'
+expect_status 0 "$COHORT" train "$TMP/good.ini" data="$TMP/loud${escape}[2J.h5" run="$TMP/loud"
+expect_status 0 "$COHORT" predict "$TMP/loud" -o "$TMP/loud.csv"
+expect_match "$(printf 's0\033]0;title\007')" "$TMP/loud.csv" # files keep every byte
+
+section 'students without an answer'
+{ echo s,i,o && seq 0 1199 | awk '{ print "s" int($1 / 4) ",i" $1 % 4 "," ($1 % 12 < 4 ? "" : ($1 * 7919) % 5 % 2) }'; } | csv silent
+for n in 1 3; do
+    expect_status 0 on $n "$COHORT" train "$TMP/good.ini" data="$TMP/silent.h5" run="$TMP/silent$n"
+done
+expect_same "$TMP/silent1/last.h5" "$TMP/silent3/last.h5"
+{ echo s,i,o && printf 's%d,i1,%d\n' 1 1 2 0 3 1 4 0 5 1 6 0 7 1 8 0 9 1 10 0; } | csv few
+for n in 1 3; do # most lanes have nobody
+    expect_status 0 on $n "$COHORT" train "$TMP/good.ini" data="$TMP/few.h5" run="$TMP/few$n"
+done
+expect_same "$TMP/few1/last.h5" "$TMP/few3/last.h5"
+
+section 'a run of other data, a run of other settings'
+run "$COHORT" simulate irt --students 300 --items 50 --seed 2 -o "$TMP/other.h5"
+for n in 1 3; do
+    expect_status 1 on $n "$COHORT" train "$TMP/good.ini" data="$TMP/other.h5" run="$TMP/good" train.epochs=9
+    expect_match '^cohort: .*trained on a data set with digest .* does not match the checkpoint'
+done
+
+section divergence
+# The rate rises until it is too much, so that some epochs are good.
+diverges=("$TMP/good.ini" data="$class" model.hidden_kind=gaussian train.epochs=50 optimizer.rate=0.1 optimizer.warm_up=600)
+for n in 1 3; do
+    bad 4 'training diverged in epoch 1, by step [0-9]+: (weights|visible_bias|hidden_bias) reached ' \
+        optimizer.rate=1e6 optimizer.decay=0.1
+    for minutes in 0 1000; do
+        directory=$TMP/diverged$n.$minutes
+        expect_status 4 on $n "$COHORT" train "${diverges[@]}" run="$directory" run.save_minutes=$minutes
+        expect_match '^cohort: training diverged in epoch ([2-9]|[1-4][0-9]), by step [0-9]+: [a-z_]+ reached '
+        expect_equal 1 "$(errors | grep -c '^cohort: ')" 'one sentence'
+        check 'the best epoch is kept' run "$COHORT" verify "$directory/best.h5"
+        check 'and can be used' run "$COHORT" evaluate "$directory"
+        check 'there is no result' test ! -e "$directory/result.json"
+    done
+    check 'the last checkpoint is whole' run "$COHORT" verify "$TMP/diverged$n.0"
+done
+expect_same "$TMP/diverged1.0/best.h5" "$TMP/diverged1.1000/best.h5" "$TMP/diverged3.0/best.h5"
+
+section 'items of a Q-matrix'
+printf '1,0\n0,1\n' >"$TMP/q.csv"
+for item in 4294967296 4294967297 9223372036854775807; do # cut to 32 bits, the second would be item 1
+    printf '2\n1,%s\n1,0\n' $item >"$TMP/large.txt"
+    expect_status 3 "$COHORT" import three-line "$TMP/large.txt" --q-matrix "$TMP/q.csv" -o "$TMP/large.h5"
+    expect_match "item $item cannot be a place in a Q-matrix"
+done
+
+section 'a model larger than the memory'
+(
+    awk '/^MemAvailable/ { exit $2 > 24e6 }' /proc/meminfo || skip "this machine has room for the largest model"
+    expect_status 1 "$COHORT" train "data=$TMP/class.h5" "run=$TMP/large" model.kind=dkt model.hidden=4096 model.layers=8
+    expect_match 'parameters, which need [0-9.]+ GB of memory to train, and there are [0-9.]+ GB'
+    check 'no run is begun' test ! -e "$TMP/large/last.h5"
+)

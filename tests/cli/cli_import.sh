@@ -1,0 +1,183 @@
+#!/bin/bash
+# `cohort import` from the command line: exit codes, sentences, and the counts of real data.
+. "$(dirname "$0")/../lib/lib.sh"
+data=../shared/data
+
+section 'what it says'
+cat >"$TMP/answers.csv" <<'END'
+user_id,item_id,correct,timestamp,skill_id
+anna,q1,1,2011-01-02 03:04:05,algebra
+anna,q2,0,2011-01-02 03:05:05,algebra
+bert,q1,1,2011-02-02 03:04:05,algebra
+bert,q3,,2011-02-03 03:04:05,geometry
+cleo,q3,0,2012-02-03 03:04:05,geometry
+END
+columns=(--student user_id --item item_id --outcome correct --time timestamp --skills skill_id)
+expect_status 0 "$COHORT" import csv "$TMP/answers.csv" "${columns[@]}" --split by-student=80/10/10 --seed 1 \
+    -o "$TMP/a.h5"
+expect_match '^3 students, 5 attempts, 3 items, 2 skills'
+expect_match '^50.00 % correct of 4 known outcomes, 1 unknown'
+expect_match '^times from 2011-01-02 03:04:05 to 2012-02-03 03:04:05'
+expect_match '^wrote .*a.h5'
+expect_equal '' "$(output)" 'nothing on stdout'
+
+section 'the same bytes again, and on any number of ranks'
+for n in 1 2 3; do
+    expect_status 0 ranks $n "$COHORT" import csv "$TMP/answers.csv" "${columns[@]}" --seed 1 -o "$TMP/a$n.h5"
+    expect_equal 1 "$(errors | grep -c '^wrote')" 'one rank speaks'
+done
+expect_same "$TMP/a.h5" "$TMP/a1.h5" "$TMP/a2.h5" "$TMP/a3.h5"
+
+section 'bad rows'
+printf 'user_id,item_id,correct\nanna,q1,1\nanna,q2,perhaps\nbert,q3\nbert,q1,0\n' >"$TMP/bad.csv"
+expect_status 3 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
+expect_match "bad.csv:3: the outcome 'perhaps'.*'anna,q2,perhaps'.*--skip-bad"
+check 'nothing is half-written' test ! -e "$TMP/b.h5"
+expect_status 3 ranks 2 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
+expect_status 0 "$COHORT" import csv "$TMP/bad.csv" --skip-bad -o "$TMP/b.h5"
+expect_match '^left out: 2 bad rows, the first .*bad.csv:3'
+expect_match '^2 students, 2 attempts'
+
+section 'skipped rows leave nothing behind'
+printf '%s\n' 'user_id,item_id,correct,skill,hard,room,mark' anna,q1,1,k1,0.5,r1,3 anna,q2,1,k2,none,r2,3 bert,q3,1,k3,0.5,r3,x \
+    bert,q4,0,k4,1e308,r4,4 bert,q1,0,k1,2,r5,4 >"$TMP/rows.csv"
+expect_status 0 "$COHORT" import csv "$TMP/rows.csv" --skills skill --covariates hard --factors room --target mark \
+    --skip-bad --split none -o "$TMP/rows.h5"
+expect_match '^left out: 3 bad rows, the first .*rows.csv:3'
+expect_match '^2 students, 2 attempts, 1 item, 1 skill,'
+expect_match '^factor room: 2 levels'
+expect_status 3 "$COHORT" import csv "$TMP/rows.csv" --covariates hard --split none -o "$TMP/x.h5"
+expect_match "the covariate hard is 'none', not a number from -1e30 to 1e30"
+
+section 'matrices: headers and letters'
+# matrix LINE...: a file of these lines, imported.
+matrix() { printf '%s\n' "$@" >"$TMP/m.csv" && "$COHORT" import matrix "$TMP/m.csv" --split none -o "$TMP/m.h5"; }
+expect_status 3 matrix 1,0.5,0 1,0,1
+expect_match "m.csv:1: column 2 is '0.5', not 1, 0 or empty"
+expect_status 3 matrix 1,2,0 1,0,1
+expect_match "m.csv:1: column 2 is '2'"
+expect_status 0 matrix 1,2,3 1,0,1
+expect_match '^1 student'
+expect_status 0 matrix 17,4,23 1,0,1
+expect_match '^1 student'
+expect_status 0 matrix t,f,t f,f,t
+expect_match '^2 students'
+expect_status 3 matrix a,b,sex 1,0,f 0,1,m
+expect_match "m.csv:3: column 3 is 'm'"
+expect_status 3 "$COHORT" import matrix "$TMP/m.csv" --skip-bad --split none -o "$TMP/x.h5"
+expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are no outcomes"
+expect_status 3 matrix a,b,sex 1,0,f 0,1,f
+expect_match "column 3 \('sex'\) holds 'f' and no column holds 't'"
+
+section 'an old data set survives a failed import'
+cp "$TMP/b.h5" "$TMP/old.h5"
+expect_status 3 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
+expect_same "$TMP/old.h5" "$TMP/b.h5"
+
+section 'files that are not there, empty or damaged'
+expect_status 1 "$COHORT" import csv "$TMP/nowhere.csv" -o "$TMP/c.h5"
+expect_match 'nowhere.csv: cannot be read: No such file'
+: >"$TMP/empty.csv"
+expect_status 3 "$COHORT" import csv "$TMP/empty.csv" -o "$TMP/c.h5"
+expect_match 'empty.csv: the file is empty'
+seq 1 20000 | awk 'BEGIN { print "user_id,item_id,correct" } { print "u" $1 % 97 ",q" $1 * 31 % 1009 "," $1 % 2 }' |
+    gzip >"$TMP/whole.csv.gz"
+expect_status 0 "$COHORT" import csv "$TMP/whole.csv.gz" -o "$TMP/c.h5"
+expect_match '^97 students, 20000 attempts'
+head -c 20000 "$TMP/whole.csv.gz" >"$TMP/cut.csv.gz"
+expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" -o "$TMP/d.h5"
+expect_match 'cut.csv.gz: the gzip file is damaged or cut off'
+expect_status 3 ranks 3 "$COHORT" import csv "$TMP/cut.csv.gz" -o "$TMP/d.h5"
+check 'nothing is half-written' test ! -e "$TMP/d.h5"
+
+section 'wrong usage'
+expect_status 2 "$COHORT" import
+expect_match 'usage: cohort import'
+expect_status 2 "$COHORT" import csv "$TMP/answers.csv"
+expect_match 'where to'
+expect_status 2 "$COHORT" import cvs2 "$TMP/answers.csv" -o "$TMP/e.h5"
+expect_match "there is no format 'cvs2'"
+expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
+expect_match 'import matrix does not take --time'
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
+expect_match "no column 'userid' for --student; did you mean 'user_id'"
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
+expect_match 'add up to 110; expected 100'
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"
+expect_match 'folder: No such file'
+expect_status 0 "$COHORT" import --help
+for format in csv three-line matrix sequences grockit assistments kddcup ednet eedi; do
+    expect_match "^  $format\$"
+done
+
+section 'real data'
+if [ ! -d "$data" ]; then
+    (skip "$data is not there")
+    exit 0
+fi
+a=$data/assist2009/assist2009_updated
+expect_status 0 "$COHORT" import three-line "${a}_train.csv.gz" --split none -o "$TMP/r.h5"
+expect_match '^2921 students, 224218 attempts, 110 items'
+expect_status 0 "$COHORT" import three-line --train "${a}_train1.csv.gz" --valid "${a}_valid1.csv.gz" \
+    --test "${a}_test.csv.gz" --item-names "${a}_skill_mapping.txt" -o "$TMP/r.h5"
+expect_match '^4151 students, 325637 attempts, 110 items'
+expect_match '^for training 176684 attempts, validation 47534, tests 101419$'
+s=$data/statics
+expect_status 0 "$COHORT" import three-line --train $s/STATICS_train.csv.gz --test $s/STATICS_test.csv.gz \
+    --q-matrix $s/Qmatrix.csv.gz -o "$TMP/r.h5"
+expect_match '^333 students, 189297 attempts, 1223 items, 98 skills'
+expect_match '^for training 130184 attempts, validation 0, tests 59113$'
+n=$data/synthetic5/naive_c5_q50_s4000_v0
+expect_status 0 "$COHORT" import three-line --train ${n}_train.csv.gz --test ${n}_test.csv.gz -o "$TMP/r.h5"
+expect_match '^4000 students, 200000 attempts, 50 items'
+expect_match '^for training 100000 attempts'
+e=$data/eedi
+expect_status 0 "$COHORT" import csv --train $e/train_data.csv.gz --valid $e/valid_data.csv --test $e/test_data.csv \
+    --student user_id --item question_id --outcome is_correct --withheld -o "$TMP/r.h5"
+expect_match '^542 students, 67317 attempts, 1774 items'
+expect_match '^for training 56688 attempts, validation 7086, tests 3543; those held out are not shown'
+expect_status 0 "$COHORT" import csv --train $e/train_data.csv.gz --test $e/test_data.csv --item-meta \
+    $e/question_meta.csv --skill-names $e/subject_meta.csv -o "$TMP/r.h5"
+expect_match '^542 students, 60231 attempts, 1774 items, 289 skills'
+m=$data/ml2p
+expect_status 0 "$COHORT" import matrix $m/responses.csv.gz --q-matrix $m/q_matrix.csv --split by-student=80/0/20 \
+    -o "$TMP/r.h5"
+expect_match '^5000 students, 150000 attempts, 30 items, 3 skills'
+expect_match '^for training 120000 attempts, validation 0, tests 30000$'
+expect_status 3 "$COHORT" import matrix $m/responses.csv.gz --q-matrix $s/Qmatrix.csv.gz -o "$TMP/f.h5"
+expect_match 'the Q-matrix is 1223 by 98, and there are 30 items'
+i=$data/irt
+expect_status 0 "$COHORT" import matrix $i/LSAT6_1000x5.csv -o "$TMP/r.h5"
+expect_match '^1000 students, 5000 attempts, 5 items'
+expect_status 0 "$COHORT" import matrix $i/fraction_subtraction_536x20.csv \
+    --q-matrix $i/fraction_subtraction_Q_20x8.csv -o "$TMP/r.h5"
+expect_match '^536 students, 10720 attempts, 20 items, 8 skills'
+c=$data/chorales/JSB_Chorales
+expect_status 0 "$COHORT" import sequences --train ${c}_train.txt.gz --valid ${c}_valid.txt --test ${c}_test.txt \
+    --items 88 -o "$TMP/r.h5"
+expect_match '^382 students, 2035792 attempts, 88 items' # 229 + 76 + 77 sequences
+expect_match "^for training $((13807 * 88)) attempts, validation [0-9]+, tests $((4725 * 88))\$"
+f=$data/formats
+expect_status 0 "$COHORT" import grockit --train $f/grockit_training_sample.csv \
+    --valid $f/grockit_valid_test_sample.csv --test $f/grockit_test_sample.csv -o "$TMP/r.h5"
+expect_match '^3 students, 5 attempts, 5 items, 14 skills, 2 groups'
+expect_match '^50.00 % correct of 4 known outcomes, 1 unknown'
+expect_status 0 "$COHORT" import eedi $f/eedi_neurips2020_task12_sample.csv -o "$TMP/r.h5"
+expect_match '^5 students, 5 attempts, 5 items'
+{
+    printf 'Row\tAnon Student Id\tProblem Hierarchy\tProblem Name\tProblem View\tStep Name\tStep Start Time\t'
+    printf 'First Transaction Time\tCorrect Transaction Time\tStep End Time\tStep Duration (sec)\t'
+    printf 'Correct Step Duration (sec)\tError Step Duration (sec)\tCorrect First Attempt\tIncorrects\tHints\t'
+    printf 'Corrects\tKC(SubSkills)\tOpportunity(SubSkills)\tKC(KTracedSkills)\tOpportunity(KTracedSkills)\t'
+    printf 'KC(Rules)\tOpportunity(Rules)\n'
+    cat $f/kddcup2010_algebra_2008_2009_row.tsv
+} >"$TMP/kdd.tsv"
+expect_status 0 "$COHORT" import kddcup "$TMP/kdd.tsv" -o "$TMP/r.h5"
+expect_match '^1 student, 1 attempt, 1 item, 4 skills'
+mkdir -p "$TMP/KT1"
+cp $f/ednet_kt1_sample.csv "$TMP/KT1/u1.csv"
+printf 'question_id,correct_answer,part,tags\nq2844,d,1,1;2\nq2845,d,1,2\nq2846,d,1,3\nq4353,c,5,3\nq3944,b,5,4\n' \
+    >"$TMP/KT1/questions.csv"
+expect_status 0 "$COHORT" import ednet "$TMP/KT1" -o "$TMP/r.h5"
+expect_match '^1 student, 5 attempts, 5 items, 4 skills, 2 groups'
+expect_match '^80.00 % correct'

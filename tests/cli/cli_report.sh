@@ -1,0 +1,215 @@
+#!/bin/bash
+# cohort report: a page about every kind of model with the same bytes at any number of ranks, sound HTML that fetches
+# nothing, the numbers of `cohort evaluate`, names that hold anything, and what happens when something is amiss.
+. "$(dirname "$0")/../lib/lib.sh"
+
+# Whether the tags of a page are balanced, and nothing in it is fetched, run or from this machine.
+sound() {
+    python3 - "$@" <<'END'
+import html.parser, sys
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open = []
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("script", "link", "img", "iframe", "object", "base"), "a %s" % tag
+        for name, value in attributes:
+            assert name not in ("src", "href", "xlink:href", "srcset") and not name.startswith("on"), name
+        if tag != "meta":
+            self.open.append(tag)
+    def handle_startendtag(self, tag, attributes):
+        assert tag in ("path", "rect", "circle"), tag
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, "</%s> at %s" % (tag, self.getpos())
+
+for path in sys.argv[1:]:
+    text = open(path, encoding="utf-8").read()
+    page = Page()
+    page.feed(text)
+    assert not page.open, page.open
+    for word in ("://", "url(", "@import", "/tmp/", "NaN", ">nan", "(null)"):
+        assert word not in text, "%s: %s" % (path, word)
+END
+}
+# check_sound FILE...: counted as one test.
+check_sound() {
+    if command -v python3 >/dev/null; then
+        check "sound HTML" sound "$@" 2>"$LIB_ERR"
+    else
+        (skip "there is no python3 to read HTML with")
+    fi
+}
+
+train() {
+    local run=$1
+    shift
+    run "$COHORT" train "run=$TMP/$run" "$@" || fail "training $run"
+}
+
+run "$COHORT" simulate irt --students 300 --items 20 --skills 3 --seed 1 -o "$TMP/class.h5" || fail "simulate"
+adam="optimizer.method=adam optimizer.rate=0.01 train.batch=50 train.epochs=3"
+class="data=$TMP/class.h5"
+# shellcheck disable=SC2086
+{
+    train rbm $class model.kind=rbm model.hidden=5 train.epochs=4
+    train rtrbm $class model.kind=rtrbm model.structure=skills model.hidden=4 model.skill_units=1 $adam
+    train dkt $class model.kind=dkt model.hidden=8 $adam
+    train vae $class model.kind=vae $adam
+    train lme $class model.kind=lme train.epochs=10
+    train bkt $class model.kind=bkt train.epochs=10
+    train ktm $class model.kind=ktm train.epochs=5
+}
+run "$COHORT" blend "$TMP/rbm" "$TMP/lme" -o "$TMP/blend" || fail "blend"
+run "$COHORT" predict "$TMP/rbm" --split all -o "$TMP/all.csv" || fail "predict"
+# One target a student: the share of right answers, or whether it is above one half.
+awk -F, 'NR > 1 { n[$1]++; right[$1] += $4 }
+    END { for (s in n) { print s "," right[s] / n[s] >"'"$TMP"'/scores.csv"; print s "," (right[s] > n[s] / 2) >"'"$TMP"'/passed.csv" } }' \
+    "$TMP/all.csv"
+for target in scores passed; do
+    run "$COHORT" import csv "$TMP/all.csv" --student student --item item --outcome outcome --targets "$TMP/$target.csv" \
+        --split by-student=70/15/15 -o "$TMP/$target.h5" || fail "import of $target"
+done
+final="model.kind=dkt model.task=final model.hidden=6"
+# shellcheck disable=SC2086
+{
+    train passed data="$TMP/passed.h5" $final $adam
+    train scores data="$TMP/scores.h5" $final model.loss=gaussian $adam
+}
+
+section "every kind"
+for kind in rbm rtrbm dkt vae lme bkt ktm blend passed scores; do
+    expect_status 0 "$COHORT" report "$TMP/$kind" -o "$TMP/$kind.html"
+    expect_match "^wrote $TMP/$kind.html$"
+done
+check_sound "$TMP"/*.html
+expect_match '<h3>The graph between skills</h3>' "$TMP/rtrbm.html"
+expect_match 'class="arrow"' "$TMP/rtrbm.html"
+expect_match '<th scope="col">slip</th>' "$TMP/bkt.html"
+expect_match '<th scope="row">student</th>' "$TMP/lme.html"
+expect_match 'error_b' "$TMP/vae.html"
+expect_match 'explain .* % of the variance' "$TMP/scores.html"
+expect_match 'best: epoch [1-4]' "$TMP/rbm.html"
+expect_match 'cohort train settings.ini data=class.h5 run=runs/again' "$TMP/rbm.html"
+expect_match 'cohort blend RUN' "$TMP/blend.html"
+
+section "the same bytes"
+for n in 2 3 5; do
+    for kind in rbm vae rtrbm scores; do
+        [ "$n" = 3 ] || [ "$kind" = rbm ] || continue
+        expect_status 0 ranks "$n" "$COHORT" report "$TMP/$kind" -o "$TMP/$kind$n.html"
+        expect_same "$TMP/$kind.html" "$TMP/$kind$n.html"
+    done
+done
+expect_status 0 "$COHORT" report "$TMP/rbm" -o "$TMP/again.html"
+expect_same "$TMP/rbm.html" "$TMP/again.html"
+
+section "the numbers of evaluate"
+# numbers FILE KEY...: that these scores of the last command's JSON stand in cells of the page.
+numbers() {
+    local file=$1 key digits value
+    shift
+    for key; do
+        digits=4
+        case $key in *cbd | *log_loss) digits=5 ;; esac
+        # shellcheck disable=SC2086
+        value=$(json $key)
+        expect_match "<td>$(printf '%.*f' "$digits" "$value")<" "$file"
+    done
+}
+expect_status 0 "$COHORT" evaluate "$TMP/rbm" --json
+numbers "$TMP/rbm.html" cbd log_loss auc accuracy rmse calibration_error 'skip_first auc' 'skip_first cbd' 'item_mean auc' \
+    'item_mean log_loss' 'item_mean skip_first auc'
+expect_match "AUC of $(printf '%.4f' "$(json auc)")" "$TMP/rbm.html"
+expect_match "$(json digest)" "$TMP/rbm.html"
+expect_status 0 "$COHORT" evaluate "$TMP/passed" --json
+numbers "$TMP/passed.html" log_loss auc accuracy 'mean_target log_loss'
+expect_status 0 "$COHORT" evaluate "$TMP/scores" --json
+numbers "$TMP/scores.html" r2 log_loss
+
+section "several runs"
+expect_status 0 ranks 2 "$COHORT" report "$TMP/rbm" "$TMP/lme" "$TMP/blend" --title 'Which <one>?' --top 5 -o "$TMP/several.html"
+check_sound "$TMP/several.html"
+expect_match '<title>Which &lt;one&gt;\?</title>' "$TMP/several.html"
+for kind in rbm lme blend; do
+    run "$COHORT" evaluate "$TMP/$kind" --json || fail "evaluate $kind"
+    numbers "$TMP/several.html" auc log_loss
+    expect_match "<h3>$kind: Said and happened</h3>" "$TMP/several.html"
+done
+expect_status 0 "$COHORT" report "$TMP/rbm" "$TMP/rbm/best.h5" "$TMP/rbm" "$TMP/scores" -o "$TMP/mixed.html"
+check_sound "$TMP/mixed.html"
+expect_match 'were scored on different answers' "$TMP/mixed.html"
+expect_match '3 rbm' "$TMP/mixed.html"
+
+# Folds with as many test answers to each item, but of other students.
+awk 'BEGIN { srand(3); print "student,item,outcome"; for (s = 1; s <= 8; s++) for (i = 1; i <= 3; i++)
+    print "s" s ",i" i "," (rand() < 0.5) }' >"$TMP/few.csv"
+run "$COHORT" import csv "$TMP/few.csv" --student student --item item --outcome outcome -o "$TMP/few.h5" || fail "import"
+train few data="$TMP/few.h5" model.kind=lme train.folds=4 train.epochs=2
+expect_status 0 "$COHORT" report "$TMP/few/fold-1" "$TMP/few/fold-3" -o "$TMP/folds.html"
+expect_match 'were scored on different answers' "$TMP/folds.html"
+
+section "checkpoints, other data, other splits"
+expect_status 0 "$COHORT" report "$TMP/rbm/last.h5" -o "$TMP/last.html"
+expect_match 'Training went on for 4 epochs' "$TMP/last.html"
+cp "$TMP/rbm/best.h5" "$TMP/alone.h5"
+expect_status 0 "$COHORT" report "$TMP/alone.h5" --data "$TMP/class.h5" --split valid -o "$TMP/alone.html"
+expect_match 'There is no log beside this checkpoint' "$TMP/alone.html"
+expect_match 'validation answers of' "$TMP/alone.html"
+run "$COHORT" import csv "$TMP/all.csv" --student student --item item --outcome outcome --split none -o "$TMP/other.h5" || fail "import"
+expect_status 0 "$COHORT" report "$TMP/rbm" --data "$TMP/other.h5" -o "$TMP/other.html"
+expect_match 'has nothing to score for test'
+expect_match 'other.h5 has no test answers that could be scored; the training answers are taken instead' "$TMP/other.html"
+expect_match 'not the data that the model was trained on' "$TMP/other.html"
+check_sound "$TMP/last.html" "$TMP/alone.html" "$TMP/other.html"
+# shellcheck disable=SC2086
+train none data="$TMP/other.h5" model.kind=rbm train.epochs=0
+expect_status 0 "$COHORT" report "$TMP/none" -o "$TMP/none.html"
+rm "$TMP/rbm/result.json"
+expect_status 0 "$COHORT" report "$TMP/rbm" -o "$TMP/unfinished.html"
+expect_match 'Training of rbm is not finished' "$TMP/unfinished.html"
+
+section "names that hold anything"
+awk 'BEGIN {
+    srand(3)
+    name[0] = "<script>alert(1)</script>"; name[1] = "a \"quoted\" & '"'"'other'"'"'"; name[2] = "</style></title>"
+    name[3] = "\347\254\254\344\270\200\351\241\214"; name[4] = "\377\376 no UTF-8"; name[5] = "&lt;b&gt; %s %n"
+    name[6] = "a very long name that goes on and on and on and on and on and on and on and on and on and on"
+    print "student\titem\tskill\toutcome"
+    for (s = 0; s < 60; s++)
+        for (i = 0; i < 14; i++)
+            printf "<img src=x>%d\t%s\t%s\t%d\n", s, name[i % 7], name[(i + 2) % 7], rand() < (i % 7 + s % 5) / 10
+}' >"$TMP/nasty.tsv"
+expect_status 0 "$COHORT" import csv "$TMP/nasty.tsv" --student student --item item --skills skill --outcome outcome \
+    --split by-student=60/20/20 -o "$TMP/<nasty> & \"data\".h5"
+nasty="$TMP/<nasty> & \"data\".h5"
+train '<b>lme' "data=$nasty" model.kind=lme "model.factors=item skill" train.epochs=5
+train bold "data=$nasty" model.kind=bkt train.epochs=5
+# shellcheck disable=SC2086
+train graph "data=$nasty" model.kind=rtrbm model.structure=items model.hidden=2 model.skill_units=1 $adam
+for run in '<b>lme' bold graph; do
+    expect_status 0 "$COHORT" report "$TMP/$run" -o "$TMP/nasty.html"
+    check_sound "$TMP/nasty.html"
+    expect_match '&lt;script&gt;alert\(1\)&lt;/script&gt;' "$TMP/nasty.html"
+    expect_no_match '<script|<img|<b>lme|</style></title>' "$TMP/nasty.html"
+    expect_match '第一題' "$TMP/nasty.html"
+done
+
+section "what is amiss"
+expect_status 2 "$COHORT" report
+expect_match 'usage: cohort report RUN'
+expect_status 1 "$COHORT" report "$TMP/nowhere" -o "$TMP/no.html"
+expect_match 'nowhere: No such file or directory'
+expect_status 1 ranks 3 "$COHORT" report "$TMP/lme" "$TMP/nowhere" -o "$TMP/no.html"
+expect_status 3 "$COHORT" report "$TMP/class.h5" -o "$TMP/no.html"
+expect_status 74 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
+expect_match 'cannot be written'
+expect_status 2 "$COHORT" report "$TMP/lme" -o ''
+for file in rbm/best.h5 class.h5; do
+    expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"
+    expect_match 'which a text would replace; choose another name'
+    expect_status 0 "$COHORT" verify "$TMP/$file"
+done
+expect_status 2 "$COHORT" report a b c d e f g h i
+expect_match 'expected at most 8'
+expect_equal "" "$(find "$TMP" -maxdepth 1 -name 'no*.html*' ! -name 'none.html')" "nothing is left behind"

@@ -1,0 +1,299 @@
+#!/bin/bash
+# Runs: one command starts, continues and finds finished; kills, signals, damage and a second job at any
+# moment change no bit of the result.
+. "$(dirname "$0")/../lib/lib.sh"
+. tests/lib/kills.sh
+RANDOM=${SEED:-$$}
+class=$TMP/class.h5 other=$TMP/other.h5
+run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
+run "$COHORT" simulate irt --students 600 --items 20 --seed 2 -o "$other"
+# Small, but a second or two long: many Gibbs steps. Saves as often as it looks at the clock.
+gibbs=400 n_kills=6
+if [ -n "${COHORT_QUICK:-}" ]; then gibbs=80 n_kills=3; fi # builds that are slow
+small=(model.kind=rbm model.hidden=40 model.cd_steps="$gibbs" optimizer.rate=0.0002 train.batch=20 train.block=4
+    train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
+quick=("${small[@]}" model.cd_steps=1)
+
+# sums DIRECTORY: digests of all that is in it; not of the lock, which may name who was killed.
+sums() { (cd "$1" && find . -type f ! -name lock | sort | xargs sha256sum); }
+
+# expect_reference DIRECTORY [REFERENCE]: tests: the same checkpoints and log as an uninterrupted run.
+expect_reference() {
+    local reference=${2:-$TMP/reference}
+    expect_same "$reference/last.h5" "$1/last.h5"
+    expect_same "$reference/best.h5" "$1/best.h5"
+    expect_same "$reference/result.json" "$1/result.json"
+    expect_log "$1/log.jsonl" 6
+    expect_equal '' "$(find "$1" -name '*.tmp')" 'no temporary files'
+}
+
+section 'what is not said again'
+expect_status 0 on 2 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said" model.hidden=15 train.epochs=2 train.seed=7
+expect_status 0 on 3 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said"
+expect_match '^continuing .*last.h5 after epoch 2, step 0'
+expect_match '^seed = 7$' "$TMP/said/config.ini"
+expect_status 0 on 2 "$COHORT" train run="$TMP/said"
+expect_match 'is finished already'
+expect_status 1 on 2 "$COHORT" train run="$TMP/said" train.seed=8
+expect_match "was started with 'seed = 7' but now 'seed = 8'"
+expect_status 1 "$COHORT" train run="$TMP/said" data="$class" model.kind=bkt
+expect_match "was started with 'kind = rbm' but now 'kind = bkt'"
+
+section 'start, again, more'
+expect_status 0 on 1 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/a"
+expect_match '^done: 3 epochs'
+expect_log "$TMP/a/log.jsonl" 3
+for file in config.ini last.h5 previous.h5 best.h5 result.json; do
+    check "there is $file" test -s "$TMP/a/$file"
+done
+expect_equal 3 "$(json_of "$TMP/a/result.json" epochs)" 'epochs in result.json'
+before=$(sums "$TMP/a")
+expect_status 0 on 2 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/a"
+expect_match 'is finished already after 3 epochs'
+expect_equal "$before" "$(sums "$TMP/a")" 'a finished run keeps its bytes'
+check 'and its lock is empty' test ! -s "$TMP/a/lock"
+expect_status 0 on 3 "$COHORT" train "${quick[@]}" train.epochs=6 run="$TMP/a"
+expect_match '^continuing .*last.h5 after epoch 3, step 0'
+expect_log "$TMP/a/log.jsonl" 6
+expect_equal 6 "$(json_of "$TMP/a/result.json" epochs)" 'epochs in result.json'
+expect_status 0 on 2 "$COHORT" train "${quick[@]}" train.epochs=6 run="$TMP/b"
+expect_same "$TMP/b/last.h5" "$TMP/a/last.h5"
+expect_status 0 on 1 "$COHORT" train "$TMP/b/config.ini" run="$TMP/c"
+expect_same "$TMP/b/last.h5" "$TMP/c/last.h5"
+expect_same "$TMP/b/best.h5" "$TMP/c/best.h5"
+
+section 'a result of fewer epochs'
+cp -r "$TMP/b" "$TMP/stale"
+start 2 "$COHORT" train "${quick[@]}" train.epochs=100000 run="$TMP/stale"
+until_epoch 8 "$TMP/stale"
+kill_job all
+finish
+check 'is gone when the run goes on' test ! -e "$TMP/stale/result.json"
+expect_status 0 on 1 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/stale"
+check 'less than was done is finished' test "$(json_of "$TMP/stale/result.json" epochs)" -ge 7
+
+section 'the reference'
+expect_status 0 on 1 "$COHORT" train "${small[@]}" run="$TMP/reference"
+expect_log "$TMP/reference/log.jsonl" 6
+
+# storms REFERENCE SETTINGS...: tests: bits do not change by a storm that kills more than once and within an epoch.
+# Where the machine is too fast for that, or chance is against it, another one comes, with kills sooner after a start.
+storms() {
+    local reference=$1 MOMENT n_killed=0 n_within=0
+    shift
+    for MOMENT in 300 300 100 30 10; do
+        rm -rf "$TMP/storm"
+        storm "$n_kills" "$TMP/storm" "$@"
+        expect_reference "$TMP/storm" "$reference"
+        n_killed=$((n_killed + N_KILLED)) n_within=$((n_within + N_WITHIN))
+        if [ $n_killed -ge 2 ] && [ $n_within -ge 1 ]; then break; fi
+    done
+    check "was killed ($n_killed times)" test $n_killed -ge 2
+    check "some were continued within an epoch ($n_within)" test $n_within -ge 1
+}
+
+section 'kill -9 at random moments'
+storms "$TMP/reference" "${small[@]}"
+
+section 'kill -9 with a chain for each student'
+persistent=("${small[@]}" model.persistent=yes)
+expect_status 0 on 3 "$COHORT" train "${persistent[@]}" run="$TMP/chains"
+storms "$TMP/chains" "${persistent[@]}"
+check 'chains are part of it' test "$(wc -c <"$TMP/chains/last.h5")" -gt "$(wc -c <"$TMP/reference/last.h5")"
+
+section signals
+seldom=("${small[@]}" run.save_minutes=1000) # it saves only when it is told to
+for case in 'USR1 1' 'TERM 1' 'USR1 3'; do
+    read -r signal n <<<"$case"
+    directory=$TMP/$signal$n
+    stop "$n" "$signal" "$directory" "${seldom[@]}"
+    expect_equal 85 "$ENDED" "exit code after $signal on $n ranks"
+    expect_equal 1 "$(errors | grep -c 'stopped by a signal after epoch')" 'one rank says so'
+    place=$(errors | sed -nE 's/.*stopped by a signal (after epoch [0-9]+, step [0-9]+);.*/\1/p')
+    expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$directory"
+    expect_match "^continuing .*last.h5 $place\$"
+    expect_reference "$directory"
+done
+# mpirun gives its ranks a moment after TERM; whether or not that was enough:
+stop 3 TERM "$TMP/TERM3" "${seldom[@]}"
+check "ends with a code for TERM to mpirun ($ENDED)" test "$ENDED" != 0 -a "$ENDED" != 124
+expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/TERM3"
+expect_reference "$TMP/TERM3"
+
+section 'damaged checkpoints'
+start 2 "$COHORT" train "${small[@]}" run="$TMP/half"
+until_epoch 3 "$TMP/half"
+kill_job all
+finish
+check 'two checkpoints' test -s "$TMP/half/last.h5" -a -s "$TMP/half/previous.h5"
+n=1
+for damage in flip cut empty text vanish; do
+    directory=$TMP/$damage
+    cp -r "$TMP/half" "$directory"
+    case $damage in
+    flip) flip "$directory/last.h5" ;;
+    cut) truncate -s -1000 "$directory/last.h5" ;;
+    empty) : >"$directory/last.h5" ;;
+    text) echo 'this is no checkpoint' >"$directory/last.h5" ;;
+    vanish) rm "$directory/last.h5" ;;
+    esac
+    expect_status 0 on $n "$COHORT" train "${small[@]}" run="$directory"
+    if [ $damage != vanish ]; then
+        expect_match '^warning: .*last.h5: .*(damaged|cut short)'
+        expect_match '^warning: continuing from .*previous.h5'
+    fi
+    expect_match '^continuing .*previous.h5'
+    expect_reference "$directory"
+    n=$((n % 3 + 1))
+done
+
+# The good one must not be given up for the bad one, however often the run is killed.
+cp -r "$TMP/half" "$TMP/half_bad"
+flip "$TMP/half_bad/last.h5"
+storm 3 "$TMP/half_bad" "${small[@]}"
+expect_reference "$TMP/half_bad"
+
+cp -r "$TMP/half" "$TMP/both"
+flip "$TMP/both/last.h5"
+: >"$TMP/both/previous.h5"
+before=$(sums "$TMP/both" | grep h5)
+for n in 1 3; do
+    expect_status 3 on $n "$COHORT" train "${small[@]}" run="$TMP/both"
+    expect_equal 1 "$(errors | grep -c '^cohort: .*no checkpoint of this run can be read')" 'says so once'
+    expect_equal "$before" "$(sums "$TMP/both" | grep h5)" 'nothing is touched'
+done
+cp -r "$TMP/reference" "$TMP/no_best"
+rm "$TMP/no_best/best.h5"
+expect_status 1 on 2 "$COHORT" train "${small[@]}" run="$TMP/no_best"
+expect_match '^cohort: the best epoch cannot be had.*best.h5: .*No such file'
+
+section leftovers
+cp -r "$TMP/half" "$TMP/leftovers"
+for file in last.h5 best.h5 config.ini result.json log.jsonl; do
+    head -c 100000 /dev/urandom >"$TMP/leftovers/$file.tmp"
+done
+ln -sf "$TMP/nowhere/else" "$TMP/leftovers/last.h5.tmp"
+printf '{"epoch": 4, "st' >>"$TMP/leftovers/log.jsonl"
+expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/leftovers"
+expect_reference "$TMP/leftovers"
+
+section 'one job for one run'
+start 2 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
+until_epoch 2 "$TMP/held"
+for n in 1 3; do
+    ( # what the first job says is kept
+        LIB_OUT=$TMP/second.out LIB_ERR=$TMP/second.err
+        expect_status 1 on $n "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
+        expect_match "^cohort: .*held: another job has this run \(process [0-9]+ on "
+        expect_equal 1 "$(errors | grep -c '^cohort: ')" 'says so once'
+    )
+done
+# A job that Slurm has started again waits: what holds the lock may be itself, on a node that was lost.
+SLURM_RESTART_COUNT=1 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held" >"$TMP/again" 2>&1 &
+again=$!
+check 'a job that is started again waits' until_job grep -q 'held: the run is still locked' "$TMP/again"
+holder=$(sed 's/process \([0-9]*\) .*/\1/' "$TMP/held/lock")
+check 'the holder is one of its ranks' grep -qx "$holder" <(job_ranks)
+check 'the first goes on' until_epoch $(($(wc -l <"$TMP/held/log.jsonl") + 1)) "$TMP/held"
+kill -9 "$holder"
+finish
+check "and ends when its holder is killed ($ENDED)" test "$ENDED" != 0 -a "$ENDED" != 124
+JOB=$again
+check 'and then goes on' until_job grep -Eq ' ranks?$' "$TMP/again"
+kill -USR1 "$JOB"
+finish
+expect_equal 85 "$ENDED" 'exit code of the job that waited'
+start 1 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
+until_says '^continuing'
+until_says ' ranks?$'
+kill -USR1 "$JOB"
+finish
+expect_equal 85 "$ENDED" 'the lock is free again'
+
+section 'other settings, other data'
+before=$(sums "$TMP/half")
+for n in 1 3; do
+    expect_status 1 on $n "$COHORT" train "${small[@]}" model.hidden=41 run="$TMP/half"
+    expect_match "^cohort: .*last.h5: this run was started with 'hidden = 40' but now 'hidden = 41'"
+    expect_status 1 on $n "$COHORT" train "${small[@]}" data="$other" run="$TMP/half"
+    expect_match '^cohort: .*last.h5: trained on a data set with digest [0-9a-f]{32}, but .*other.h5'
+done
+expect_equal "$before" "$(sums "$TMP/half")" 'nothing is touched'
+cp "$class" "$TMP/moved.h5"
+expect_status 0 on 2 "$COHORT" train "${small[@]}" data="$TMP/moved.h5" run="$TMP/half"
+expect_reference "$TMP/half"
+
+section 'cross-validation'
+folds=("${small[@]}" model.cd_steps=60 train.epochs=3 train.folds=5)
+expect_status 0 on 2 "$COHORT" train "${folds[@]}" run="$TMP/folds"
+expect_match '^5 folds, test of each'
+expect_match '^  log_loss +0\.[0-9]+ \+- 0\.[0-9]+'
+for k in 1 2 3 4 5; do
+    expect_log "$TMP/folds/fold-$k/log.jsonl" 3
+done
+expect_equal 5 "$(find "$TMP/folds" -name 'fold-*' | wc -l)" 'folds'
+expect_equal 5 "$(json_of "$TMP/folds/result.json" folds)" 'folds in result.json'
+for k in 0 1 2 3 4; do
+    values+=" $(json_of "$TMP/folds/result.json" test auc folds $k)"
+done
+mean=$(json_of "$TMP/folds/result.json" test auc mean)
+spread=$(json_of "$TMP/folds/result.json" test auc spread)
+check 'mean and spread are those of the folds' awk -v values="$values" -v mean="$mean" -v spread="$spread" 'BEGIN {
+    n = split(values, v)
+    for (i = 1; i <= n; i++) sum += v[i]
+    for (i = 1; i <= n; i++) squares += (v[i] - sum / n) ^ 2
+    a = sum / n - mean; b = sqrt(squares / (n - 1)) - spread
+    exit !(n == 5 && a * a < 1e-16 && b * b < 1e-16 && spread > 0 && mean > 0.5) }'
+start 3 "$COHORT" train "${folds[@]}" run="$TMP/folds_killed"
+until_says '^fold 3 of 5'
+pause 300
+kill_job all
+finish
+expect_status 0 on 1 "$COHORT" train "${folds[@]}" run="$TMP/folds_killed"
+expect_match 'fold 2 of 5'
+expect_same "$TMP/folds/result.json" "$TMP/folds_killed/result.json"
+for k in 1 2 3 4 5; do
+    expect_same "$TMP/folds/fold-$k/last.h5" "$TMP/folds_killed/fold-$k/last.h5"
+done
+
+section 'early stopping'
+stops=("${quick[@]}" optimizer.rate=0.005 train.epochs=1000 train.patience=4)
+expect_status 0 on 2 "$COHORT" train "${stops[@]}" run="$TMP/patience"
+expect_match '^done: .* stopped early'
+epochs=$(json_of "$TMP/patience/result.json" epochs)
+best=$(json_of "$TMP/patience/result.json" best_epoch)
+expect_equal true "$(json_of "$TMP/patience/result.json" stopped_early)" stopped_early
+expect_equal $((best + 4)) "$epochs" 'four epochs after the best'
+check 'the best is not the last' test "$(sha256sum <"$TMP/patience/best.h5")" != \
+    "$(sha256sum <"$TMP/patience/last.h5")"
+run "$COHORT" inspect "$TMP/patience/best.h5" --json
+expect_equal "$best" "$(json epoch)" 'best.h5 is of that epoch'
+expect_status 0 on 3 "$COHORT" train "${stops[@]}" run="$TMP/patience"
+expect_match "is finished already after $epochs epochs"
+expect_status 0 on 3 "$COHORT" train "${quick[@]}" optimizer.rate=0.005 train.epochs=1000 train.patience=6 \
+    run="$TMP/patience"
+expect_match "^continuing .* after epoch $epochs"
+expect_status 0 on 1 "$COHORT" train "${stops[@]}" train.valid_every=3 run="$TMP/patience3"
+last=$(json_of "$TMP/patience3/result.json" epochs)
+check 'patience is in epochs, not in validations' \
+    test $((last - $(json_of "$TMP/patience3/result.json" best_epoch))) = 6
+
+section 'settings that cannot act'
+run "$COHORT" simulate irt --students 60 --items 8 --split none -o "$TMP/unsplit.h5" || fail "simulate"
+for kind in rbm bkt; do
+    expect_status 0 on 2 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=$kind train.epochs=2 train.batch=20 \
+        train.block=10 train.patience=3 train.monitor=auc "run=$TMP/idle-$kind"
+    expect_equal 1 "$(errors | grep -c '^warning: train.patience = 3 has no effect: ')" "says so once for $kind"
+    expect_match '^warning: train.monitor = auc has no effect: '
+done
+expect_status 0 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=rbm train.epochs=2 train.batch=20 "run=$TMP/idle"
+expect_no_match '^warning'
+
+section presets
+for preset in $("$COHORT" train --help | sed -n '/^Presets of rbm/,/^model.kind/s/^  \([a-z_]*\)  .*/\1/p'); do
+    expect_status 0 on 2 "$COHORT" train model.kind=rbm model.preset="$preset" train.epochs=2 data="$class" \
+        run="$TMP/preset_$preset"
+    n_presets=$((${n_presets:-0} + 1))
+done
+check "all presets (${n_presets:-0})" test "${n_presets:-0}" -ge 5
+expect_status 0 on 1 "$COHORT" train jobs/rbm.ini train.epochs=2 data="$class" run="$TMP/job"

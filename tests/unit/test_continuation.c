@@ -1,0 +1,93 @@
+/* What a run and its continuation must have in common: settings by name, with room for those
+ * that came later, and the arithmetic. */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "learn/numerics.h"
+#include "runs/continuation.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct option options[] = {
+    {"rate", OPTION_NUMBER, 0, "0.001", 0, 10, NULL, "how far a step goes"}};
+static const struct option_group group = {"model", options, COUNT(options), NULL};
+
+static enum status check(const char *stored, const char *now)
+{
+    char *config = memory_text("%s", stored);
+    const struct checkpoint checkpoint = {.path = (char[]){"last.h5"}, .config = config};
+    const enum status status = continuing_check(&checkpoint, now, &group, 1);
+    memory_free(config);
+    return status;
+}
+
+static void expect_refused(const char *stored, const char *now, const char *sentence)
+{
+    fail_clear();
+    assert_int_equal(check(stored, now), BAD_USER);
+    assert_non_null(strstr(fail_sentence(), "last.h5: "));
+    if (strstr(fail_sentence(), sentence) == NULL)
+        fail_msg("'%s' instead of '%s'", fail_sentence(), sentence);
+    fail_clear();
+}
+
+#define BEFORE "[model]\nkind = x\nhidden = 4\n\n[train]\nepochs = 3\npatience = 0\nseed = 7\n"
+
+static void test_settings(void **state)
+{
+    (void)state;
+    assert_int_equal(check(BEFORE, BEFORE), OK);
+    assert_int_equal(check(BEFORE, "[model]\nkind = x\nhidden = 4\n\n"
+                                   "[train]\nepochs = 5\npatience = 9\nseed = 7\n"),
+                     OK);
+    expect_refused(BEFORE,
+                   "[model]\nkind = x\nhidden = 5\n\n"
+                   "[train]\nepochs = 3\npatience = 0\nseed = 7\n",
+                   "started with 'hidden = 4' but now 'hidden = 5' is asked for");
+    expect_refused(BEFORE "\n[refit]\nepochs = 3\n", BEFORE "\n[refit]\nepochs = 4\n",
+                   "refit of has changed since: it had 'epochs = 3' and has 'epochs = 4'");
+}
+
+/* `rate` (by default 0.001) came after the run was begun. */
+static void test_a_setting_that_came_later(void **state)
+{
+    (void)state;
+    static const char now[] = "[model]\nkind = x\nhidden = 4\nrate = %s\n\n"
+                              "[train]\nepochs = 3\npatience = 0\nseed = 7\n";
+    char *same = memory_text(now, "1e-3"), *other = memory_text(now, "0.5");
+    assert_int_equal(check(BEFORE, same), OK);
+    expect_refused(BEFORE, other,
+                   "by a version of cohort without model.rate, and now 'rate = 0.5' is asked "
+                   "for; set it to its default, 0.001, or");
+    expect_refused(other, BEFORE, "started with 'rate = 0.5', which is not a setting");
+    memory_free(same);
+    memory_free(other);
+}
+
+static void test_numerics(void **state)
+{
+    (void)state;
+    assert_int_equal(numerics_revision("no such kind"), 1);
+    assert_null(numerics_since("no such kind", 1, ""));
+    assert_true(numerics_revision("dkt") > 1);
+    char *since = numerics_since("dkt", 1, "[model]\nkind = dkt\n");
+    assert_non_null(strstr(since, "sums of products have an order of their own"));
+    memory_free(since);
+    assert_null(numerics_since("dkt", numerics_revision("dkt"), ""));
+    assert_null(numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n"));
+    since = numerics_since("rbm", 1, "[model]\nhidden_kind = relu\n");
+    assert_string_equal(since, "relu units learn at other rates");
+    memory_free(since);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_a_setting_that_came_later),
+        cmocka_unit_test(test_numerics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

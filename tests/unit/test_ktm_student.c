@@ -1,0 +1,405 @@
+/* builds: float double */
+/* A student's own numbers at prediction, against a plain solver that starts from nothing and
+ * sees all answers; the kernels that add them up, on every instruction set. */
+#include "base/h5.h"
+#include "base/machine.h"
+#include "kernels/logistic_sums.h"
+#include "ktm_class.h"
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+extern const struct ridge_table ridge_plain;
+#ifdef __x86_64__
+extern const struct ridge_table ridge_avx2, ridge_avx512;
+static const struct ridge_table *const tables[N_ISAS] = {&ridge_plain, &ridge_avx2,
+                                                         &ridge_avx512};
+#else
+static const struct ridge_table *const tables[N_ISAS] = {&ridge_plain, &ridge_plain,
+                                                         &ridge_plain};
+#endif
+
+enum { MOST_FACTORS = 20, MOST = 3000 };
+
+/* ---- the plain solver */
+
+struct answers {
+    size_t n, k;
+    double l2[1 + MOST_FACTORS];
+    double c[MOST];
+    real sum[MOST][MOST_FACTORS];
+    bool correct[MOST];
+};
+
+static double score_at(const struct answers *a, size_t i, const double *b)
+{
+    double score = b[0];
+    for (size_t c = 0; c < a->k; c++)
+        score += b[1 + c] * (double)a->sum[i][c];
+    return score;
+}
+
+static double loss_at(const struct answers *a, size_t n, const double *b)
+{
+    double loss = 0;
+    for (size_t c = 0; c <= a->k; c++)
+        loss += a->l2[c] * b[c] * b[c] / 2;
+    for (size_t i = 0; i < n; i++) {
+        const double eta = a->c[i] + score_at(a, i, b), against = a->correct[i] ? -eta : eta;
+        loss += fmax(against, 0) + log1p(exp(-fabs(eta)));
+    }
+    return loss;
+}
+
+/* Gauss's elimination without pivots, which a positive definite matrix does not need. */
+static void eliminate(double *a, double *y, size_t m)
+{
+    for (size_t p = 0; p < m; p++)
+        for (size_t r = p + 1; r < m; r++) {
+            const double share = a[r * m + p] / a[p * m + p];
+            for (size_t c = p; c < m; c++)
+                a[r * m + c] -= share * a[p * m + c];
+            y[r] -= share * y[p];
+        }
+    for (size_t p = m; p-- > 0;) {
+        for (size_t c = p + 1; c < m; c++)
+            y[p] -= a[p * m + c] * y[c];
+        y[p] /= a[p * m + p];
+    }
+}
+
+/* The best b for the first n answers: Newton's method from 0, halved until the loss falls. */
+static void solve_plainly(const struct answers *a, size_t n, double *b)
+{
+    const size_t m = 1 + a->k;
+    double curve[(1 + MOST_FACTORS) * (1 + MOST_FACTORS)], step[1 + MOST_FACTORS],
+        trial[1 + MOST_FACTORS], x[1 + MOST_FACTORS];
+    memset(b, 0, m * sizeof *b);
+    for (int round = 0; round < 200; round++) {
+        memset(curve, 0, m * m * sizeof *curve);
+        for (size_t c = 0; c < m; c++) {
+            step[c] = -a->l2[c] * b[c];
+            curve[c * m + c] = a->l2[c];
+        }
+        for (size_t i = 0; i < n; i++) {
+            const double p = 1 / (1 + exp(-(a->c[i] + score_at(a, i, b))));
+            for (size_t c = 0; c < m; c++)
+                x[c] = c == 0 ? 1 : (double)a->sum[i][c - 1];
+            for (size_t r = 0; r < m; r++) {
+                step[r] += x[r] * (a->correct[i] - p);
+                for (size_t c = 0; c < m; c++)
+                    curve[r * m + c] += p * (1 - p) * x[r] * x[c];
+            }
+        }
+        eliminate(curve, step, m);
+        double size = 0, share = 1;
+        const double before = loss_at(a, n, b);
+        for (; share > 1e-12; share /= 2) {
+            for (size_t c = 0; c < m; c++)
+                trial[c] = b[c] + share * step[c];
+            if (loss_at(a, n, trial) <= before + 1e-10 * (1 + before)) /* but for rounding */
+                break;
+        }
+        for (size_t c = 0; c < m; c++) {
+            size = fmax(size, fabs(step[c]));
+            b[c] += share > 1e-12 ? share * step[c] : 0;
+        }
+        if (size < 1e-9)
+            return;
+    }
+    fail_msg("the plain solver has not converged");
+}
+
+/* ---- against it */
+
+struct shape {
+    size_t k, n;
+    double l2, l2_factors;
+    double spread, reach; /* of offsets; of the sums of factors */
+    double rate;          /* correct answers: 0 and 1 are all the same; -1: by an ability */
+};
+
+static void fill(struct answers *a, const struct shape *shape, uint32_t who)
+{
+    const struct rng rng = {.seed = 12, .purpose = RNG_SIMULATE, .who = who};
+    uint32_t next = 0;
+    double truth[1 + MOST_FACTORS];
+    a->n = shape->n;
+    a->k = shape->k;
+    for (size_t c = 0; c <= a->k; c++) {
+        a->l2[c] = fmax(0.01, c == 0 ? shape->l2 : shape->l2_factors);
+        truth[c] = rng_normal(&rng, next++);
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        a->c[i] = shape->spread * rng_normal(&rng, next++);
+        for (size_t c = 0; c < a->k; c++)
+            a->sum[i][c] = (real)(shape->reach * rng_normal(&rng, next++));
+        const double p =
+            shape->rate < 0 ? 1 / (1 + exp(-(a->c[i] + score_at(a, i, truth)))) : shape->rate;
+        a->correct[i] = (double)rng_below(&rng, next++, 1 << 20) < p * (1 << 20);
+    }
+}
+
+static struct ktm_student *open_student(const struct shape *shape)
+{
+    return ktm_student_create(shape->k, shape->l2, shape->l2_factors, shape->n);
+}
+
+static double chance(double score)
+{
+    return 1 / (1 + exp(-score));
+}
+
+/* At every attempt, before its answer is shown; with weak penalties and strong ones, offsets
+ * and factors far out, answers that are all the same. Asked at every attempt, and at every
+ * 37th. */
+static void test_most_probable(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {
+        {0, 300, 1, 0, 1, 0, -1},      {0, 300, 0, 0, 1, 0, 1},
+        {0, 300, 0.01, 0, 8, 0, 0.5},  {0, 1000, 1, 0, 2, 0, 0.8},
+        {1, 200, 0.3, 1, 1, 1, -1},    {3, 200, 1, 5, 1, 0.5, -1},
+        {8, 250, 1, 5, 1, 0.4, 0.7},   {8, 150, 1, 10, 1, 0.3, 1},
+        {8, 120, 0, 0, 3, 5, 0.5},     {8, 120, 0, 0, 30, 40, 0},
+        {20, 60, 1e3, 1e6, 1, 1, 0.5}, {20, 100, 1, 0.1, 2, 1, -1},
+    };
+    struct answers *a = NEW(struct answers, 1);
+    double worst = 0, farthest = 0;
+    for (size_t d = 0; d < COUNT(shapes); d++) {
+        struct ktm_student *often = open_student(&shapes[d]),
+                           *rarely = open_student(&shapes[d]);
+        for (uint32_t again = 0; again < 2;
+             again++) { /* of the first student nothing is left */
+            fill(a, &shapes[d], (uint32_t)(2 * d) + again);
+            ktm_student_begin(often);
+            ktm_student_begin(rarely);
+            for (size_t t = 0; t < a->n; t++) {
+                const double score = a->c[t] + ktm_student_score(often, a->sum[t]);
+                if (t % 37 == 36 || t < 20 || t + 1 == a->n) {
+                    double b[1 + MOST_FACTORS];
+                    solve_plainly(a, t, b);
+                    const double expected = a->c[t] + score_at(a, t, b);
+                    worst = fmax(worst, fabs(chance(score) - chance(expected)));
+                    farthest = fmax(farthest, fabs(expected - a->c[t]));
+                    if (t % 37 == 36)
+                        worst = fmax(
+                            worst, fabs(chance(a->c[t] + ktm_student_score(rarely, a->sum[t])) -
+                                        chance(expected)));
+                    if (!(worst < 1e-6))
+                        fail_msg("shape %zu, answer %zu: %.9f instead of %.9f", d, t,
+                                 chance(score), chance(expected));
+                }
+                ktm_student_show(often, a->c[t], a->sum[t], a->correct[t]);
+                ktm_student_show(rarely, a->c[t], a->sum[t], a->correct[t]);
+            }
+        }
+        ktm_student_free(often);
+        ktm_student_free(rarely);
+    }
+    print_message("at most %.1e off; scores moved by up to %.0f\n", worst, farthest);
+    assert_true(farthest > 20);
+    memory_free(a);
+}
+
+/* Beyond KTM_EXACT answers: how far the most probable weight is off is bounded by what the old
+ * answers' slopes can be off, D^2 / 20 each, over the curvature; and that is little. */
+static void test_long_students(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {
+        {0, MOST, 1, 0, 1.5, 0, -1}, {0, MOST, 0.1, 0, 1, 0, -1}, {3, MOST, 1, 2, 1, 0.5, -1}};
+    struct answers *a = NEW(struct answers, 1);
+    double *left_at = NEW(double, MOST);
+    static const real none[MOST_FACTORS];
+    for (size_t d = 0; d < COUNT(shapes); d++)
+        for (int changes = 0; changes < 2; changes++) {
+            struct ktm_student *student = open_student(&shapes[d]);
+            double worst = 0;
+            fill(a, &shapes[d], (uint32_t)(50 + d));
+            for (size_t i = a->n / 2; i < a->n && changes; i++)
+                a->correct[i] |= i % 3 > 0; /* one who has learned much */
+            ktm_student_begin(student);
+            for (size_t t = 0; t < a->n; t++) {
+                const double score = ktm_student_score(student, a->sum[t]);
+                if (t % 500 == 499) {
+                    double b[1 + MOST_FACTORS];
+                    solve_plainly(a, t, b);
+                    const double expected = score_at(a, t, b), off = fabs(score - expected);
+                    worst =
+                        fmax(worst, fabs(chance(a->c[t] + score) - chance(a->c[t] + expected)));
+                    double slack = 0, curve = a->l2[0];
+                    for (size_t i = 0; i < t && a->k == 0; i++) {
+                        const double p = chance(a->c[i] + score), q = chance(a->c[i] + b[0]);
+                        curve += fmin(p * (1 - p), q * (1 - q));
+                        if (i + KTM_EXACT < t)
+                            slack += pow(score - left_at[i], 2) / 20;
+                    }
+                    if (a->k == 0 && !(off <= slack / curve + 1e-6))
+                        fail_msg("shape %zu, answer %zu: %g off, bound %g", d, t, off,
+                                 slack / curve);
+                    assert_true(t > KTM_EXACT || off < 1e-6);
+                }
+                if (t >= KTM_EXACT)
+                    left_at[t - KTM_EXACT] = ktm_student_score(student, none);
+                ktm_student_show(student, a->c[t], a->sum[t], a->correct[t]);
+            }
+            print_message("%zu factors, %s: at most %.1e off\n", a->k,
+                          changes ? "half of the wrong answers become right" : "no change",
+                          worst);
+            assert_true(worst < (changes ? 0.02 : 1e-3) && worst > 0);
+            ktm_student_free(student);
+        }
+    memory_free(left_at);
+    memory_free(a);
+}
+
+/* Not asked for thousands of answers: what leaves has been looked at in time. */
+static void test_rarely_asked(void **state)
+{
+    (void)state;
+    const struct shape shape = {2, MOST, 1, 2, 1, 0.5, -1};
+    struct answers *a = NEW(struct answers, 1);
+    fill(a, &shape, 70);
+    struct ktm_student *student = open_student(&shape);
+    ktm_student_begin(student);
+    for (size_t t = 0; t + 1 < a->n; t++)
+        ktm_student_show(student, a->c[t], a->sum[t], a->correct[t]);
+    double b[1 + MOST_FACTORS];
+    solve_plainly(a, a->n - 1, b);
+    const double score = ktm_student_score(student, a->sum[a->n - 1]),
+                 expected = score_at(a, a->n - 1, b);
+    assert_true(fabs(chance(score) - chance(expected)) < 1e-3);
+    ktm_student_free(student);
+    memory_free(a);
+}
+
+/* ---- the whole machine */
+
+/* What the machine predicts is what its rows say, all but the student's, and the most probable
+ * numbers of the student; whatever was learned of students. */
+static void test_predictions(void **state)
+{
+    (void)state;
+    struct tiny class;
+    struct bench b;
+    struct answers *a = NEW(struct answers, 1);
+    size_t n_checked = 0;
+    for (int withheld = 0; withheld < 2; withheld++) {
+        open_class(&class, withheld);
+        open_bench(&b, "features=student:l2=0.5 item, factors=2, l2_factors=0.7", &class);
+        tiny_model_scatter(&b.tiny, 0.8, 4);
+        const struct sparse_point point = ktm_point(b.model);
+        for (size_t s = 0; s < N_STUDENTS; s++) {
+            const uint64_t start = class.shard.first[s];
+            real p[40], q[40];
+            b.model->kind->predict(b.model, b.work, s, 7, p);
+            a->n = 0;
+            a->k = 2;
+            a->l2[0] = 0.5;
+            a->l2[1] = a->l2[2] = 0.7;
+            for (uint64_t t = start; t < class.shard.first[s + 1]; t++) {
+                const size_t row = 1 + class.shard.item[t];
+                const uint8_t mark = class.shard.mark[t];
+                double own[3];
+                solve_plainly(a, a->n, own);
+                a->c[a->n] = (double)point.w[0] + (double)point.w[row];
+                memcpy(a->sum[a->n], point.v + row * point.stride, 2 * sizeof(real));
+                const double expected = a->c[a->n] + score_at(a, a->n, own);
+                if (!(fabs((double)p[t - start] - chance(expected)) < 1e-6))
+                    fail_msg("student %zu, attempt %d: %.9f instead of %.9f", s,
+                             (int)(t - start), (double)p[t - start], chance(expected));
+                n_checked++;
+                a->correct[a->n] = mark_outcome(mark) == CORRECT;
+                a->n += mark_is_shown(mark);
+            }
+            /* what else is asked for does not matter, nor do the student's own rows */
+            for (unsigned split = 0; split < N_SPLITS; split++)
+                b.model->kind->predict(b.model, b.work, s, 1u << split, q);
+            const size_t n = class.shard.first[s + 1] - start;
+            assert_memory_equal(p, q, n * sizeof *p);
+            real *own = point.v + (1 + N_ITEMS + s) * point.stride;
+            point.w[1 + N_ITEMS + s] = own[0] = own[1] = 3;
+            b.model->kind->predict(b.model, b.work, s, 7, q);
+            assert_memory_equal(p, q, n * sizeof *p);
+        }
+        close_bench(&b);
+        tiny_close(&class);
+    }
+    assert_true(n_checked > 500);
+    memory_free(a);
+}
+
+/* ---- kernels */
+
+static void test_kernels(void **state)
+{
+    (void)state;
+    enum { ROWS = 72, K = 7, M = 1 + K };
+    double *x = NEW(double, K *ROWS), *offset = NEW(double, ROWS), *outcome = NEW(double, ROWS),
+           *scratch = NEW(double, ROWS);
+    const struct rng rng = {.seed = 5, .purpose = RNG_SIMULATE};
+    double b[M];
+    for (uint32_t i = 0; i < K * ROWS; i++)
+        x[i] = rng_normal(&rng, i);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        offset[i] = rng_normal(&rng, 1000 + i) * (i % 9 == 0 ? 300 : 2);
+        outcome[i] = i % 3 == 0;
+    }
+    for (uint32_t c = 0; c < M; c++)
+        b[c] = rng_normal(&rng, 2000 + c);
+    for (size_t n = 0; n <= ROWS; n += 8)
+        for (size_t k = 0; k <= K; k++) {
+            struct sums {
+                double r[ROWS], d[ROWS], slope[M], curve[M * M];
+            } *first = NEW(struct sums, 1), *other = NEW(struct sums, 1);
+            const struct ridge_rows rows = {x, ROWS, k, n};
+            for (int isa = 0; isa <= (int)machine_isa(); isa++) {
+                struct sums *found = isa == 0 ? first : other;
+                tables[isa]->look(&rows, offset, outcome, b, found->r, found->d);
+                tables[isa]->sums(&rows, found->r, found->d, scratch, found->slope,
+                                  found->curve);
+                if (isa > 0)
+                    assert_memory_equal(first, other, sizeof *first);
+            }
+            for (size_t i = 0; i < n; i++) {
+                double eta = offset[i] + b[0];
+                for (size_t c = 0; c < k; c++)
+                    eta += b[1 + c] * x[c * ROWS + i];
+                assert_true(fabs(first->r[i] - (chance(eta) - outcome[i])) < 1e-14);
+                assert_true(fabs(first->d[i] - chance(eta) * chance(-eta)) < 1e-14);
+            }
+            for (size_t r = 0; r <= k; r++)
+                for (size_t c = 0; c <= r; c++) {
+                    double slope = 0, curve = 0;
+                    for (size_t i = 0; i < n; i++) {
+                        const double xr = r > 0 ? x[(r - 1) * ROWS + i] : 1;
+                        slope += first->r[i] * xr;
+                        curve += first->d[i] * xr * (c > 0 ? x[(c - 1) * ROWS + i] : 1);
+                    }
+                    assert_true(fabs(first->slope[r] - slope) < 1e-12);
+                    assert_true(fabs(first->curve[r * (1 + k) + c] - curve) < 1e-12);
+                }
+            memory_free(first);
+            memory_free(other);
+        }
+    memory_free(x);
+    memory_free(offset);
+    memory_free(outcome);
+    memory_free(scratch);
+}
+
+int main(int argc, char **argv)
+{
+    comm_start(&world, &argc, &argv);
+    h5_start();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_most_probable), cmocka_unit_test(test_long_students),
+        cmocka_unit_test(test_rarely_asked),  cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_kernels),
+    };
+    const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+    comm_finish(&world);
+    return n_failed;
+}

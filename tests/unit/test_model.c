@@ -1,0 +1,592 @@
+/* builds: float double */
+/* The contract of include/model.h, for every kind of model there is: no look into the future,
+ * no look at what is held out, students independent of each other, numbers that only their
+ * names decide. A new kind is tested with its standard options as soon as it is in the list,
+ * and with those given here. */
+#include "base/h5.h"
+#include "tiny.h"
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct comm world;
+
+/* Options to test a kind with, besides its standard ones. BY_BLOCK: some statistics are rounded
+ * once a block and not once a student. BY_SUM: they are summed up in floating point over the
+ * rows of a block. */
+struct variant {
+    const char *kind, *options;
+    enum { PLAIN, BY_BLOCK, BY_SUM, STATE } trait;
+};
+static const struct variant variants[] = {
+    {"rbm", "visible=bernoulli, copies=1, hidden=5", PLAIN},
+    {"rbm", "copies=3, hidden=20, conditional=yes, cd_steps=3", PLAIN},
+    {"rbm", "copies=2, hidden=33, factors=4, conditional=yes", BY_BLOCK},
+    {"rbm", "copies=1, hidden=4, hidden_kind=gaussian, repeats=last", PLAIN},
+    {"rbm", "copies=2, hidden=4, hidden_kind=relu, conditional=yes, repeats=last", PLAIN},
+    {"rbm", "copies=2, hidden=15, persistent=yes, cd_schedule=0:2 1:4", STATE},
+    {"rbm", "copies=2, hidden=15, prediction=mean_field, start=log_odds", PLAIN},
+    {"rbm", "copies=2, hidden=6, common=yes, window=4", PLAIN},
+    {"rbm", "visible=bernoulli, copies=2, hidden=6, common=yes, factors=2", BY_BLOCK},
+    {"dkt", "hidden=5", BY_SUM},
+    {"dkt", "cell=gru, layers=2, hidden=17, dropout=0.3", BY_SUM},
+    {"dkt", "cell=rnn, hidden=4, smoothing=0.1, window=3", BY_SUM},
+    {"dkt", "hidden=4, reconstruction=0.1, waviness=0.3, waviness2=3", BY_SUM},
+    {"rtrbm", "hidden=5, recompute=yes", BY_SUM},
+    {"rtrbm", "hidden=18, visible=bernoulli, gradient=cd, cd_steps=3", BY_SUM},
+    {"rtrbm", "hidden=6, visible=bernoulli, dense=yes", BY_SUM},
+    {"rtrbm", "hidden=6, visible=bernoulli, dense=yes, gradient=cd", BY_SUM},
+    {"rtrbm", "hidden=4, structure=skills, skill_units=2, penalty=0.01", BY_SUM},
+    {"blend",
+     "members=[{\"kind\":\"rbm\",\"hidden\":\"4\"},{\"kind\":\"dkt\",\"hidden\":\"5\"}]",
+     PLAIN},
+    {"blend",
+     "method=logistic, members=[{\"kind\":\"rbm\",\"hidden\":\"4\"},"
+     "{\"kind\":\"rbm\",\"copies\":\"2\",\"hidden\":\"3\"}]",
+     PLAIN},
+    {"bkt", "forget=yes, restarts=3", PLAIN},
+    {"bkt", "items=yes, several=product, most_odds=0", PLAIN},
+    {"bkt", "trace=item, forget=yes", PLAIN},
+    {"vae", "", BY_SUM},
+    {"vae", "hidden=17, posterior=full, samples=5, layers=3, dimensions=3", BY_SUM},
+    {"vae", "hidden=4, discrimination=equal, prior_correlation=1 0.6 / 0.6 1", BY_SUM},
+    {"vae", "hidden=4, layers=1, discrimination=one, prefixes=0, gradient=plain, samples=3",
+     BY_SUM},
+    {"vae", "hidden=4, discrimination=signed, prior_b=2, prediction=plug_in", BY_SUM},
+    {"vae", "hidden=4, posterior=full, prior_a=0.5, kl_warm_up=9", BY_SUM},
+    {"ktm", "features=student item skill attempts_skill wins:decay=0.8 fails, factors=5",
+     PLAIN},
+    {"lme", "factors=item group skill, fixed=position practice", PLAIN},
+    {"lme", "factors=skill", PLAIN},
+};
+
+enum { N_ITEMS = 7, N_STUDENTS = 14, LONGEST = 40 };
+
+/* A class and a model for it; `withheld` changes what is shown. */
+struct bench {
+    struct tiny class;
+    struct tiny_model tiny;
+    const struct model_kind *kind;
+    const struct variant *variant;
+    real *p; /* of all attempts */
+};
+
+static void open_bench(struct bench *b, const struct variant *variant, bool withheld)
+{
+    *b = (struct bench){.kind = model_find(variant->kind), .variant = variant};
+    tiny_begin(&b->class, N_ITEMS, withheld);
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        const struct rng rng = {.seed = 21, .purpose = RNG_SIMULATE, .who = s};
+        tiny_random(&b->class, &rng,
+                    s == 3   ? 0
+                    : s == 4 ? LONGEST
+                             : 2 + s % 11,
+                    s == 5 ? 0 : 6);
+    }
+    tiny_finish(&b->class, &world);
+    tiny_model_open(&b->tiny, variant->kind, variant->options, &b->class.dataset);
+    int64_t counts[2 * N_ITEMS] = {0};
+    for (size_t i = 0; i < 2 * N_ITEMS; i++)
+        counts[i] = (int64_t)(i % 5);
+    const struct item_counts item_counts = {N_ITEMS, counts, counts + N_ITEMS};
+    b->kind->init(b->tiny.model, 5, &item_counts);
+    tiny_model_scatter(&b->tiny, 0.5, 3);
+    if (b->kind->made_by != NULL) /* weights that make probabilities of probabilities */
+        b->tiny.model->params.value[0] = b->tiny.model->params.value[1] = (real)0.5;
+    b->p = NEW(real, b->class.n_attempts);
+}
+
+static void close_bench(struct bench *b)
+{
+    memory_free(b->p);
+    tiny_model_close(&b->tiny);
+    tiny_close(&b->class);
+}
+
+/* Runs `test` for every kind (that adds statistics, if `adds`) and variant, with whole students
+ * and with single attempts held out. */
+static void with_kinds(void (*test)(struct bench *b), bool adds)
+{
+    for (size_t k = 0; k < n_model_kinds; k++) {
+        if (adds && model_kinds[k]->accumulate == NULL)
+            continue;
+        /* models that want blocks of like length sum over their rows, and so do those that say
+         * so of their standard options above */
+        struct variant standard = {.kind = model_kinds[k]->name,
+                                   .options = "",
+                                   .trait = model_kinds[k]->lengths ? BY_SUM : PLAIN};
+        for (size_t v = 0; v < COUNT(variants); v++)
+            if (strcmp(variants[v].kind, standard.kind) == 0 && variants[v].options[0] == '\0')
+                standard.trait = variants[v].trait;
+        const size_t n = COUNT(variants) + (model_kinds[k]->made_by == NULL);
+        for (size_t v = 0; v < n; v++) {
+            const struct variant *variant = v < COUNT(variants) ? &variants[v] : &standard;
+            if (strcmp(variant->kind, standard.kind) != 0 ||
+                (v < COUNT(variants) && variant->options[0] == '\0'))
+                continue;
+            for (int withheld = 0; withheld < 2; withheld++) {
+                struct bench b;
+                open_bench(&b, variant, withheld);
+                test(&b);
+                close_bench(&b);
+            }
+        }
+    }
+}
+
+static void with_all(void (*test)(struct bench *b))
+{
+    with_kinds(test, false);
+}
+
+static void with_statistics(void (*test)(struct bench *b))
+{
+    with_kinds(test, true);
+}
+
+/* Predictions for all attempts of the shard, as it now is. */
+static void predict(struct bench *b, const struct shard *shard, real *p)
+{
+    void *work = b->kind->attach(b->tiny.model, shard);
+    for (size_t s = 0; s < shard->n_students; s++)
+        b->kind->predict(b->tiny.model, work, s, 7, p + shard->first[s]);
+    b->kind->detach(work);
+}
+
+/* The tally of some students of a shard, from first sight on. */
+static void accumulate(struct bench *b, const struct shard *shard, const uint32_t *students,
+                       size_t n, struct tally *tally)
+{
+    const struct model *model = b->tiny.model;
+    void *work = b->kind->attach(model, &b->class.shard);
+    bool wide = true;
+    int bits = 32;
+    if (b->kind->measure != NULL)
+        b->kind->measure(model, work, &world, N_STUDENTS, &wide, &bits);
+    b->kind->detach(work);
+    tally_create(tally, model->params.n, wide, bits, NULL);
+    work = b->kind->attach(model, shard);
+    const struct draw draw = {.seed = 31, .epoch = 2};
+    b->kind->accumulate(model, work, students, n, &draw, tally);
+    b->kind->detach(work);
+}
+
+static size_t tally_bytes(const struct tally *tally)
+{
+    return tally->n * (tally->wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+static int64_t tally_number(const struct tally *tally, size_t i)
+{
+    return tally->wide ? ((const int64_t *)tally->values)[i]
+                       : ((const int32_t *)tally->values)[i];
+}
+
+static void expect_same_tally(const struct tally *a, const struct tally *b)
+{
+    assert_memory_equal(a->values, b->values, tally_bytes(a));
+    assert_int_equal(a->loss, b->loss);
+    assert_int_equal(a->n_scored, b->n_scored);
+    assert_int_equal(a->out_of_range, b->out_of_range);
+}
+
+static void declares(struct bench *b)
+{
+    const struct params *params = &b->tiny.model->params;
+    assert_true(params->n_tensors > 0);
+    assert_true(strlen(b->kind->title) > 0 && strlen(b->kind->loss) > 0);
+    for (size_t t = 0; t < params->n_tensors; t++)
+        for (size_t other = 0; other < t; other++)
+            assert_string_not_equal(params->tensors[t].name, params->tensors[other].name);
+    for (size_t i = 0; i < params->n; i++)
+        if (params_find(params, i) == NULL)
+            assert_true(params->value[i] == 0);
+}
+
+static void test_declares(void **state)
+{
+    (void)state;
+    with_all(declares);
+}
+
+/* Whether the student attempts the same item once more: to some kinds of model other items, or
+ * items of other skills, are other things altogether. */
+static bool comes_again(const struct shard *shard, size_t s, uint64_t t)
+{
+    for (uint64_t later = t + 1; later < shard->first[s + 1]; later++)
+        if (shard->item[later] == shard->item[t])
+            return true;
+    return false;
+}
+
+/* Whatever becomes of attempt t, predictions up to and including t keep their bits; and of an
+ * outcome that is not shown nobody hears at all. */
+static void no_future(struct bench *b)
+{
+    struct shard *shard = &b->class.shard;
+    real *p = NEW(real, b->class.n_attempts);
+    predict(b, shard, b->p);
+    size_t n_heard = 0, n_shown = 0;
+    for (size_t s = 0; s < N_STUDENTS; s++)
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+            const uint8_t mark = shard->mark[t];
+            const uint32_t item = shard->item[t];
+            const bool step = mark & MARK_STEP;
+            const enum outcome flipped = mark_outcome(mark) == CORRECT ? INCORRECT : CORRECT;
+            for (int change = 0; change < 3; change++) {
+                const bool known = mark_outcome(mark) != UNKNOWN;
+                if (change == 0) /* the other outcome */
+                    shard->mark[t] =
+                        mark_make(flipped, mark_split(mark), mark_is_shown(mark), step);
+                else if (change == 1) /* none */
+                    shard->mark[t] = mark_make(UNKNOWN, mark_split(mark), false, step);
+                else if (t + 1 < shard->first[s + 1]) /* another item next */
+                    shard->item[t + 1] = (shard->item[t + 1] + 1) % N_ITEMS;
+                predict(b, shard, p);
+                bool heard = false;
+                for (uint64_t other = 0; other < b->class.n_attempts; other++) {
+                    const bool same = memcmp(&p[other], &b->p[other], sizeof(real)) == 0;
+                    const bool later = other > t && other < shard->first[s + 1];
+                    if (!same && !(later && (mark_is_shown(mark) || change == 2)))
+                        fail_msg("%s: %s: attempt %d hears of attempt %d", b->kind->name,
+                                 b->variant->options, (int)other, (int)t);
+                    heard |= !same;
+                }
+                if (change == 0 && known && mark_is_shown(mark) && comes_again(shard, s, t)) {
+                    n_heard += heard;
+                    n_shown++;
+                }
+                shard->mark[t] = mark;
+                memcpy(shard->item, b->class.item, b->class.n_attempts * sizeof *shard->item);
+            }
+            assert_int_equal(shard->item[t], item);
+        }
+    if (n_heard <= n_shown * 8 / 10) /* the past is listened to */
+        fail_msg("%s: %s: %zu of %zu changes are heard of", b->kind->name, b->variant->options,
+                 n_heard, n_shown);
+    memory_free(p);
+}
+
+static void test_no_look_into_the_future(void **state)
+{
+    (void)state;
+    with_all(no_future);
+}
+
+/* What is held out, and what is unknown, has no part in the statistics: not its outcome. */
+static void no_leak(struct bench *b)
+{
+    struct shard *shard = &b->class.shard;
+    uint32_t students[N_STUDENTS];
+    for (uint32_t s = 0; s < N_STUDENTS; s++)
+        students[s] = s;
+    struct tally before, after;
+    accumulate(b, shard, students, N_STUDENTS, &before);
+    assert_true(before.n_scored > 0);
+    size_t n_flipped = 0;
+    for (uint64_t t = 0; t < b->class.n_attempts; t++) {
+        const uint8_t mark = shard->mark[t];
+        if (mark_split(mark) == TRAIN || mark_outcome(mark) == UNKNOWN)
+            continue;
+        if (b->kind->lengths != NULL && mark_is_shown(mark))
+            continue;        /* what is shown is history to a model of the sequence */
+        shard->mark[t] ^= 1; /* the other outcome */
+        n_flipped++;
+    }
+    assert_true(n_flipped > 20 || b->kind->lengths != NULL);
+    accumulate(b, shard, students, N_STUDENTS, &after);
+    expect_same_tally(&before, &after);
+    tally_destroy(&after);
+
+    memcpy(shard->mark, b->class.mark, b->class.n_attempts);
+    for (uint64_t t = 0; t < b->class.n_attempts; t++) /* and training outcomes have */
+        if (mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN)
+            shard->mark[t] ^= 1;
+    accumulate(b, shard, students, N_STUDENTS, &after);
+    assert_memory_not_equal(before.values, after.values, tally_bytes(&before));
+    tally_destroy(&after);
+    tally_destroy(&before);
+    memcpy(shard->mark, b->class.mark, b->class.n_attempts);
+}
+
+static void test_nothing_held_out_is_learned(void **state)
+{
+    (void)state;
+    with_statistics(no_leak);
+}
+
+/* How far a block's statistics may be from the sum of its students': a rounding for each
+ * student, or of sums in floating point. */
+static int64_t slack_of(const struct variant *variant, const int64_t *sum, size_t n)
+{
+    if (variant->trait == BY_BLOCK)
+        return N_STUDENTS;
+    if (variant->trait != BY_SUM)
+        return 0;
+    int64_t largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = llabs(sum[i]) > largest ? llabs(sum[i]) : largest;
+    return N_STUDENTS + (largest >> (sizeof(real) == sizeof(float) ? 18 : 40));
+}
+
+/* A block's tally is the sum of its students' tallies, in any order, its loss to the bit; it is
+ * the same when asked again; and the model is not changed by it. */
+static void adds_up(struct bench *b)
+{
+    const struct shard *shard = &b->class.shard;
+    struct params *params = &b->tiny.model->params;
+    uint32_t forth[N_STUDENTS], back[N_STUDENTS];
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        forth[s] = s;
+        back[s] = N_STUDENTS - 1 - s;
+    }
+    real *first = NEW(real, params->n);
+    memcpy(first, params->value, params->n * sizeof(real));
+    struct tally whole, again, turned, one;
+    accumulate(b, shard, forth, N_STUDENTS, &whole);
+    accumulate(b, shard, forth, N_STUDENTS, &again);
+    accumulate(b, shard, back, N_STUDENTS, &turned);
+    expect_same_tally(&whole, &again);
+    int64_t *sum = NEW(int64_t, params->n), loss = 0, n_scored = 0;
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        accumulate(b, shard, &s, 1, &one);
+        for (size_t i = 0; i < params->n; i++)
+            sum[i] += tally_number(&one, i);
+        loss += one.loss;
+        n_scored += one.n_scored;
+        tally_destroy(&one);
+    }
+    const int64_t slack = slack_of(b->variant, sum, params->n);
+    assert_int_equal(whole.n_scored, n_scored);
+    /* penalties of a block or of one of its steps are rounded once */
+    const char *o = b->variant->options;
+    const int64_t loss_slack = strstr(o, "penalty") || strstr(o, "waviness") ? LONGEST : 0;
+    if (llabs(whole.loss - loss) > loss_slack || whole.loss != turned.loss)
+        fail_msg("%s: %s: the loss of a block is %lld or %lld, of its students %lld",
+                 b->kind->name, b->variant->options, (long long)whole.loss,
+                 (long long)turned.loss, (long long)loss);
+    size_t n_moved = 0;
+    for (size_t i = 0; i < params->n; i++) {
+        const int64_t off = llabs(tally_number(&whole, i) - sum[i]);
+        const int64_t off_turned = llabs(tally_number(&turned, i) - sum[i]);
+        if (off > slack || off_turned > slack)
+            fail_msg("%s: %s: number %zu of a block is %lld or %lld from its students' %lld",
+                     b->kind->name, b->variant->options, i, (long long)off,
+                     (long long)off_turned, (long long)sum[i]);
+        if (params_find(params, i) == NULL)
+            assert_int_equal(sum[i], 0);
+        n_moved += sum[i] != 0;
+    }
+    assert_true(n_moved > params_count(params) / 2);
+    assert_memory_equal(params->value, first, params->n * sizeof(real));
+    predict(b, shard, b->p);
+    assert_memory_equal(params->value, first, params->n * sizeof(real));
+    memory_free(sum);
+    memory_free(first);
+    tally_destroy(&whole);
+    tally_destroy(&again);
+    tally_destroy(&turned);
+}
+
+static void test_a_block_is_the_sum_of_its_students(void **state)
+{
+    (void)state;
+    with_statistics(adds_up);
+}
+
+/* A student alone in a shard has the same predictions, statistics and state as among others. */
+static void alone(struct bench *b)
+{
+    const struct shard *whole = &b->class.shard;
+    predict(b, whole, b->p);
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        struct shard part;
+        real p[LONGEST];
+        tiny_must(dataset_read(&b->class.dataset, s, 1, &part));
+        predict(b, &part, p);
+        for (uint64_t t = 0; t < part.n_attempts; t++) {
+            assert_true(p[t] >= 0 && p[t] <= 1);
+            assert_true(memcmp(&p[t], &b->p[whole->first[s] + t], sizeof(real)) == 0);
+        }
+        struct tally among, single;
+        const uint32_t none = 0;
+        accumulate(b, whole, &s, 1, &among);
+        accumulate(b, &part, &none, 1, &single);
+        expect_same_tally(&among, &single);
+        tally_destroy(&among);
+        tally_destroy(&single);
+        shard_free(&part);
+    }
+}
+
+static void test_students_are_independent(void **state)
+{
+    (void)state;
+    with_statistics(alone);
+}
+
+/* Who has something to train on, and how much; those who have not add nothing. */
+static void training(struct bench *b)
+{
+    const struct shard *shard = &b->class.shard;
+    void *work = b->kind->attach(b->tiny.model, shard);
+    bool has_training[N_STUDENTS];
+    int64_t n_attempts = 0, n_scored = 0;
+    b->kind->training(work, has_training, &n_attempts);
+    b->kind->detach(work);
+    for (uint32_t s = 0; s < N_STUDENTS; s++) {
+        struct tally tally;
+        accumulate(b, shard, &s, 1, &tally);
+        n_scored += tally.n_scored;
+        if (!has_training[s])
+            for (size_t i = 0; i < tally.n; i++)
+                assert_int_equal(tally_number(&tally, i), 0);
+        assert_int_equal(has_training[s], tally.n_scored > 0);
+        tally_destroy(&tally);
+    }
+    assert_false(has_training[3]); /* no attempts */
+    assert_false(has_training[5]); /* none of them for training */
+    assert_true(has_training[4]);
+    assert_int_equal(n_scored, n_attempts);
+}
+
+static void test_training(void **state)
+{
+    (void)state;
+    with_statistics(training);
+}
+
+/* State is there only where the kind says so; it is the students' states end to end, and with
+ * it a student goes on elsewhere as it would have here. */
+static void keeps_state(struct bench *b)
+{
+    const struct model *model = b->tiny.model;
+    const struct shard *whole = &b->class.shard;
+    void *work = b->kind->attach(model, whole);
+    size_t n_whole = 0;
+    const void *before = b->kind->state ? b->kind->state(work, &n_whole) : NULL;
+    assert_int_equal(before != NULL && n_whole > 0, b->variant->trait == STATE);
+    if (b->variant->trait != STATE) {
+        b->kind->detach(work);
+        return;
+    }
+    struct tally here, there;
+    tally_create(&here, model->params.n, true, 16, NULL);
+    uint32_t students[N_STUDENTS];
+    for (uint32_t s = 0; s < N_STUDENTS; s++)
+        students[s] = s;
+    struct draw draw = {.seed = 8, .epoch = 0};
+    b->kind->accumulate(model, work, students, N_STUDENTS, &draw, &here);
+    size_t n_bytes = 0, place = 0;
+    const char *state = b->kind->state(work, &n_bytes);
+    assert_int_equal(n_bytes, n_whole);
+    char *copy = NEW(char, n_bytes);
+    memcpy(copy, state, n_bytes);
+    draw.epoch = 1;
+    tally_clear(&here);
+    b->kind->accumulate(model, work, students, N_STUDENTS, &draw, &here);
+    state = b->kind->state(work, &n_bytes);
+    assert_memory_not_equal(state, copy, n_bytes);
+
+    tally_create(&there, model->params.n, true, 16, NULL);
+    static const size_t cuts[] = {0, 1, 6, 6, N_STUDENTS};
+    for (size_t c = 0; c + 1 < COUNT(cuts); c++) {
+        struct shard part;
+        tiny_must(dataset_read(&b->class.dataset, cuts[c], cuts[c + 1] - cuts[c], &part));
+        void *other = b->kind->attach(model, &part);
+        size_t n_part = 0;
+        char *own = b->kind->state(other, &n_part);
+        memcpy(own, copy + place, n_part);
+        b->kind->accumulate(model, other, students, part.n_students, &draw, &there);
+        assert_memory_equal(b->kind->state(other, &n_part), state + place, n_part);
+        place += n_part;
+        b->kind->detach(other);
+        shard_free(&part);
+    }
+    assert_int_equal(place, n_bytes);
+    assert_memory_equal(here.values, there.values, tally_bytes(&here));
+    memory_free(copy);
+    tally_destroy(&here);
+    tally_destroy(&there);
+    b->kind->detach(work);
+}
+
+static void test_state(void **state)
+{
+    (void)state;
+    with_statistics(keeps_state);
+}
+
+/* Presets are settings that the kind understands. */
+static void test_presets(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < n_model_kinds; k++)
+        for (size_t p = 0; p < model_kinds[k]->n_presets; p++) {
+            struct tiny class;
+            tiny_begin(&class, N_ITEMS, false);
+            tiny_text(&class, "a1");
+            const int64_t time = 5; /* which some presets need */
+            class.draft.time = &time;
+            class.draft.head.has_time = true;
+            tiny_finish(&class, &world);
+            char *options = memory_text("preset=%s", model_kinds[k]->presets[p].name);
+            struct tiny_model tiny;
+            tiny_model_open(&tiny, model_kinds[k]->name, options, &class.dataset);
+            assert_true(params_count(&tiny.model->params) > 0);
+            tiny_model_close(&tiny);
+            memory_free(options);
+            tiny_close(&class);
+        }
+}
+
+/* Many at once are predicted like one after the other, to the bit, and no others. */
+static void check_many(struct bench *b)
+{
+    const struct shard *shard = &b->class.shard;
+    uint32_t backwards[N_STUDENTS];
+    for (uint32_t s = 0; s < N_STUDENTS; s++)
+        backwards[s] = N_STUDENTS - 1 - s;
+    predict(b, shard, b->p);
+    real *many = NEW(real, shard->n_attempts);
+    void *work = b->kind->attach(b->tiny.model, shard);
+    model_predict(b->tiny.model, work, shard, backwards, N_STUDENTS, 7, many);
+    assert_memory_equal(many, b->p, shard->n_attempts * sizeof *many);
+    for (uint64_t t = 0; t < shard->n_attempts; t++)
+        many[t] = -7;
+    model_predict(b->tiny.model, work, shard, backwards + 9, 2, 1u << TEST, many); /* 4 and 3 */
+    for (uint64_t t = 0; t < shard->n_attempts; t++) {
+        const bool asked =
+            t >= shard->first[3] && t < shard->first[5] && mark_split(shard->mark[t]) == TEST;
+        assert_true(many[t] == (asked ? b->p[t] : -7));
+    }
+    b->kind->detach(work);
+    memory_free(many);
+}
+
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    with_all(check_many);
+}
+
+int main(int argc, char **argv)
+{
+    comm_start(&world, &argc, &argv);
+    h5_start();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_declares),
+        cmocka_unit_test(test_no_look_into_the_future),
+        cmocka_unit_test(test_nothing_held_out_is_learned),
+        cmocka_unit_test(test_a_block_is_the_sum_of_its_students),
+        cmocka_unit_test(test_students_are_independent),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_presets),
+    };
+    const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+    comm_finish(&world);
+    return n_failed;
+}

@@ -1,0 +1,241 @@
+/* Plots and pages: ticks, scales, escaped text, and what is drawn for numbers out of the
+ * ordinary.
+ */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#undef fail /* cmocka's word for its own kind of failure */
+
+static void test_ticks(void **state)
+{
+    (void)state;
+    struct plot_ticks ticks;
+    plot_ticks_between(&ticks, 0, 1, 7);
+    assert_int_equal(ticks.n, 6);
+    assert_int_equal(ticks.digits, 1);
+    assert_true(ticks.value[0] == 0 && ticks.value[3] == 0.6 && ticks.value[5] == 1);
+    plot_ticks_between(&ticks, 0.5512, 0.6067, 7);
+    assert_int_equal(ticks.n, 5);
+    assert_int_equal(ticks.digits, 2);
+    assert_true(ticks.value[0] == 0.56 && ticks.value[4] == 0.6);
+    plot_ticks_between(&ticks, -3, 4500, 8);
+    assert_true(ticks.value[0] == 0 && !signbit(ticks.value[0]));
+    assert_true(ticks.step == 1000 && ticks.digits == 0);
+    plot_ticks_between(&ticks, 1e-9, 4e-9, 5);
+    assert_true(ticks.n >= 3 && ticks.n <= 5);
+}
+
+/* Whatever the ends, there are neither too many ticks nor too few, all inside and rising. */
+static void test_ticks_anywhere(void **state)
+{
+    (void)state;
+    uint64_t word = 7;
+    for (int trial = 0; trial < 2000; trial++) {
+        double ends[2];
+        for (int e = 0; e < 2; e++) {
+            word = word * 6364136223846793005u + 1442695040888963407u;
+            const double unit = (double)(word >> 11) / 0x1p53;
+            ends[e] = (unit - 0.3) * pow(10, (double)(trial % 13) - 6);
+        }
+        double low = fmin(ends[0], ends[1]), high = fmax(ends[0], ends[1]);
+        struct plot_ticks ticks;
+        plot_ticks_between(&ticks, low, high, 7);
+        assert_true(ticks.n >= 2 && ticks.n <= 7);
+        for (size_t t = 0; t < ticks.n; t++) {
+            assert_true(ticks.value[t] >= low - 1e-8 * (high - low));
+            assert_true(ticks.value[t] <= high + 1e-8 * (high - low));
+            assert_true(t == 0 || ticks.value[t] > ticks.value[t - 1]);
+        }
+        const double within[2] = {low, high};
+        plot_round(&low, &high);
+        assert_true(low <= within[0] + 1e-8 * (high - low));
+        assert_true(high >= within[1] - 1e-8 * (high - low));
+        assert_true(high - low < 3 * (within[1] - within[0]));
+        plot_ticks_between(&ticks, low, high, 7);
+        assert_true(fabs(ticks.value[0] - low) <= 1e-8 * (high - low));
+        assert_true(fabs(ticks.value[ticks.n - 1] - high) <= 1e-8 * (high - low));
+    }
+}
+
+static void test_scales(void **state)
+{
+    (void)state;
+    struct plot_ticks ticks;
+    assert_float_equal(plot_place(3, 1, 5, false), 0.5, 1e-15);
+    assert_float_equal(plot_place(10, 1, 100, true), 0.5, 1e-15);
+    plot_ticks_log(&ticks, 1, 100);
+    assert_int_equal(ticks.n, 7);
+    assert_true(ticks.value[1] == 2 && ticks.value[6] == 100);
+    plot_ticks_log(&ticks, 1, 1e6);
+    assert_int_equal(ticks.n, 7);
+    assert_true(ticks.value[1] == 10);
+    double low = 5, high = 5;
+    plot_round(&low, &high);
+    assert_true(low < 5 && high > 5);
+    low = high = 0;
+    plot_round(&low, &high);
+    assert_true(low < 0 && high > 0);
+    /* equal but for the last digit: whole numbers of steps are too large to be counted by one
+     */
+    low = 1;
+    high = 1 + 0x1p-52;
+    plot_ticks_between(&ticks, low, high, 7);
+    assert_true(ticks.n <= 7);
+    plot_round(&low, &high);
+    assert_true(low < 0.9 && high > 1.1);
+}
+
+/* What `print` puts into a text; caller frees. */
+static char *printed(void (*print)(FILE *, const void *), const void *arg)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    print(out, arg);
+    fclose(out);
+    char *copy = memory_text("%s", text);
+    free(text);
+    return copy;
+}
+
+static void print_text(FILE *out, const void *arg)
+{
+    page_text(out, arg);
+}
+
+static void print_cut(FILE *out, const void *arg)
+{
+    page_cut(out, arg, 4);
+}
+
+static void check_text(void (*print)(FILE *, const void *), const char *text,
+                       const char *expected)
+{
+    char *got = printed(print, text);
+    assert_string_equal(got, expected);
+    memory_free(got);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    check_text(print_text, "<b a=\"1\">'&", "&lt;b a=&quot;1&quot;&gt;&#39;&amp;");
+    check_text(print_text, "naïve 学生 🎓", "naïve 学生 🎓");
+    check_text(print_text,
+               "a\xff\x80"
+               "b",
+               "a��b");                                        /* no UTF-8 */
+    check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");   /* too long; half a pair */
+    check_text(print_text, "\xe5\xad", "��");                  /* cut off */
+    check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b��"); /* controls */
+    check_text(print_cut, "abcd", "abcd");
+    check_text(print_cut, "abcde", "abc…");
+    check_text(print_cut, "学生学生", "学…");
+    check_text(print_cut, "<<<<<", "&lt;&lt;&lt;…");
+    assert_int_equal(page_columns("学生a"), 5);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    assert_string_equal(page_whole(9999).text, "9999");
+    assert_string_equal(page_whole(10000).text, "10\u202f000");
+    assert_string_equal(page_whole(-1234567).text, "−1\u202f234\u202f567");
+    assert_string_equal(page_whole(INT64_MIN).text,
+                        "−9\u202f223\u202f372\u202f036\u202f854\u202f775\u202f808");
+    assert_string_equal(page_short(0.123456).text, "0.1235");
+    assert_string_equal(page_short(-2.5).text, "−2.5");
+    assert_string_equal(page_short(NAN).text, "");
+}
+
+static void print_plot(FILE *out, const void *arg)
+{
+    plot_draw(out, arg);
+}
+
+/* No number of a picture is NaN or infinite, and nothing lies outside. */
+static void check_plot(const struct plot *plot)
+{
+    char *text = printed(print_plot, plot);
+    assert_non_null(strstr(text, "</svg>"));
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "inf"));
+    for (const char *at = text; (at = strstr(at, "cx=\"")) != NULL; at++) {
+        const double x = atof(at + 4);
+        assert_true(x >= 0 && x <= 540);
+    }
+    memory_free(text);
+}
+
+static void test_plots(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, NAN, 4, 5}, y[] = {0.5, INFINITY, 3, -2, 7},
+                 low[] = {0, 0, 0, NAN, -1e300}, high[] = {1, 1, 1, 2, 1e300}, none[] = {NAN};
+    const char *const names[] = {"<a>", "b", "c", "d", "e", "f"};
+    static const enum plot_style styles[] = {PLOT_LINE, PLOT_POINTS, PLOT_BARS, PLOT_ROWS,
+                                             PLOT_GUIDE};
+    for (size_t s = 0; s < COUNT(styles); s++)
+        for (int with = 0; with < 4; with++) {
+            const struct plot_series series[] = {
+                {.name = "one & all",
+                 .style = styles[s],
+                 .n = with == 3 ? 0 : COUNT(x),
+                 .x = x,
+                 .y = y,
+                 .low = with == 1 ? low : NULL,
+                 .high = high},
+                {.style = styles[s], .colour = 9, .n = 1, .x = none, .y = none}};
+            const struct plot plot = {
+                .title = "\"quoted\"",
+                .x = {.label = "x", .logarithmic = with == 2, .high = with == 1 ? 6 : 0},
+                .y = {.label = "y",
+                      .names = styles[s] == PLOT_ROWS ? names : NULL,
+                      .n_names = COUNT(names),
+                      .high = with == 1 ? 1 : 0},
+                .series = series,
+                .n_series = COUNT(series),
+                .mark = 3,
+                .mark_name = with == 0 ? "here" : NULL};
+            check_plot(&plot);
+        }
+}
+
+static void print_graph(FILE *out, const void *arg)
+{
+    const char *const names[] = {"a", "b<", "c"};
+    plot_graph(out, "a graph", names, 3, arg, 0.5);
+}
+
+static void test_graph(void **state)
+{
+    (void)state;
+    const double weight[9] = {1, 0.9, 0.1, 0.6, 1, 0, 0, 0.5, 1};
+    char *text = printed(print_graph, weight);
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, "class=\"arrow\"")) != NULL; at++)
+        n++;
+    assert_int_equal(n, 3); /* not those of nodes to themselves */
+    assert_non_null(strstr(text, "b&lt;"));
+    memory_free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ticks),  cmocka_unit_test(test_ticks_anywhere),
+        cmocka_unit_test(test_scales), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),  cmocka_unit_test(test_plots),
+        cmocka_unit_test(test_graph),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
