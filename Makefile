@@ -50,7 +50,7 @@ OBJECTS = $(SOURCES:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUIL
 PARTS = $(filter-out $(BUILD)/src/main.o,$(OBJECTS))
 LIBRARY = $(BUILD)/libcohort.a
 TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+BENCHES = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 TEMPLATES = $(patsubst %,$(BUILD)/%.h,$(wildcard jobs/*.sbatch))
 DOUBLE_TESTS = $(shell grep -lE '^[/ *]*builds:.*double' tests/unit/test_*.c 2>/dev/null)
 TEXTS = $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] data_tools/*.[ch] tests/*/*.[ch])

@@ -1,4 +1,4 @@
-/* layer 6 (people): records of cells from CSV, TSV and their relatives. */
+/* Records of cells from CSV, TSV and their relatives. */
 #ifndef COHORT_CSV_H
 #define COHORT_CSV_H
 

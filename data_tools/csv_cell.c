@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool cell_is_missing(struct span cell)
+bool csv_cell_is_missing(struct span cell)
 {
     static const char *const words[] = {"null", "na", "nan", "none", "n/a", "\\n"};
     const char first = cell.n > 0 ? cell.start[0] : 0;
@@ -18,7 +18,7 @@ bool cell_is_missing(struct span cell)
     return false;
 }
 
-bool cell_outcome(struct span cell, enum outcome *outcome)
+bool csv_cell_outcome(struct span cell, enum outcome *outcome)
 {
     if (cell.n == 1 && (cell.start[0] == '0' || cell.start[0] == '1')) {
         *outcome = cell.start[0] == '1' ? CORRECT : INCORRECT;
@@ -36,10 +36,10 @@ bool cell_outcome(struct span cell, enum outcome *outcome)
                 return true;
             }
     *outcome = UNKNOWN;
-    return cell_is_missing(cell);
+    return csv_cell_is_missing(cell);
 }
 
-bool cell_number(struct span cell, double *value)
+bool csv_cell_number(struct span cell, double *value)
 {
     char text[64];
     if (cell.n == 0 || cell.n >= sizeof text)
@@ -51,7 +51,7 @@ bool cell_number(struct span cell, double *value)
     return *end == '\0' && strpbrk(text, "xX") == NULL && fabs(*value) <= DATASET_MOST;
 }
 
-bool cell_integer(struct span cell, int64_t *value)
+bool csv_cell_integer(struct span cell, int64_t *value)
 {
     enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */
     const bool negative = cell.n > 0 && cell.start[0] == '-';
@@ -136,10 +136,10 @@ static bool iso_time(struct span cell, int64_t *milliseconds)
     return true;
 }
 
-bool cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds)
+bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds)
 {
     int64_t value = 0;
-    if (cell_integer(cell, &value)) {
+    if (csv_cell_integer(cell, &value)) {
         if (units_per_second >= 1000)
             value /= units_per_second / 1000;
         else if (__builtin_mul_overflow(value, 1000 / units_per_second, &value))
@@ -193,22 +193,22 @@ static const char *guess_separator(struct span list)
     return is_number_list(list, " ") ? " " : is_number_list(list, ", ") ? "," : "";
 }
 
-struct cell_list cell_list(struct span cell, const char *separator)
+struct csv_cell_list csv_cell_list(struct span cell, const char *separator)
 {
     static const char *const words[][2] = {
         {"none", ""}, {"space", " "}, {"comma", ","}, {"semicolon", ";"}};
     struct span list = span_trim(cell);
     if (list.n >= 2 && list.start[0] == '[' && list.start[list.n - 1] == ']')
-        return (struct cell_list){{list.start + 1, list.n - 2}, ","};
+        return (struct csv_cell_list){{list.start + 1, list.n - 2}, ","};
     if (strcmp(separator, "auto") == 0)
-        return (struct cell_list){list, guess_separator(list)};
+        return (struct csv_cell_list){list, guess_separator(list)};
     for (size_t w = 0; w < COUNT(words); w++)
         if (strcmp(separator, words[w][0]) == 0)
             separator = words[w][1];
-    return (struct cell_list){list, separator};
+    return (struct csv_cell_list){list, separator};
 }
 
-bool cell_list_next(struct cell_list *list, struct span *piece)
+bool csv_cell_list_next(struct csv_cell_list *list, struct span *piece)
 {
     const size_t n_separator = strlen(list->separator);
     while (list->rest.n > 0) {
@@ -222,13 +222,13 @@ bool cell_list_next(struct cell_list *list, struct span *piece)
             piece->start++;
             piece->n -= 2;
         }
-        if (!cell_is_missing(*piece))
+        if (!csv_cell_is_missing(*piece))
             return true;
     }
     return false;
 }
 
-void cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM])
+void csv_cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM])
 {
     const int64_t day = seconds >= 0 ? seconds / 86400 : -1;
     if (day < 3650 || day > 36500) { /* before 1980 or after 2069: hardly a date */

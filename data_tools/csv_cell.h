@@ -1,6 +1,6 @@
-/* layer 6 (people): what a cell of a table says: an outcome, a moment, a list of skills. */
-#ifndef COHORT_CELL_H
-#define COHORT_CELL_H
+/* What a cell of a table says: an outcome, a moment, a list of skills. */
+#ifndef COHORT_CSV_CELL_H
+#define COHORT_CSV_CELL_H
 
 #include "base/base.h"
 #include "data/dataset.h"
@@ -8,33 +8,33 @@
 
 /* 1 0, 1.0 0.0, true false, correct incorrect, right wrong, yes no and their first letters, in
  * any case; empty, NULL, NA, NaN, None: unknown. False if it is none of these. */
-bool cell_outcome(struct span cell, enum outcome *outcome);
-bool cell_is_missing(struct span cell);
+bool csv_cell_outcome(struct span cell, enum outcome *outcome);
+bool csv_cell_is_missing(struct span cell);
 
 /* A moment in milliseconds: a number of `unit`s, or YYYY-MM-DD[ HH:MM[:SS[.fff]]] (UTC; T for
  * the blank and Z at the end are allowed). A unit is given by how many of them make a second.
  */
-bool cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds);
+bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds);
 
 /* A list of skills: "[0, 1, 5]" by commas, anything else by `separator`, a text, or one of the
  * words none, space, comma, semicolon, or auto. auto: ~~, ; or | if the cell has one of them,
  * else a blank or a comma if it separates nothing but numbers ("62 91 127"), else the cell is
  * one skill. */
-struct cell_list {
+struct csv_cell_list {
     struct span rest;
     const char *separator;
 };
-struct cell_list cell_list(struct span cell, const char *separator);
+struct csv_cell_list csv_cell_list(struct span cell, const char *separator);
 
 /* The next piece that is not missing; false when none is left. */
-bool cell_list_next(struct cell_list *list, struct span *piece);
+bool csv_cell_list_next(struct csv_cell_list *list, struct span *piece);
 
-bool cell_integer(struct span cell, int64_t *value);
-bool cell_number(struct span cell, double *value); /* up to DATASET_MOST */
+bool csv_cell_integer(struct span cell, int64_t *value);
+bool csv_cell_number(struct span cell, double *value); /* up to DATASET_MOST */
 
 /* "YYYY-MM-DD HH:MM:SS" of seconds since 1970; a plain number where that is not a likely year.
  */
 enum { CELL_TIME_ROOM = 64 };
-void cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM]);
+void csv_cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM]);
 
 #endif

@@ -52,7 +52,7 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
 void import_target(struct import *import, struct span student, double target)
 {
     const size_t n_known = import->targeted.names.n;
-    const uint32_t number = index_add(&import->targeted, student.start, student.n);
+    const uint32_t number = name_index_add(&import->targeted, student.start, student.n);
     if (number == n_known)
         GROW(import->target, n_known, import->target_capacity);
     import->target[number] = target;
@@ -166,9 +166,9 @@ static enum status read_targets(struct import *import, const char *path)
         double target = 0;
         const struct span student =
             csv.n_cells == 2 ? span_trim(csv.cells[0]) : (struct span){0};
-        if (csv.n_cells == 2 && cell_is_missing(csv.cells[1]))
+        if (csv.n_cells == 2 && csv_cell_is_missing(csv.cells[1]))
             continue;
-        if (student.n > 0 && cell_number(span_trim(csv.cells[1]), &target))
+        if (student.n > 0 && csv_cell_number(span_trim(csv.cells[1]), &target))
             import_target(import, student, target);
         else if (csv.n_cells != 2 || n > 0)
             status =
@@ -203,7 +203,7 @@ static enum status finish_targets(const struct import *import, struct dataset_co
     size_t n = 0;
     for (size_t s = 0; s < content->head.n_students; s++) {
         const char *name = names_get(&content->students, s);
-        const uint32_t number = index_find(&import->targeted, name, strlen(name));
+        const uint32_t number = name_index_find(&import->targeted, name, strlen(name));
         target[s] = number == INDEX_NONE ? NAN : import->target[number];
         n += number != INDEX_NONE;
     }
@@ -286,7 +286,7 @@ static enum status finish_covariates(struct import *import, struct builder_resul
         uint32_t *order = NEW(uint32_t, names->n), *place = NEW(uint32_t, names->n);
         for (uint32_t l = 0; l < names->n; l++)
             order[l] = l;
-        index_sort(names, order);
+        name_index_sort(names, order);
         struct names sorted = {0};
         for (uint32_t l = 0; l < names->n; l++) {
             const char *name = names_get(names, order[l]);
@@ -381,10 +381,10 @@ enum status import_run(const struct import_format *format, const struct import_f
     builder_destroy(import.builder);
     memory_free(import.files);
     memory_free(import.first_bad);
-    index_free(&import.targeted);
+    name_index_free(&import.targeted);
     for (size_t k = 0; k < IMPORT_MOST_COVARIATES; k++) {
         memory_free(import.covariates[k].name);
-        index_free(&import.covariates[k].levels);
+        name_index_free(&import.covariates[k].levels);
     }
     memory_free(import.target);
     return status;

@@ -1,4 +1,4 @@
-/* layer 6 (people): answers in somebody's files become a data set. */
+/* Answers in somebody's files become a data set. */
 #ifndef COHORT_IMPORT_H
 #define COHORT_IMPORT_H
 
@@ -62,9 +62,9 @@ struct import {
     struct import_covariate {
         char *name;
         bool is_factor;
-        struct index levels;              /* in the order they came */
+        struct name_index levels;         /* in the order they came */
     } covariates[IMPORT_MOST_COVARIATES]; /* of attempts: plan.n_covariates */
-    struct index targeted;                /* students who were given a target, */
+    struct name_index targeted;           /* students who were given a target, */
     double *target;                       /* and these */
     size_t target_capacity;
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
@@ -74,11 +74,11 @@ struct import {
 
 /* One row of the table of formats. */
 struct import_format {
-    struct menu_entry entry;
+    struct subcommand entry;
     const struct import_preset *preset;
     enum status (*read)(struct import *import);
 };
-extern const struct menu import_menu;
+extern const struct subcommands import_menu;
 
 /* Reads the files, makes the data set and writes it, says what it did. Not collective. */
 CHECKED enum status import_run(const struct import_format *format,

@@ -25,7 +25,7 @@ struct field {
 
 /* When an answer was given, by the key it has in two files. */
 struct moments {
-    struct index keys;
+    struct name_index keys;
     int64_t *milliseconds;
     size_t capacity;
 };
@@ -242,7 +242,7 @@ static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *
         *outcome = INCORRECT;
     else if (cell.n == 1 && preset->unknown && strchr(preset->unknown, cell.start[0]) != NULL)
         *outcome = UNKNOWN;
-    else if (!cell_outcome(cell, outcome)) {
+    else if (!csv_cell_outcome(cell, outcome)) {
         *is_bad = true;
         return BAD_ROW("the outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no",
                        (int)size_min(cell.n, 40), cell.start);
@@ -258,7 +258,7 @@ static enum status read_covariates(struct columns *c, double *values, bool *is_b
         if (covariate->is_factor)
             continue;
         const struct span cell = field_cell(c, &c->covariates[k]);
-        *is_bad = !cell_number(cell, &values[k]);
+        *is_bad = !csv_cell_number(cell, &values[k]);
         if (*is_bad)
             return BAD_ROW("the covariate %s is '%.*s', not a number from -1e30 to 1e30",
                            covariate->name, (int)size_min(cell.n, 40), cell.start);
@@ -274,8 +274,9 @@ static void add_covariates(struct columns *c, double *values)
         if (!covariate->is_factor)
             continue;
         const struct span cell = field_cell(c, &c->covariates[k]);
-        values[k] = cell_is_missing(cell) ? (double)NAN
-                                          : index_add(&covariate->levels, cell.start, cell.n);
+        values[k] = csv_cell_is_missing(cell)
+                        ? (double)NAN
+                        : name_index_add(&covariate->levels, cell.start, cell.n);
     }
     builder_covariates(c->import->builder, values);
 }
@@ -284,7 +285,7 @@ static enum status read_target(struct columns *c, double *target, bool *is_bad)
 {
     const struct span cell = field_cell(c, &c->target);
     *target = NAN;
-    *is_bad = !cell_is_missing(cell) && !cell_number(cell, target);
+    *is_bad = !csv_cell_is_missing(cell) && !csv_cell_number(cell, target);
     return *is_bad ? BAD_ROW("the target '%.*s' is not a number", (int)size_min(cell.n, 40),
                              cell.start)
                    : OK;
@@ -303,7 +304,7 @@ static enum status read_time(struct columns *c, const struct field *field,
                              int64_t *milliseconds, bool *is_bad)
 {
     const struct span cell = field_cell(c, field);
-    *is_bad = !cell_time(cell, c->units_per_second, milliseconds);
+    *is_bad = !csv_cell_time(cell, c->units_per_second, milliseconds);
     return *is_bad ? BAD_ROW("the time '%.*s' is no number and no YYYY-MM-DD HH:MM:SS",
                              (int)size_min(cell.n, 40), cell.start)
                    : OK;
@@ -312,7 +313,7 @@ static enum status read_time(struct columns *c, const struct field *field,
 static enum status find_moment(struct columns *c, int64_t *milliseconds, bool *is_bad)
 {
     const struct span key = field_cell(c, &c->key);
-    const uint32_t number = index_find(&c->moments.keys, key.start, key.n);
+    const uint32_t number = name_index_find(&c->moments.keys, key.start, key.n);
     *is_bad = number == INDEX_NONE;
     if (*is_bad)
         return BAD_ROW("%s '%.*s' is not in %s", c->csv.columns[c->key.columns[0]],
@@ -346,11 +347,11 @@ static void read_item(struct columns *c, uint32_t item)
     if (c->cells_of_item[item] == hash)
         return;
     c->cells_of_item[item] = hash;
-    if (!cell_is_missing(group))
+    if (!csv_cell_is_missing(group))
         builder_item_group(builder, item, builder_group(builder, group.start, group.n));
-    struct cell_list list = cell_list(skills, c->skill_separator);
+    struct csv_cell_list list = csv_cell_list(skills, c->skill_separator);
     struct span skill;
-    while (cell_list_next(&list, &skill))
+    while (csv_cell_list_next(&list, &skill))
         builder_item_skill(builder, item, builder_skill(builder, skill.start, skill.n));
 }
 
@@ -377,10 +378,10 @@ static enum status read_row(struct columns *c, enum split split)
     if (is_bad)
         return OK;
     struct builder *builder = c->import->builder;
-    if (cell_is_missing(field_cell(c, &c->student)))
+    if (csv_cell_is_missing(field_cell(c, &c->student)))
         return BAD_ROW("there is no student");
     const struct span item = field_cell(c, &c->item);
-    if (cell_is_missing(item))
+    if (csv_cell_is_missing(item))
         return BAD_ROW("there is no item");
     const uint32_t i = builder_item(builder, item.start, item.n);
     if (c->skills.n > 0 || c->group.n > 0)
@@ -446,7 +447,7 @@ static enum status read_moments(struct columns *c)
             continue;
         const struct span name = field_cell(c, &key);
         const size_t n_known = moments->keys.names.n;
-        const uint32_t number = index_add(&moments->keys, name.start, name.n);
+        const uint32_t number = name_index_add(&moments->keys, name.start, name.n);
         if (number == n_known)
             GROW(moments->milliseconds, n_known, moments->capacity);
         moments->milliseconds[number] = milliseconds;
@@ -523,7 +524,7 @@ enum status import_columns(struct import *import)
     import->plan.time_divisor = 1000;
     enum status status = read_all(&columns);
     csv_close(&columns.csv);
-    index_free(&columns.moments.keys);
+    name_index_free(&columns.moments.keys);
     memory_free(columns.moments.milliseconds);
     memory_free(columns.cells_of_item);
     memory_free(columns.joined);

@@ -2,8 +2,8 @@
  * it was right. questions.csv does: question_id, ..., correct_answer, part, tags. Student files
  * are found in a folder, hundreds of thousands of them, and read in the order of their names.
  */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/name_index.h"
 #include "data_tools/csv.h"
@@ -18,7 +18,7 @@ enum { PROGRESS = 1 << 12 };
 struct ednet {
     struct import *import;
     struct csv csv;
-    struct index questions;
+    struct name_index questions;
     struct names answers, tags, parts; /* of each question */
 };
 
@@ -50,7 +50,7 @@ static enum status read_questions(struct ednet *ednet, const char *path)
         }
         const struct span name = span_trim(csv->cells[id]);
         const size_t n_known = ednet->questions.names.n;
-        if (index_add(&ednet->questions, name.start, name.n) < n_known)
+        if (name_index_add(&ednet->questions, name.start, name.n) < n_known)
             return fail(BAD_DATA, "%s:%llu: question %.*s is listed twice", path,
                         (unsigned long long)csv->line, (int)size_min(name.n, 40), name.start);
         static char nothing[1];
@@ -81,9 +81,9 @@ static uint32_t add_item(struct ednet *ednet, uint32_t question)
     if (part[0] != '\0')
         builder_item_group(builder, item, builder_group(builder, part, strlen(part)));
     const char *tags = names_get(&ednet->tags, question);
-    struct cell_list list = cell_list((struct span){(char *)tags, strlen(tags)}, ";");
+    struct csv_cell_list list = csv_cell_list((struct span){(char *)tags, strlen(tags)}, ";");
     struct span tag;
-    while (cell_list_next(&list, &tag))
+    while (csv_cell_list_next(&list, &tag))
         if (!span_is(tag, "-1")) /* EdNet's word for untagged */
             builder_item_skill(builder, item, builder_skill(builder, tag.start, tag.n));
     return item;
@@ -103,16 +103,16 @@ static enum status read_row(struct ednet *ednet, uint32_t student, enum split sp
     const struct span name = span_trim(csv->cells[columns[1]]);
     const struct span answer = span_trim(csv->cells[columns[2]]);
     int64_t milliseconds = 0;
-    if (!cell_time(when, 1000, &milliseconds))
+    if (!csv_cell_time(when, 1000, &milliseconds))
         return import_bad_row(import, path, csv->line, csv->record,
                               "the time stamp '%.*s' is no number of milliseconds",
                               (int)size_min(when.n, 40), when.start);
-    const uint32_t question = index_find(&ednet->questions, name.start, name.n);
+    const uint32_t question = name_index_find(&ednet->questions, name.start, name.n);
     if (question == INDEX_NONE)
         return import_bad_row(import, path, csv->line, csv->record,
                               "question '%.*s' is not in questions.csv",
                               (int)size_min(name.n, 40), name.start);
-    const enum outcome outcome = cell_is_missing(answer) ? UNKNOWN
+    const enum outcome outcome = csv_cell_is_missing(answer) ? UNKNOWN
                                  : span_is(answer, names_get(&ednet->answers, question))
                                      ? CORRECT
                                      : INCORRECT;
@@ -175,7 +175,7 @@ static enum status read_folder(struct ednet *ednet, const char *path, enum split
     uint32_t *order = NEW(uint32_t, files.n);
     for (size_t f = 0; f < files.n; f++)
         order[f] = (uint32_t)f;
-    index_sort(&files, order);
+    name_index_sort(&files, order);
     for (size_t f = 0; f < files.n && status == OK; f++) {
         char *file = memory_text("%s/%s", path, names_get(&files, order[f]));
         status = read_student(ednet, file, split);
@@ -198,13 +198,13 @@ static char *find_questions(const struct import *import)
         return memory_text("%s", import->flags->questions);
     const char *path = import->files[0].path;
     const char *slash = strrchr(path, '/');
-    char *folder = store_is_directory(path) ? memory_text("%s", path)
-                   : slash != NULL          ? memory_text("%.*s", (int)(slash - path), path)
-                                            : memory_text(".");
+    char *folder = file_is_directory(path) ? memory_text("%s", path)
+                   : slash != NULL         ? memory_text("%.*s", (int)(slash - path), path)
+                                           : memory_text(".");
     char *found = NULL;
     for (size_t p = 0; p < COUNT(places) && found == NULL; p++) {
         found = memory_text("%s/%s", folder, places[p]);
-        if (!store_exists(found)) {
+        if (!file_exists(found)) {
             memory_free(found);
             found = NULL;
         }
@@ -226,8 +226,8 @@ static enum status read_all(struct ednet *ednet)
     memory_free(questions);
     for (size_t f = 0; f < import->n_files && status == OK; f++) {
         const struct import_file *file = &import->files[f];
-        status = store_is_directory(file->path) ? read_folder(ednet, file->path, file->split)
-                                                : read_student(ednet, file->path, file->split);
+        status = file_is_directory(file->path) ? read_folder(ednet, file->path, file->split)
+                                               : read_student(ednet, file->path, file->split);
     }
     return status;
 }
@@ -240,7 +240,7 @@ enum status import_ednet(struct import *import)
     struct ednet ednet = {.import = import};
     enum status status = read_all(&ednet);
     csv_close(&ednet.csv);
-    index_free(&ednet.questions);
+    name_index_free(&ednet.questions);
     names_free(&ednet.answers);
     names_free(&ednet.tags);
     names_free(&ednet.parts);

@@ -120,7 +120,7 @@ static const struct import_format formats[] = {
     {{"eedi", eedi_help, COLUMN_FLAGS " time-meta "}, &eedi_preset, import_columns},
 };
 
-const struct menu import_menu = {
+const struct subcommands import_menu = {
     .command = "import",
     .noun = "format",
     .takes = " train valid test output split seed withheld targets skip-bad shuffle-outcomes ",

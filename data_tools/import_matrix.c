@@ -31,24 +31,25 @@ static const char outcome_letters[] = "ftny"; /* opposites side by side */
 static bool is_outcome(struct span cell)
 {
     enum outcome outcome = UNKNOWN;
-    return cell_outcome(span_trim(cell), &outcome);
+    return csv_cell_outcome(span_trim(cell), &outcome);
 }
 
 /* Numbers may be the names of items: different whole numbers, of which 0 and 1 only in 0 1 2
  * ... or 1 2 3 ...; but not a student's scores. */
 static bool are_names(const struct csv *csv)
 {
-    struct index seen = {0};
+    struct name_index seen = {0};
     bool counts_up = true, has_outcome = false, differ = true;
     int64_t first = 0, number = 0;
     for (size_t c = 0; c < csv->n_cells && differ; c++) {
         const struct span cell = span_trim(csv->cells[c]);
-        differ = cell_integer(cell, &number) && index_add(&seen, cell.start, cell.n) == c;
+        differ =
+            csv_cell_integer(cell, &number) && name_index_add(&seen, cell.start, cell.n) == c;
         first = c == 0 ? number : first;
         counts_up &= (uint64_t)number - (uint64_t)first == c;
         has_outcome |= is_outcome(cell);
     }
-    index_free(&seen);
+    name_index_free(&seen);
     return differ && (counts_up || !has_outcome);
 }
 
@@ -59,7 +60,7 @@ static bool is_header(const struct csv *csv)
     double number = 0;
     for (size_t c = 0; c < csv->n_cells; c++) {
         const struct span cell = span_trim(csv->cells[c]);
-        if (!is_outcome(cell) && !cell_number(cell, &number))
+        if (!is_outcome(cell) && !csv_cell_number(cell, &number))
             return true;
         all_outcomes &= is_outcome(cell);
     }
@@ -164,7 +165,7 @@ static enum status read_row(struct matrix *m, enum split split)
         s = builder_student(import->builder, name.start, name.n);
     }
     for (size_t c = 0; c < csv->n_cells; c++)
-        if (c != m->student_column && cell_outcome(span_trim(csv->cells[c]), &outcome) &&
+        if (c != m->student_column && csv_cell_outcome(span_trim(csv->cells[c]), &outcome) &&
             outcome != UNKNOWN)
             builder_add(import->builder, s, m->items[c], mark_make(outcome, split, false, true),
                         0);

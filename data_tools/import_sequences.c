@@ -27,7 +27,7 @@ static enum status read_frame(struct sequences *sequences, struct span line)
         piece = span_trim(piece);
         if (piece.n == 0)
             continue;
-        if (!cell_integer(piece, &key) || key < 0 || (size_t)key >= sequences->n_keys)
+        if (!csv_cell_integer(piece, &key) || key < 0 || (size_t)key >= sequences->n_keys)
             return fail(BAD_DATA,
                         "%s:%llu: '%.*s' is not a key; expected 0 to %zu, as --items says",
                         text->path, (unsigned long long)text->line, (int)size_min(piece.n, 40),
@@ -78,7 +78,7 @@ static enum status read_file(struct sequences *sequences, const struct import_fi
         line = span_trim(line);
         if (line.n == 0)
             continue;
-        if (!cell_integer(line, &n_frames) || n_frames < 0)
+        if (!csv_cell_integer(line, &n_frames) || n_frames < 0)
             return fail(BAD_DATA,
                         "%s:%llu: '%.*s' is not a length; expected a sequence's number of "
                         "lines, then so many lines of keys",

@@ -43,7 +43,7 @@ static enum status read_triple(struct triple *triple, struct import *import, boo
     triple->line = text->line;
     struct span first = span_trim(line);
     first.n -= first.start[first.n - 1] == ',';
-    *is_bad = !cell_integer(first, &triple->n) || triple->n < 0;
+    *is_bad = !csv_cell_integer(first, &triple->n) || triple->n < 0;
     /* Where one student begins is not known any more, so this cannot be skipped. */
     if (*is_bad)
         return fail(BAD_DATA,
@@ -89,11 +89,11 @@ static enum status check_triple(const struct triple *triple, struct import *impo
         span_next(&outcomes, ',', &cell);
         item = span_trim(item);
         cell = span_trim(cell);
-        *is_bad = !cell_integer(item, &number) || number < 0;
+        *is_bad = !csv_cell_integer(item, &number) || number < 0;
         if (*is_bad)
             return import_bad_row(import, triple->text.path, triple->line + 1, item,
                                   "item %lld of the student is not a number", (long long)t + 1);
-        *is_bad = !cell_outcome(cell, &outcome);
+        *is_bad = !csv_cell_outcome(cell, &outcome);
         if (*is_bad)
             return import_bad_row(import, triple->text.path, triple->line + 2, cell,
                                   "outcome %lld of the student is not 1 or 0",
@@ -111,7 +111,7 @@ static void add_triple(const struct triple *triple, struct import *import, uint3
         span_next(&items, ',', &item);
         span_next(&outcomes, ',', &cell);
         item = span_trim(item);
-        cell_outcome(span_trim(cell), &outcome);
+        csv_cell_outcome(span_trim(cell), &outcome);
         builder_add(import->builder, student, builder_item(import->builder, item.start, item.n),
                     mark_make(outcome, split, false, true), 0);
     }
@@ -147,7 +147,7 @@ static enum status read_q_matrix(struct import *import)
     for (size_t i = 0; i < items->n && status == OK; i++) {
         int64_t number = 0;
         const char *name = names_get(items, i);
-        cell_integer((struct span){(char *)name, strlen(name)}, &number);
+        csv_cell_integer((struct span){(char *)name, strlen(name)}, &number);
         if (number > MOST_PLACE)
             status = fail(BAD_DATA,
                           "%s: item %s cannot be a place in a Q-matrix; expected items "

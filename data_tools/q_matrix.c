@@ -19,7 +19,7 @@ struct matrix {
 static bool read_cell(struct span cell, uint8_t *value)
 {
     enum outcome outcome = UNKNOWN;
-    if (!cell_outcome(span_trim(cell), &outcome) || outcome == UNKNOWN)
+    if (!csv_cell_outcome(span_trim(cell), &outcome) || outcome == UNKNOWN)
         return false;
     *value = outcome == CORRECT;
     return true;

@@ -1,4 +1,4 @@
-/* layer 6 (people): which items need which skills, as a table of 0 and 1. */
+/* Which items need which skills, as a table of 0 and 1. */
 #ifndef COHORT_Q_MATRIX_H
 #define COHORT_Q_MATRIX_H
 

@@ -48,7 +48,7 @@ static const struct simulate_kind kinds[] = {
      .make = simulate_grockit},
 };
 
-const struct menu simulate_menu = {
+const struct subcommands simulate_menu = {
     .command = "simulate",
     .noun = "kind",
     .takes = " seed split output shuffle-outcomes ",

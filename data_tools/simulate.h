@@ -1,4 +1,4 @@
-/* layer 6 (people): classes with a known truth. */
+/* Classes with a known truth. */
 #ifndef COHORT_SIMULATE_H
 #define COHORT_SIMULATE_H
 
@@ -43,13 +43,13 @@ struct simulation {
 
 /* One row of the table of kinds. */
 struct simulate_kind {
-    struct menu_entry entry;
+    struct subcommand entry;
     const char *split;
     size_t n_students, n_items, n_skills; /* standard values */
     bool has_time;
     enum status (*make)(struct simulation *simulation);
 };
-extern const struct menu simulate_menu;
+extern const struct subcommands simulate_menu;
 extern const char *const simulate_models[]; /* 1pl, 2pl */
 
 /* Makes a class and writes it. Not collective. */

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct menu_entry *entry_at(const struct menu *menu, size_t i)
+static const struct subcommand *entry_at(const struct subcommands *menu, size_t i)
 {
-    return (const struct menu_entry *)((const char *)menu->rows + i * menu->stride);
+    return (const struct subcommand *)((const char *)menu->rows + i * menu->stride);
 }
 
-enum status menu_find(const struct menu *menu, const char *name, const void **row)
+enum status subcommands_find(const struct subcommands *menu, const char *name, const void **row)
 {
     const char *names[32];
     ENSURE(menu->n <= COUNT(names));
@@ -40,8 +40,8 @@ static bool lists(const char *list, const char *key, size_t n)
     return false;
 }
 
-enum status menu_check_flags(const struct menu *menu, const struct menu_entry *entry, int argc,
-                             char **argv)
+enum status subcommands_check_flags(const struct subcommands *menu,
+                                    const struct subcommand *entry, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *key = argv[i] + 2;
@@ -57,7 +57,7 @@ enum status menu_check_flags(const struct menu *menu, const struct menu_entry *e
     return OK;
 }
 
-enum status menu_check_output(const struct menu *menu, const char *path)
+enum status subcommands_check_output(const struct subcommands *menu, const char *path)
 {
     if (path[0] == '\0')
         return fail(BAD_USAGE, "%s: where to? Name the data set to write with -o FILE",
@@ -89,9 +89,9 @@ static void print_paragraph(FILE *out, const char *text, int indent)
 }
 
 /* "--a --b", or "as csv" where an earlier entry takes the same. Caller frees. */
-static char *flags_text(const struct menu *menu, size_t i, bool markdown)
+static char *flags_text(const struct subcommands *menu, size_t i, bool markdown)
 {
-    const struct menu_entry *entry = entry_at(menu, i);
+    const struct subcommand *entry = entry_at(menu, i);
     for (size_t j = 0; j < i; j++)
         if (strcmp(entry_at(menu, j)->takes, entry->takes) == 0)
             return memory_text("flags: those of %s", entry_at(menu, j)->name);
@@ -107,12 +107,12 @@ static char *flags_text(const struct menu *menu, size_t i, bool markdown)
     return text;
 }
 
-void menu_print(const struct menu *menu, FILE *out, bool markdown)
+void subcommands_print(const struct subcommands *menu, FILE *out, bool markdown)
 {
     fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s, and the flags it takes:\n",
             menu->noun);
     for (size_t i = 0; i < menu->n; i++) {
-        const struct menu_entry *entry = entry_at(menu, i);
+        const struct subcommand *entry = entry_at(menu, i);
         char *flags = flags_text(menu, i, markdown);
         if (markdown) {
             fprintf(out, "| `%s` | %s; %s |\n", entry->name, entry->help, flags);

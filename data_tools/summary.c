@@ -41,8 +41,8 @@ void summary_say(const struct dataset_content *content)
             most = content->time[t] > most ? content->time[t] : most;
         }
         char from[CELL_TIME_ROOM], to[CELL_TIME_ROOM];
-        cell_say_time(least, from);
-        cell_say_time(most, to);
+        csv_cell_say_time(least, from);
+        csv_cell_say_time(most, to);
         log_say("times from %s to %s", from, to);
     }
     for (size_t k = 0; k < head->covariates.names.n; k++)

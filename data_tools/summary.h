@@ -1,4 +1,4 @@
-/* layer 6 (people): what a data set holds, in words. */
+/* What a data set holds, in words. */
 #ifndef COHORT_SUMMARY_H
 #define COHORT_SUMMARY_H
 

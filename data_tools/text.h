@@ -1,4 +1,4 @@
-/* layer 6 (people): the bytes and lines of a text file, plain or gzipped. */
+/* The bytes and lines of a text file, plain or gzipped. */
 #ifndef COHORT_TEXT_H
 #define COHORT_TEXT_H
 

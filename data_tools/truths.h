@@ -1,4 +1,4 @@
-/* layer 6 (people): what simulated answers were made from, in somebody's CSV files. */
+/* What simulated answers were made from, in somebody's CSV files. */
 #ifndef COHORT_TRUTHS_H
 #define COHORT_TRUTHS_H
 

@@ -1,10 +1,11 @@
-/* cohort: one program, many commands. `commands` in src/commands.c lists them. */
+/* cohort: one program, many commands. `commands` in src/commands/commands.c lists them. */
 #include "base/atomic_file.h"
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "cohort.h"
 #include "commands/commands.h"
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     log_start();
     h5_start();
-    store_start();
+    atomic_file_start();
     enum status status = dispatch(&world, argc, argv);
     if (fflush(stdout) != 0 && status == OK)
         status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));

@@ -7,6 +7,7 @@
  * of an array that begins a sweep) would else rename each other's halves. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include <errno.h>
@@ -19,22 +20,22 @@
 
 enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
 
-void store_start(void)
+void atomic_file_start(void)
 {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-char *store_temporary(const char *path)
+char *atomic_file_temporary(const char *path)
 {
     return memory_text("%s.tmp", path);
 }
 
-static void release(struct store_draft *draft)
+static void release(struct atomic_file *draft)
 {
     if (draft->file >= 0)
         close(draft->file);
     memory_free(draft->name);
-    *draft = (struct store_draft){.file = -1};
+    *draft = (struct atomic_file){.file = -1};
 }
 
 /* A leftover that cannot be opened may be somebody else's, or a link. */
@@ -62,17 +63,17 @@ static bool is_ours(int file, const char *name)
     return false;
 }
 
-void store_abandon(struct store_draft *draft)
+void atomic_file_abandon(struct atomic_file *draft)
 {
     if (draft->name != NULL)
         unlink(draft->name);
     release(draft);
 }
 
-enum status store_begin(struct store_draft *draft, const char *path)
+enum status atomic_file_begin(struct atomic_file *draft, const char *path)
 {
     enum { MOST_TRIES = 100 };
-    *draft = (struct store_draft){.name = store_temporary(path), .file = -1};
+    *draft = (struct atomic_file){.name = atomic_file_temporary(path), .file = -1};
     enum status status = OK;
     bool ours = false;
     for (int n = 0; status == OK && !ours; n++) {
@@ -81,7 +82,7 @@ enum status store_begin(struct store_draft *draft, const char *path)
         draft->file = open_draft(draft->name);
         if (draft->file < 0)
             status = fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
-        else if (lock_wait(draft->file, TURN_SECONDS) ==
+        else if (file_lock_wait(draft->file, TURN_SECONDS) ==
                  EAGAIN) /* disks without locks: never */
             status = fail(BAD_IO,
                           "%s: another job has been writing this file for %d seconds; wait "
@@ -92,7 +93,7 @@ enum status store_begin(struct store_draft *draft, const char *path)
     }
     if (status == OK && ftruncate(draft->file, 0) != 0) {
         status = fail(BAD_IO, "%s: cannot be emptied: %s", draft->name, strerror(errno));
-        store_abandon(draft);
+        atomic_file_abandon(draft);
     } else if (status != OK) {
         release(draft);
     }
@@ -139,7 +140,7 @@ static enum status check_place(const char *path)
  * nowhere; where a disk has no such links, `path` does until the new file takes its place. */
 static enum status keep_old(const char *path, const char *kept)
 {
-    char *name = store_temporary(kept);
+    char *name = atomic_file_temporary(kept);
     unlink(name);
     const bool linked = link(path, name) == 0;
     const bool done = rename(linked ? name : path, kept) == 0;
@@ -150,7 +151,7 @@ static enum status keep_old(const char *path, const char *kept)
                 : fail(BAD_IO, "%s: cannot be kept as %s: %s", path, kept, strerror(reason));
 }
 
-static enum status commit(struct store_draft *draft, const char *path, const char *kept)
+static enum status commit(struct atomic_file *draft, const char *path, const char *kept)
 {
     enum status status = check_place(path);
     if (status == OK && fsync(draft->file) != 0)
@@ -158,20 +159,20 @@ static enum status commit(struct store_draft *draft, const char *path, const cha
                       "%s: the disk did not take the data: %s; free some space and run the "
                       "same command again",
                       path, strerror(errno));
-    if (status == OK && kept != NULL && store_exists(path))
+    if (status == OK && kept != NULL && file_exists(path))
         status = keep_old(path, kept);
     if (status == OK && rename(draft->name, path) != 0)
         status =
             fail(BAD_IO, "%s: cannot be renamed to %s: %s", draft->name, path, strerror(errno));
     if (status != OK) {
-        store_abandon(draft);
+        atomic_file_abandon(draft);
         return status;
     }
     release(draft);
     return sync_parent(path);
 }
 
-enum status store_commit(struct store_draft *draft, const char *path)
+enum status atomic_file_commit(struct atomic_file *draft, const char *path)
 {
     return commit(draft, path, NULL);
 }
@@ -194,115 +195,20 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
     return OK;
 }
 
-enum status store_write_keeping(const char *path, const char *kept, const void *bytes,
-                                size_t n_bytes)
+enum status atomic_file_write_keeping(const char *path, const char *kept, const void *bytes,
+                                      size_t n_bytes)
 {
-    struct store_draft draft;
-    TRY(store_begin(&draft, path));
+    struct atomic_file draft;
+    TRY(atomic_file_begin(&draft, path));
     enum status status = write_all(draft.file, bytes, n_bytes, path);
     if (status != OK) {
-        store_abandon(&draft);
+        atomic_file_abandon(&draft);
         return status;
     }
     return commit(&draft, path, kept);
 }
 
-enum status store_write(const char *path, const void *bytes, size_t n_bytes)
+enum status atomic_file_write(const char *path, const void *bytes, size_t n_bytes)
 {
-    return store_write_keeping(path, NULL, bytes, n_bytes);
-}
-
-/* Opening a pipe would wait for a writer, and some devices never end. */
-static FILE *open_plain(const char *path)
-{
-    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    struct stat info;
-    if (file < 0)
-        return NULL;
-    if (fstat(file, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
-        return fdopen(file, "rb");
-    close(file);
-    errno = ESPIPE;
-    return NULL;
-}
-
-size_t store_peek(const char *path, void *bytes, size_t n)
-{
-    FILE *file = open_plain(path);
-    const size_t n_read = file != NULL ? fread(bytes, 1, n, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    return n_read;
-}
-
-enum status store_read(const char *path, char **bytes, size_t *n_bytes)
-{
-    *bytes = NULL;
-    *n_bytes = 0;
-    FILE *file = open_plain(path);
-    if (file == NULL && (errno == ESPIPE || errno == ENXIO))
-        return fail(BAD_USER, "%s: this is a device, a pipe or a socket; expected a plain file",
-                    path);
-    if (file == NULL)
-        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be read: %s", path,
-                    strerror(errno));
-    size_t capacity = 1 << 16, n = 0;
-    char *text = memory_scratch(capacity, 1);
-    for (size_t got; (got = fread(text + n, 1, capacity - n - 1, file)) > 0;) {
-        n += got;
-        if (n + 1 == capacity)
-            text = memory_resize(text, capacity *= 2, 1);
-    }
-    const int reason = ferror(file) ? errno : 0;
-    fclose(file);
-    if (reason != 0) {
-        memory_free(text);
-        return fail(reason == EISDIR ? BAD_USER : BAD_IO, "%s: reading stopped: %s", path,
-                    strerror(reason));
-    }
-    text[n] = '\0';
-    *bytes = text;
-    *n_bytes = n;
-    return OK;
-}
-
-enum status store_directory(const char *path)
-{
-    char *part = memory_text("%s", path);
-    enum status status = OK;
-    for (char *p = part + (part[0] == '/'); status == OK; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        const char end = *p;
-        *p = '\0';
-        struct stat info;
-        const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
-        if (reason != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
-            status = fail(reason == ENOTDIR || reason == EEXIST ? BAD_USER : BAD_IO,
-                          "%s: the directory cannot be made: %s", part, strerror(reason));
-        *p = end;
-        if (end == '\0')
-            break;
-    }
-    memory_free(part);
-    return status;
-}
-
-bool store_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-bool store_is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-bool store_has(const char *directory, const char *name)
-{
-    char *path = memory_text("%s/%s", directory, name);
-    const bool there = store_exists(path);
-    memory_free(path);
-    return there;
+    return atomic_file_write_keeping(path, NULL, bytes, n_bytes);
 }

@@ -1,12 +1,10 @@
-/* layer 0 (ground): the types and habits every file shares. */
+/* The types and habits every file shares. */
 #ifndef COHORT_BASE_H
 #define COHORT_BASE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define COHORT_VERSION "0.1.0"
 
 /* The number type of all models. `make REAL=double` builds a second program for gradient
  * checks. */

@@ -1,4 +1,4 @@
-/* layer 0 (ground): the ranks and what they say to each other. */
+/* The ranks and what they say to each other. */
 #ifndef COHORT_COMM_H
 #define COHORT_COMM_H
 

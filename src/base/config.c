@@ -6,8 +6,8 @@
  * A file is lines: `[section]`, `key = value`, empty ones, and comments that begin with # or ;.
  */
 #include "base/config.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include <ctype.h>
 #include <errno.h>
@@ -124,7 +124,7 @@ enum status config_read(struct config *config, const char *path)
 {
     char *text = NULL;
     size_t n = 0;
-    TRY(store_read(path, &text, &n));
+    TRY(file_read(path, &text, &n));
     enum status status =
         strlen(text) < n
             ? fail(BAD_USER, "%s: this is not a text file: it holds a NUL byte", path)

@@ -1,5 +1,4 @@
-/* layer 1 (instruments): options in tables; files, command lines, help and checkpoints made
- * from them. */
+/* Options in tables; files, command lines, help and checkpoints made from them. */
 #ifndef COHORT_CONFIG_H
 #define COHORT_CONFIG_H
 

@@ -1,4 +1,4 @@
-/* layer 0 (ground): what went wrong, said once and in a sentence. */
+/* What went wrong, said once and in a sentence. */
 #ifndef COHORT_FAIL_H
 #define COHORT_FAIL_H
 

@@ -12,7 +12,7 @@
 
 enum { TRIES_A_SECOND = 50 };
 
-int lock_wait(int file, int32_t seconds)
+int file_lock_wait(int file, int32_t seconds)
 {
     const struct timespec moment = {.tv_nsec = 1000000000 / TRIES_A_SECOND};
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -39,7 +39,7 @@ static int open_lock(const char *path, int flags)
     return -1;
 }
 
-enum status lock_take(const char *path, int32_t seconds, int *file)
+enum status file_lock_take(const char *path, int32_t seconds, int *file)
 {
     *file = open_lock(path, O_RDWR | O_CREAT);
     if (*file < 0 && (errno == ELOOP || errno == EMLINK || errno == ENXIO))
@@ -49,7 +49,7 @@ enum status lock_take(const char *path, int32_t seconds, int *file)
                     path);
     if (*file < 0)
         return fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    const int reason = lock_wait(*file, seconds);
+    const int reason = file_lock_wait(*file, seconds);
     if (reason == 0)
         return OK;
     close(*file);
@@ -60,7 +60,7 @@ enum status lock_take(const char *path, int32_t seconds, int *file)
                 strerror(reason));
 }
 
-bool lock_is_held(const char *path)
+bool file_lock_is_held(const char *path)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     const int file = open_lock(path, O_RDONLY);

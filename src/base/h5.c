@@ -1,7 +1,7 @@
 /* HDF5 in the few forms cohort needs. Arrays are chunked with Fletcher-32 checksums, since
  * plain HDF5 reads flipped bits back as if nothing had happened. Object times are not stored,
  * so equal content gives equal bytes. Checkpoints are built in memory (the core driver) and
- * written by store.c, because HDF5 on a full disk may hang or lie. h5_read.c reads. */
+ * written by atomic_file.c, because HDF5 on a full disk may hang or lie. h5_read.c reads. */
 #define _GNU_SOURCE /* memfd_create, SEEK_DATA */
 #include "base/h5.h"
 #include "base/fail.h"

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): HDF5 as cohort uses it: checked, checksummed, byte-identical. */
+/* HDF5 as cohort uses it: checked, checksummed, byte-identical. */
 #ifndef COHORT_H5_H
 #define COHORT_H5_H
 

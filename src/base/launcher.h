@@ -1,4 +1,4 @@
-/* layer 0 (ground): what started this process, by the environment it left. */
+/* What started this process, by the environment it left. */
 #ifndef COHORT_LAUNCHER_H
 #define COHORT_LAUNCHER_H
 

@@ -1,4 +1,4 @@
-/* layer 0 (ground): talk on stderr, from one rank only. */
+/* Talk on stderr, from one rank only. */
 #ifndef COHORT_LOG_H
 #define COHORT_LOG_H
 

@@ -1,5 +1,4 @@
-/* layer 1 (instruments): which CPU this is, the BLAS and vector kernels that suit it, and how
- * much memory there is. */
+/* Which CPU this is, the BLAS and vector kernels that suit it, and how much memory there is. */
 #ifndef COHORT_MACHINE_H
 #define COHORT_MACHINE_H
 

@@ -1,4 +1,4 @@
-/* layer 0 (ground): memory that is there or ends the program with a sentence. */
+/* Memory that is there or ends the program with a sentence. */
 #ifndef COHORT_MEMORY_H
 #define COHORT_MEMORY_H
 

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): lists of names, in memory and in HDF5 files. */
+/* Lists of names, in memory and in HDF5 files. */
 #ifndef COHORT_NAMES_H
 #define COHORT_NAMES_H
 

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): random numbers that have names instead of an order. */
+/* Random numbers that have names instead of an order. */
 #ifndef COHORT_RNG_H
 #define COHORT_RNG_H
 

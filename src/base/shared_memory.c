@@ -30,10 +30,10 @@ static void *map(const char *name, int flags, size_t n_bytes)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-void shared_create(struct shared *shared, const struct comm *comm, size_t n_bytes)
+void shared_memory_create(struct shared_memory *shared, const struct comm *comm, size_t n_bytes)
 {
     static int n_made; /* a name for each block of this process */
-    *shared = (struct shared){.n_bytes = n_bytes};
+    *shared = (struct shared_memory){.n_bytes = n_bytes};
     const char *wish = getenv("COHORT_SHARED");
     if (comm->size == 1 || n_bytes == 0 || (wish != NULL && strcmp(wish, "no") == 0) ||
         !on_one_machine(comm))
@@ -52,12 +52,12 @@ void shared_create(struct shared *shared, const struct comm *comm, size_t n_byte
     if (comm->rank == 0)
         shm_unlink(name);
     if (failed)
-        shared_destroy(shared);
+        shared_memory_destroy(shared);
 }
 
-void shared_destroy(struct shared *shared)
+void shared_memory_destroy(struct shared_memory *shared)
 {
     if (shared->bytes != NULL)
         munmap(shared->bytes, shared->n_bytes);
-    *shared = (struct shared){0};
+    *shared = (struct shared_memory){0};
 }

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): a table of numbers with names, as people read it. */
+/* A table of numbers with names, as people read it. */
 #ifndef COHORT_TABLE_H
 #define COHORT_TABLE_H
 

@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "cohort.h"
 #include "commands/commands.h"
 #include "commands/doctor_parts.h"
-#include "learn/scalapack_grid.h"
+#include "learn/scalapack.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -169,7 +170,7 @@ static void report_blas(struct findings *findings, const struct doctor_rank *ran
     json_object_set_new(blas, "coretype", core ? command_json_text(core) : json_null());
     json_object_set_new(blas, "threads", json_integer(ranks[0].n_threads));
     const char *library = NULL;
-    const bool fast = grid_blas_is_fast(&library);
+    const bool fast = scalapack_blas_is_fast(&library);
     json_object_set_new(blas, "serves_scalapack", json_boolean(fast));
     if (!fast)
         advise(findings,
@@ -333,7 +334,7 @@ static enum status examine(const struct comm *comm, const struct values *values)
     if (status == BAD_USER)
         return status;
     doctor_measure(comm, &own);
-    if (!own.product_is_right)
+    if (!own.matmul_is_right)
         status = fail(BAD_IO,
                       "doctor: OpenBLAS on %s computes wrong products with its %s kernels; set "
                       "OPENBLAS_CORETYPE, or use another OpenBLAS",

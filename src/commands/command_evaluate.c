@@ -73,7 +73,7 @@ struct rated_twice {
 };
 
 struct report {
-    const struct opened *opened;
+    const struct inference *inference;
     const struct values *values;
     struct rated_twice model, item_mean;
     bool has_item_mean;
@@ -86,7 +86,7 @@ struct report {
 static void rate(const struct report *report, const struct prediction *list, size_t n,
                  struct rated *rated)
 {
-    const struct comm *comm = report->opened->comm;
+    const struct comm *comm = report->inference->comm;
     metrics_score(comm, list, n, &rated->score);
     if (report->values->replicates > 0)
         metrics_interval(comm, list, n, (int)report->values->replicates,
@@ -108,7 +108,7 @@ static void rate_twice(const struct report *report, const struct prediction *lis
 
 static void rate_item_mean(struct report *report, const struct predictions *predictions)
 {
-    struct prediction *list = baseline_items(report->opened, predictions);
+    struct prediction *list = baseline_items(report->inference, predictions);
     report->has_item_mean = list != NULL;
     if (list != NULL)
         rate_twice(report, list, predictions->n, &report->item_mean);
@@ -117,7 +117,7 @@ static void rate_item_mean(struct report *report, const struct predictions *pred
 
 static void rate_groups(struct report *report, const struct predictions *predictions)
 {
-    const size_t n = report->opened->dataset.n_groups + 1;
+    const size_t n = report->inference->dataset.n_groups + 1;
     size_t *first = NEW(size_t, n + 1);
     for (size_t p = 0; p < predictions->n; p++)
         first[predictions->list[p].group + 2]++;
@@ -138,20 +138,21 @@ static void rate_groups(struct report *report, const struct predictions *predict
 
 static const char *group_name(const struct report *report, size_t g)
 {
-    return g == 0 ? NULL : names_get(&report->opened->dataset.groups, g - 1);
+    return g == 0 ? NULL : names_get(&report->inference->dataset.groups, g - 1);
 }
 
 /* Collective: there must be something to score. */
-static enum status check_attempts(const struct opened *opened, const struct values *values)
+static enum status check_attempts(const struct inference *inference,
+                                  const struct values *values)
 {
     int64_t n[N_SPLITS] = {0};
-    for (uint64_t t = 0; t < opened->shard.n_attempts; t++)
-        if (mark_outcome(opened->shard.mark[t]) != UNKNOWN)
-            n[mark_split(opened->shard.mark[t])]++;
-    comm_sum_i64(opened->comm, n, N_SPLITS);
+    for (uint64_t t = 0; t < inference->shard.n_attempts; t++)
+        if (mark_outcome(inference->shard.mark[t]) != UNKNOWN)
+            n[mark_split(inference->shard.mark[t])]++;
+    comm_sum_i64(inference->comm, n, N_SPLITS);
     if (n[TRAIN] + n[VALID] + n[TEST] == 0)
         return fail(BAD_USER, "%s: no outcome is known, so there is nothing to score",
-                    opened->dataset.path);
+                    inference->dataset.path);
     if (values->split == SPLIT_ALL || n[values->split] > 0)
         return OK;
     char list[160] = "", *end = list;
@@ -162,7 +163,7 @@ static enum status check_attempts(const struct opened *opened, const struct valu
     return fail(BAD_USER,
                 "%s: there are no attempts with a known outcome for %s; there are %s: choose "
                 "with --split",
-                opened->dataset.path, splits[values->split], list);
+                inference->dataset.path, splits[values->split], list);
 }
 
 static json_t *whole_score_json(const struct score *score)
@@ -197,7 +198,7 @@ static json_t *rated_twice_json(const struct report *report, const struct rated_
 static json_t *groups_json(const struct report *report)
 {
     json_t *array = json_array();
-    for (size_t g = 0; g <= report->opened->dataset.n_groups; g++) {
+    for (size_t g = 0; g <= report->inference->dataset.n_groups; g++) {
         if (report->groups[g].score.n == 0)
             continue;
         const char *name = group_name(report, g);
@@ -244,14 +245,14 @@ static json_t *likelihood_json(const struct likelihood_result *likelihood)
 
 static void print_json(const struct report *report)
 {
-    const struct opened *opened = report->opened;
+    const struct inference *inference = report->inference;
     json_t *object = json_object();
-    json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
-    json_object_set_new(object, "model", json_string(opened->model->kind->name));
-    json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
-    json_object_set_new(object, "digest", json_string(opened->checkpoint.digest));
-    json_object_set_new(object, "data", command_json_text(opened->dataset.path));
-    json_object_set_new(object, "data_digest", json_string(opened->dataset.digest));
+    json_object_set_new(object, "checkpoint", command_json_text(inference->checkpoint.path));
+    json_object_set_new(object, "model", json_string(inference->model->kind->name));
+    json_object_set_new(object, "epoch", json_integer(inference->checkpoint.progress.epoch));
+    json_object_set_new(object, "digest", json_string(inference->checkpoint.digest));
+    json_object_set_new(object, "data", command_json_text(inference->dataset.path));
+    json_object_set_new(object, "data_digest", json_string(inference->dataset.digest));
     json_object_set_new(object, "split", json_string(splits[report->values->split]));
     json_t *scores = rated_twice_json(report, &report->model);
     json_object_update(object, scores);
@@ -334,25 +335,25 @@ static void print_table(const struct report *report)
 {
     static const char *const columns[] = {"correct",  "CBD",  "log-loss", "AUC",
                                           "accuracy", "RMSE", "cal. err."};
-    const struct opened *opened = report->opened;
+    const struct inference *inference = report->inference;
     printf("%s: %s after epoch %" PRId64 ", on the %s attempts of %s\n\n",
-           opened->checkpoint.path, opened->model->kind->name,
-           opened->checkpoint.progress.epoch, splits[report->values->split],
-           opened->dataset.path);
+           inference->checkpoint.path, inference->model->kind->name,
+           inference->checkpoint.progress.epoch, splits[report->values->split],
+           inference->dataset.path);
     printf("%-*s  %10s  %8s", LABEL, "", "attempts", "students");
     for (size_t c = 0; c < COUNT(columns); c++)
         printf("  %9s", columns[c]);
     putchar('\n');
-    print_rows(report, opened->model->kind->name, &report->model);
+    print_rows(report, inference->model->kind->name, &report->model);
     if (report->has_item_mean)
         print_rows(report, "item mean", &report->item_mean);
-    if (report->groups != NULL && opened->dataset.n_groups == 0)
+    if (report->groups != NULL && inference->dataset.n_groups == 0)
         printf("\nThe items of this data set are in no groups.\n");
     else if (report->groups != NULL)
-        printf("\n%s by group of items%s\n", opened->model->kind->name,
+        printf("\n%s by group of items%s\n", inference->model->kind->name,
                report->values->skip_first ? ", each student's first attempt left out" : "");
-    for (size_t g = 0; report->groups != NULL && opened->dataset.n_groups > 0 &&
-                       g <= opened->dataset.n_groups;
+    for (size_t g = 0; report->groups != NULL && inference->dataset.n_groups > 0 &&
+                       g <= inference->dataset.n_groups;
          g++)
         if (report->groups[g].score.n > 0)
             print_row(report, g == 0 ? "(no group)" : group_name(report, g),
@@ -373,30 +374,33 @@ static void print_table(const struct report *report)
     }
 }
 
-static void print_finals(const struct opened *opened, const struct values *values,
+static void print_finals(const struct inference *inference, const struct values *values,
                          const struct score *score, const struct score *baseline)
 {
     if (values->json) {
         json_t *object = whole_score_json(score);
-        json_object_set_new(object, "checkpoint", command_json_text(opened->checkpoint.path));
-        json_object_set_new(object, "model", json_string(opened->model->kind->name));
-        json_object_set_new(object, "epoch", json_integer(opened->checkpoint.progress.epoch));
-        json_object_set_new(object, "data", command_json_text(opened->dataset.path));
+        json_object_set_new(object, "checkpoint",
+                            command_json_text(inference->checkpoint.path));
+        json_object_set_new(object, "model", json_string(inference->model->kind->name));
+        json_object_set_new(object, "epoch",
+                            json_integer(inference->checkpoint.progress.epoch));
+        json_object_set_new(object, "data", command_json_text(inference->dataset.path));
         json_object_set_new(object, "split", json_string(splits[values->split]));
         json_object_set_new(object, "mean_target", whole_score_json(baseline));
         command_json_print(object);
         return;
     }
     printf("%s: %s after epoch %" PRId64 ", on the %s students of %s\n\n",
-           opened->checkpoint.path, opened->model->kind->name,
-           opened->checkpoint.progress.epoch, splits[values->split], opened->dataset.path);
-    const bool chance = model_task(opened->model) == TASK_CHANCE;
+           inference->checkpoint.path, inference->model->kind->name,
+           inference->checkpoint.progress.epoch, splits[values->split],
+           inference->dataset.path);
+    const bool chance = model_task(inference->model) == TASK_CHANCE;
     printf("%-*s  %8s  %11s  %9s  %9s  %9s\n", LABEL, "", "students", "mean target", "log-loss",
            "RMSE", chance ? "AUC" : "R2");
     for (int k = 0; k < 2; k++) {
         const struct score *row = k == 0 ? score : baseline;
         printf("%-*s  %8" PRId64 "  %11.5g  %9.5f  %9.5g  %9.4f", LABEL,
-               k == 0 ? opened->model->kind->name : "mean of training targets", row->n,
+               k == 0 ? inference->model->kind->name : "mean of training targets", row->n,
                row->correct, row->log_loss, row->rmse, chance ? row->auc : row->r2);
         if (chance)
             printf("  accuracy %.4f", row->accuracy);
@@ -405,57 +409,57 @@ static void print_finals(const struct opened *opened, const struct values *value
 }
 
 /* A model of one target a student, beside the mean of the training targets. */
-static enum status evaluate_finals(const struct opened *opened, const struct values *values,
-                                   unsigned set)
+static enum status evaluate_finals(const struct inference *inference,
+                                   const struct values *values, unsigned set)
 {
     if (values->groups || values->calibration || values->skip_first || values->replicates > 0)
         return fail(BAD_USER, "this model predicts one target for a whole student: --groups, "
                               "--calibration, --skip-first and --confidence are for answers");
-    struct final *finals = NULL;
+    struct target_prediction *targets = NULL;
     size_t n = 0;
     struct score score, baseline;
-    TRY(comm_agree(opened->comm, finals_predict(opened->model, opened->work, &opened->shard,
-                                                set, &finals, &n)));
-    finals_score(opened->comm, opened->model, finals, n, &score);
-    const struct baseline_target target = baseline_target(opened);
+    TRY(comm_agree(inference->comm, targets_predict(inference->model, inference->work,
+                                                    &inference->shard, set, &targets, &n)));
+    targets_score(inference->comm, inference->model, targets, n, &score);
+    const struct baseline_target target = baseline_target(inference);
     for (size_t i = 0; i < n; i++) {
-        finals[i].mean = target.mean;
-        finals[i].variance = target.variance;
+        targets[i].mean = target.mean;
+        targets[i].variance = target.variance;
     }
-    finals_score(opened->comm, opened->model, finals, n, &baseline);
-    memory_free(finals);
+    targets_score(inference->comm, inference->model, targets, n, &baseline);
+    memory_free(targets);
     if (score.n == 0)
-        return fail(BAD_USER, "%s: no student for %s has a target", opened->dataset.path,
+        return fail(BAD_USER, "%s: no student for %s has a target", inference->dataset.path,
                     splits[values->split]);
     if (!log_muted())
-        print_finals(opened, values, &score, &baseline);
+        print_finals(inference, values, &score, &baseline);
     return OK;
 }
 
-static enum status evaluate(const struct opened *opened, const struct values *values)
+static enum status evaluate(const struct inference *inference, const struct values *values)
 {
     const unsigned set =
         values->split == SPLIT_ALL ? (1u << N_SPLITS) - 1 : 1u << values->split;
-    TRY(opened_check_splits(opened, set));
-    if (model_task(opened->model) != TASK_TRACE)
-        return evaluate_finals(opened, values, set);
-    TRY(check_attempts(opened, values));
-    if (values->likelihood && opened->model->kind->likelihood == NULL)
+    TRY(inference_check_splits(inference, set));
+    if (model_task(inference->model) != TASK_TRACE)
+        return evaluate_finals(inference, values, set);
+    TRY(check_attempts(inference, values));
+    if (values->likelihood && inference->model->kind->likelihood == NULL)
         return fail(BAD_USER,
                     "%s: a model of kind %s has no likelihood of steps; leave out "
                     "--likelihood",
-                    opened->checkpoint.path, opened->model->kind->name);
+                    inference->checkpoint.path, inference->model->kind->name);
     struct predictions predictions;
-    TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
-                                                 set, &predictions)));
-    scoring_keep(&predictions, &opened->shard, values->skip_first);
-    struct report report = {.opened = opened, .values = values};
+    TRY(comm_agree(inference->comm, scoring_predict(inference->model, inference->work,
+                                                    &inference->shard, set, &predictions)));
+    scoring_keep(&predictions, &inference->shard, values->skip_first);
+    struct report report = {.inference = inference, .values = values};
     rate_twice(&report, predictions.list, predictions.n, &report.model);
     rate_item_mean(&report, &predictions);
     if (values->groups)
         rate_groups(&report, &predictions);
     if (values->calibration)
-        metrics_calibration(opened->comm, predictions.list, predictions.n, report.bins);
+        metrics_calibration(inference->comm, predictions.list, predictions.n, report.bins);
     scoring_free(&predictions);
     const struct likelihood_plan plan = {.n_chains = values->n_chains,
                                          .n_temperatures = values->n_temperatures,
@@ -463,8 +467,8 @@ static enum status evaluate(const struct opened *opened, const struct values *va
                                          .most_bits = (int)values->most_bits,
                                          .seed = (uint64_t)values->seed};
     if (values->likelihood)
-        likelihood_measure(opened->comm, opened->model, opened->work, &opened->shard, set,
-                           &plan, &report.likelihood);
+        likelihood_measure(inference->comm, inference->model, inference->work,
+                           &inference->shard, set, &plan, &report.likelihood);
     if (!log_muted() && values->json)
         print_json(&report);
     else if (!log_muted())
@@ -482,11 +486,11 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK && n_words != 1)
         status = command_usage(&command_evaluate);
     if (status == OK) {
-        struct opened opened;
-        status = opened_open(&opened, words[0], values.data, comm);
+        struct inference inference;
+        status = inference_open(&inference, words[0], values.data, comm);
         if (status == OK)
-            status = evaluate(&opened, &values);
-        opened_close(&opened);
+            status = evaluate(&inference, &values);
+        inference_close(&inference);
     }
     memory_free(words);
     return status;

@@ -1,7 +1,9 @@
 /* cohort export: what a model has learned, for other programs: its tensors, and the hidden
  * activations of students. */
 #include "base/atomic_file.h"
+#include "base/csv_quote.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -66,10 +68,10 @@ static void print_number(FILE *out, double value)
         fprintf(out, ",%.*g", sizeof(real) == sizeof(float) ? 9 : 17, value);
 }
 
-static enum status find_tensor(const struct opened *opened, const char *name,
+static enum status find_tensor(const struct inference *inference, const char *name,
                                const struct tensor **tensor)
 {
-    const struct params *params = &opened->model->params;
+    const struct params *params = &inference->model->params;
     char list[512] = "";
     for (size_t t = 0; t < params->n_tensors; t++) {
         *tensor = &params->tensors[t];
@@ -78,7 +80,7 @@ static enum status find_tensor(const struct opened *opened, const char *name,
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", t > 0 ? ", " : "",
                  (*tensor)->name);
     }
-    return fail(BAD_USER, "%s: there is no tensor '%s'; it has %s", opened->checkpoint.path,
+    return fail(BAD_USER, "%s: there is no tensor '%s'; it has %s", inference->checkpoint.path,
                 name, list);
 }
 
@@ -110,10 +112,10 @@ static char *column_words(const struct tensor *tensor, const char *name, size_t 
     return words;
 }
 
-static void tensor_table(struct table *table, const struct opened *opened,
+static void tensor_table(struct table *table, const struct inference *inference,
                          const struct tensor *tensor)
 {
-    const struct params *params = &opened->model->params;
+    const struct params *params = &inference->model->params;
     const size_t n = params_size(params, tensor);
     const char *of = params->panels[tensor->panel].of;
     char *name = outer_name(params, tensor);
@@ -137,7 +139,7 @@ static void print_row(FILE *out, size_t r, const void *arg)
 {
     const struct printed *printed = arg;
     char buffer[32];
-    listing_cell(out, table_row_name(printed->table, printed->names, r, buffer));
+    csv_quote(out, table_row_name(printed->table, printed->names, r, buffer));
     for (size_t c = 0; c < printed->table->n_columns; c++)
         print_number(out, table_row(printed->table, r)[c]);
     fputc('\n', out);
@@ -160,47 +162,48 @@ static char *first_line(const char *row, const struct names *columns)
 }
 
 /* Collective: rank 0 has all rows. Frees the table. */
-static enum status write_table(const struct opened *opened, struct table *table,
+static enum status write_table(const struct inference *inference, struct table *table,
                                const char *path)
 {
     char *head = first_line(table->row, &table->columns);
-    const struct printed printed = {table, opened_row_names(opened, table)};
+    const struct printed printed = {table, inference_row_names(inference, table)};
     enum status status =
-        listing_write(opened->comm, path, head, opened->comm->rank == 0 ? table->n_rows : 0,
-                      print_row, &printed);
+        rank_output_write(inference->comm, path, head,
+                          inference->comm->rank == 0 ? table->n_rows : 0, print_row, &printed);
     free(head);
     table_free(table);
     return status;
 }
 
-static enum status write_tensor_csv(const struct opened *opened, const struct tensor *tensor,
-                                    const char *path)
+static enum status write_tensor_csv(const struct inference *inference,
+                                    const struct tensor *tensor, const char *path)
 {
     struct table table;
-    tensor_table(&table, opened, tensor);
-    return write_table(opened, &table, path);
+    tensor_table(&table, inference, tensor);
+    return write_table(inference, &table, path);
 }
 
-static enum status hidden_fill(struct hidden *hidden, const struct opened *opened)
+static enum status hidden_fill(struct hidden *hidden, const struct inference *inference)
 {
-    const struct model_kind *kind = opened->model->kind;
+    const struct model_kind *kind = inference->model->kind;
     if (kind->hidden == NULL)
         return fail(BAD_USER, "%s: a model of kind %s has no hidden activations",
-                    opened->checkpoint.path, kind->name);
-    hidden->n_students = opened->shard.n_students;
-    hidden->m = kind->n_hidden(opened->model);
+                    inference->checkpoint.path, kind->name);
+    hidden->n_students = inference->shard.n_students;
+    hidden->m = kind->n_hidden(inference->model);
     for (size_t j = 0; j < hidden->m; j++) {
         char name[32];
         snprintf(name, sizeof name, "h%zu", j + 1);
         if (kind->hidden_name != NULL)
-            kind->hidden_name(opened->model, j, name);
+            kind->hidden_name(inference->model, j, name);
         names_add(&hidden->columns, name, strlen(name));
     }
     hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
     for (size_t s = 0; s < hidden->n_students; s++)
-        kind->hidden(opened->model, opened->work, s, hidden->values + s * hidden->m);
-    return comm_agree(opened->comm, opened_students(opened, opened->shard.first_student,
-                                                    hidden->n_students, &hidden->students));
+        kind->hidden(inference->model, inference->work, s, hidden->values + s * hidden->m);
+    return comm_agree(inference->comm,
+                      inference_students(inference, inference->shard.first_student,
+                                         hidden->n_students, &hidden->students));
 }
 
 static void hidden_free(struct hidden *hidden)
@@ -213,26 +216,26 @@ static void hidden_free(struct hidden *hidden)
 static void print_hidden_row(FILE *out, size_t s, const void *arg)
 {
     const struct hidden *hidden = arg;
-    listing_cell(out, names_get(&hidden->students, s));
+    csv_quote(out, names_get(&hidden->students, s));
     for (size_t j = 0; j < hidden->m; j++)
         print_number(out, (double)hidden->values[s * hidden->m + j]);
     fputc('\n', out);
 }
 
-static enum status write_hidden_csv(const struct opened *opened, const struct hidden *hidden,
-                                    const char *path)
+static enum status write_hidden_csv(const struct inference *inference,
+                                    const struct hidden *hidden, const char *path)
 {
     char *head = first_line("student", &hidden->columns);
-    enum status status =
-        listing_write(opened->comm, path, head, hidden->n_students, print_hidden_row, hidden);
+    enum status status = rank_output_write(inference->comm, path, head, hidden->n_students,
+                                           print_hidden_row, hidden);
     free(head);
     return status;
 }
 
-static enum status write_tensor_h5(const struct opened *opened, const struct tensor *tensor,
-                                   hid_t file)
+static enum status write_tensor_h5(const struct inference *inference,
+                                   const struct tensor *tensor, hid_t file)
 {
-    const struct params *params = &opened->model->params;
+    const struct params *params = &inference->model->params;
     char *name = outer_name(params, tensor), *path = memory_text("/tensors/%s", name);
     real *values = NEW_SCRATCH(real, params_size(params, tensor));
     params_take(params, tensor, params->value, values);
@@ -245,108 +248,110 @@ static enum status write_tensor_h5(const struct opened *opened, const struct ten
 }
 
 /* Rank 0. `only` NULL: all tensors. */
-static enum status write_tensors_h5(const struct opened *opened, const struct tensor *only,
-                                    hid_t file)
+static enum status write_tensors_h5(const struct inference *inference,
+                                    const struct tensor *only, hid_t file)
 {
-    const struct params *params = &opened->model->params;
+    const struct params *params = &inference->model->params;
     TRY(h5_write_text(file, "format", "cohort tensors"));
-    TRY(h5_write_text(file, "model", opened->checkpoint.model));
-    TRY(h5_write_text(file, "config", opened->checkpoint.config));
-    TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
-    TRY(names_write(file, "/items", &opened->checkpoint.items));
+    TRY(h5_write_text(file, "model", inference->checkpoint.model));
+    TRY(h5_write_text(file, "config", inference->checkpoint.config));
+    TRY(h5_write_text(file, "checkpoint_digest", inference->checkpoint.digest));
+    TRY(names_write(file, "/items", &inference->checkpoint.items));
     TRY(h5_group(file, "/tensors"));
     for (size_t t = 0; t < params->n_tensors; t++)
         if (only == NULL || only == &params->tensors[t])
-            TRY(write_tensor_h5(opened, &params->tensors[t], file));
+            TRY(write_tensor_h5(inference, &params->tensors[t], file));
     return OK;
 }
 
 /* Rank 0: names of all students, which stand beside the array /hidden. */
-static enum status write_students_h5(const struct opened *opened, hid_t file)
+static enum status write_students_h5(const struct inference *inference, hid_t file)
 {
     struct names students = {0};
-    enum status status = opened_students(opened, 0, opened->dataset.n_students, &students);
+    enum status status =
+        inference_students(inference, 0, inference->dataset.n_students, &students);
     if (status == OK)
         status = names_write(file, "/students", &students);
     names_free(&students);
     return status;
 }
 
-static enum status write_h5(const struct opened *opened, const struct tensor *only,
+static enum status write_h5(const struct inference *inference, const struct tensor *only,
                             const struct hidden *hidden, const char *path)
 {
-    const struct comm *comm = opened->comm;
-    struct store_draft draft = {.file = -1};
+    const struct comm *comm = inference->comm;
+    struct atomic_file draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
+    enum status status = comm->rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
-        status = write_tensors_h5(opened, only, file);
+        status = write_tensors_h5(inference, only, file);
     if (comm->rank == 0 && status == OK && hidden != NULL)
-        status = write_students_h5(opened, file);
+        status = write_students_h5(inference, file);
     status = comm_agree(comm, status);
     if (status == OK && hidden != NULL)
-        status = listing_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
-                                  hidden->n_students, hidden->m, hidden->values);
+        status = rank_output_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
+                                      hidden->n_students, hidden->m, hidden->values);
     if (comm->rank == 0)
-        status = listing_h5_end(status, path, &draft, file);
+        status = rank_output_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 
-static enum status write_directory(const struct opened *opened, const struct tensor *only,
+static enum status write_directory(const struct inference *inference, const struct tensor *only,
                                    const struct hidden *hidden, const char *path)
 {
-    const struct params *params = &opened->model->params;
-    enum status status =
-        comm_agree(opened->comm, opened->comm->rank == 0 ? store_directory(path) : OK);
+    const struct params *params = &inference->model->params;
+    enum status status = comm_agree(
+        inference->comm, inference->comm->rank == 0 ? file_make_directory(path) : OK);
     for (size_t t = 0; status == OK && t < params->n_tensors; t++) {
         if (only != NULL && only != &params->tensors[t])
             continue;
         char *name = outer_name(params, &params->tensors[t]);
         char *file = memory_text("%s/%s.csv", path, name);
-        status = write_tensor_csv(opened, &params->tensors[t], file);
+        status = write_tensor_csv(inference, &params->tensors[t], file);
         memory_free(file);
         memory_free(name);
     }
-    const struct model_kind *kind = opened->model->kind;
+    const struct model_kind *kind = inference->model->kind;
     for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
         struct table table;
-        kind->table(opened->model, k, &table);
+        kind->table(inference->model, k, &table);
         if (table.n_rows == 0) {
             table_free(&table);
             continue;
         }
         char *file = memory_text("%s/table_%s.csv", path, table.name);
-        status = write_table(opened, &table, file);
+        status = write_table(inference, &table, file);
         memory_free(file);
     }
     if (status == OK && hidden != NULL) {
         char *file = memory_text("%s/hidden.csv", path);
-        status = write_hidden_csv(opened, hidden, file);
+        status = write_hidden_csv(inference, hidden, file);
         memory_free(file);
     }
     return status;
 }
 
-static enum status write_all(const struct opened *opened, const struct values *values)
+static enum status write_all(const struct inference *inference, const struct values *values)
 {
     const struct tensor *only = NULL;
     if (values->tensor[0] != '\0')
-        TRY(find_tensor(opened, values->tensor, &only));
+        TRY(find_tensor(inference, values->tensor, &only));
     struct hidden hidden = {0};
-    enum status status = values->hidden ? hidden_fill(&hidden, opened) : OK;
-    if (status == OK && values->hidden && opened->own_data &&
-        opened->model->kind->examine != NULL)
-        status = opened->model->kind->examine(opened->model, opened->work, opened->comm);
+    enum status status = values->hidden ? hidden_fill(&hidden, inference) : OK;
+    if (status == OK && values->hidden && inference->own_data &&
+        inference->model->kind->examine != NULL)
+        status =
+            inference->model->kind->examine(inference->model, inference->work, inference->comm);
     const struct hidden *wanted = values->hidden ? &hidden : NULL;
     if (status == OK) {
-        if (listing_ends_in(values->output, ".h5"))
-            status = write_h5(opened, only, wanted, values->output);
-        else if (!listing_ends_in(values->output, ".csv"))
-            status = write_directory(opened, only, wanted, values->output);
+        if (file_ends_in(values->output, ".h5"))
+            status = write_h5(inference, only, wanted, values->output);
+        else if (!file_ends_in(values->output, ".csv"))
+            status = write_directory(inference, only, wanted, values->output);
         else if (only != NULL)
-            status = write_tensor_csv(opened, only, values->output);
+            status = write_tensor_csv(inference, only, values->output);
         else
-            status = write_hidden_csv(opened, wanted, values->output);
+            status = write_hidden_csv(inference, wanted, values->output);
     }
     hidden_free(&hidden);
     if (status == OK)
@@ -360,7 +365,7 @@ static enum status check(const struct values *values)
         return fail(BAD_USAGE, "export: where to? Name a file or a directory with -o");
     if (values->graph && (values->hidden || values->tensor[0] != '\0'))
         return fail(BAD_USAGE, "export: --graph goes without --tensor and --hidden");
-    if (listing_ends_in(values->output, ".csv") && !values->graph &&
+    if (file_ends_in(values->output, ".csv") && !values->graph &&
         (values->tensor[0] != '\0') == values->hidden)
         return fail(
             BAD_USAGE,
@@ -382,14 +387,14 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK)
         status = check(&values);
     if (status == OK) {
-        struct opened opened;
-        status = values.hidden ? opened_open(&opened, words[0], values.data, comm)
-                               : opened_open_model(&opened, words[0], comm);
+        struct inference inference;
+        status = values.hidden ? inference_open(&inference, words[0], values.data, comm)
+                               : inference_open_model(&inference, words[0], comm);
         if (status == OK && values.graph)
-            status = command_export_graph(&opened, values.output, values.least);
+            status = command_export_graph(&inference, values.output, values.least);
         else if (status == OK)
-            status = write_all(&opened, &values);
-        opened_close(&opened);
+            status = write_all(&inference, &values);
+        inference_close(&inference);
     }
     memory_free(words);
     return status;

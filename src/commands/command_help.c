@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cohort.h"
 #include "commands/commands.h"
 #include "learn/model.h"
 #include "runs/trainer.h"

@@ -103,12 +103,12 @@ static enum status read_and_write(const struct command *command, int argc, char 
     int n_words = 0;
     enum status status = command_parse(command, argc, argv, &values, words, &n_words);
     if (status == OK)
-        status =
-            n_words == 0 ? command_usage(command) : menu_find(&import_menu, words[0], &format);
+        status = n_words == 0 ? command_usage(command)
+                              : subcommands_find(&import_menu, words[0], &format);
     if (status == OK)
-        status = menu_check_flags(&import_menu, format, argc, argv);
+        status = subcommands_check_flags(&import_menu, format, argc, argv);
     if (status == OK)
-        status = menu_check_output(&import_menu, values.output);
+        status = subcommands_check_output(&import_menu, values.output);
     if (status == OK)
         status = import_run(format, &values, words + 1, (size_t)n_words - 1);
     memory_free(words);
@@ -124,7 +124,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 
 static void print_formats(FILE *out, bool markdown)
 {
-    menu_print(&import_menu, out, markdown);
+    subcommands_print(&import_menu, out, markdown);
 }
 
 const struct command command_import = {

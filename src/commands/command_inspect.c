@@ -45,14 +45,14 @@ double inspect_number(const json_t *object, const char *key)
 
 static enum status inspect(const char *path, const struct inspect_flags *values)
 {
-    enum opened_kind kind = OPENED_RUN;
-    TRY(opened_recognize(path, &kind));
-    if (kind != OPENED_DATA_SET && (values->items || values->n_students > 0))
+    enum path_kind kind = PATH_RUN;
+    TRY(inference_recognize(path, &kind));
+    if (kind != PATH_DATA_SET && (values->items || values->n_students > 0))
         return fail(BAD_USAGE,
                     "inspect: %s is not a data set, so it has no list of items or "
                     "students to show",
                     path);
-    if (kind == OPENED_DATA_SET && (values->truth || values->errors))
+    if (kind == PATH_DATA_SET && (values->truth || values->errors))
         return fail(BAD_USAGE,
                     "inspect: %s is a data set; --truth and --errors are about a trained model",
                     path);
@@ -60,15 +60,15 @@ static enum status inspect(const char *path, const struct inspect_flags *values)
     static const char *const kinds[] = {"data set", "checkpoint", "run"};
     json_object_set_new(object, "kind", json_string(kinds[kind]));
     json_object_set_new(object, "path", command_json_text(path));
-    enum status status = kind == OPENED_DATA_SET     ? inspect_dataset(path, values, object)
-                         : kind == OPENED_CHECKPOINT ? inspect_checkpoint(path, object)
-                                                     : inspect_run(path, object);
+    enum status status = kind == PATH_DATA_SET     ? inspect_dataset(path, values, object)
+                         : kind == PATH_CHECKPOINT ? inspect_checkpoint(path, object)
+                                                   : inspect_run(path, object);
     if (status == OK && (values->truth || values->errors))
         status = inspect_with_data(path, values, object);
     if (status == OK && values->json) {
         command_json_print(json_incref(object));
     } else if (status == OK) {
-        if (kind == OPENED_DATA_SET)
+        if (kind == PATH_DATA_SET)
             inspect_dataset_say(object);
         else
             inspect_run_say(object);

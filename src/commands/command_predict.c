@@ -1,6 +1,8 @@
 /* cohort predict: a probability for each attempt, as a table for people or arrays for programs.
  */
+#include "base/csv_quote.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -41,7 +43,7 @@ static unsigned set_of(const struct values *values)
 
 /* What this rank predicted, and the names of its students. */
 struct part {
-    const struct opened *opened;
+    const struct inference *inference;
     struct predictions predictions;
     struct names students;
 };
@@ -50,12 +52,12 @@ static void print_row(FILE *out, size_t r, const void *arg)
 {
     const struct part *part = arg;
     const struct prediction *prediction = &part->predictions.list[r];
-    const struct shard *shard = &part->opened->shard;
+    const struct shard *shard = &part->inference->shard;
     const uint64_t place = part->predictions.place[r];
     const enum outcome outcome = mark_outcome(shard->mark[place]);
-    listing_cell(out, names_get(&part->students, prediction->student - shard->first_student));
+    csv_quote(out, names_get(&part->students, prediction->student - shard->first_student));
     fputc(',', out);
-    listing_cell(out, names_get(&part->opened->dataset.items, shard->item[place]));
+    csv_quote(out, names_get(&part->inference->dataset.items, shard->item[place]));
     fputc(',', out);
     if (shard->time != NULL)
         fprintf(out, "%" PRId64, shard->time[place]);
@@ -68,16 +70,18 @@ static void print_row(FILE *out, size_t r, const void *arg)
 
 static enum status write_csv(struct part *part, const char *path)
 {
-    const struct shard *shard = &part->opened->shard;
-    TRY(comm_agree(part->opened->comm, opened_students(part->opened, shard->first_student,
-                                                       shard->n_students, &part->students)));
-    return listing_write(part->opened->comm, path, "student,item,time,outcome,probability\n",
-                         part->predictions.n, print_row, part);
+    const struct shard *shard = &part->inference->shard;
+    TRY(comm_agree(part->inference->comm,
+                   inference_students(part->inference, shard->first_student, shard->n_students,
+                                      &part->students)));
+    return rank_output_write(part->inference->comm, path,
+                             "student,item,time,outcome,probability\n", part->predictions.n,
+                             print_row, part);
 }
 
 /* One target a student. */
 struct final_part {
-    struct final *finals;
+    struct target_prediction *targets;
     struct names students;
     size_t first_student;
 };
@@ -85,8 +89,8 @@ struct final_part {
 static void print_final(FILE *out, size_t r, const void *arg)
 {
     const struct final_part *part = arg;
-    const struct final *final = &part->finals[r];
-    listing_cell(out, names_get(&part->students, final->student - part->first_student));
+    const struct target_prediction *final = &part->targets[r];
+    csv_quote(out, names_get(&part->students, final->student - part->first_student));
     fputc(',', out);
     if (!isnan(final->target))
         fprintf(out, "%.9g", final->target);
@@ -96,32 +100,34 @@ static void print_final(FILE *out, size_t r, const void *arg)
     fputc('\n', out);
 }
 
-static enum status predict_finals(const struct opened *opened, const struct values *values)
+static enum status predict_finals(const struct inference *inference,
+                                  const struct values *values)
 {
-    const struct shard *shard = &opened->shard;
+    const struct shard *shard = &inference->shard;
     struct final_part part = {.first_student = shard->first_student};
     size_t n = 0;
-    if (listing_ends_in(values->output, ".h5"))
+    if (file_ends_in(values->output, ".h5"))
         return fail(BAD_USER,
                     "-o %s: predictions of one target a student are written as CSV; give the "
                     "file another ending",
                     values->output);
-    enum status status =
-        finals_predict(opened->model, opened->work, shard, set_of(values), &part.finals, &n);
+    enum status status = targets_predict(inference->model, inference->work, shard,
+                                         set_of(values), &part.targets, &n);
+    if (status == OK)
+        status = inference_students(inference, shard->first_student, shard->n_students,
+                                    &part.students);
+    status = comm_agree(inference->comm, status);
     if (status == OK)
         status =
-            opened_students(opened, shard->first_student, shard->n_students, &part.students);
-    status = comm_agree(opened->comm, status);
-    if (status == OK)
-        status = listing_write(opened->comm, values->output,
-                               "student,target,prediction,deviation\n", n, print_final, &part);
+            rank_output_write(inference->comm, values->output,
+                              "student,target,prediction,deviation\n", n, print_final, &part);
     int64_t n_all = (int64_t)n;
     if (status == OK) {
-        comm_sum_i64(opened->comm, &n_all, 1);
+        comm_sum_i64(inference->comm, &n_all, 1);
         log_say("wrote %" PRId64 " predictions to %s", n_all, values->output);
     }
     names_free(&part.students);
-    memory_free(part.finals);
+    memory_free(part.targets);
     return status;
 }
 
@@ -164,24 +170,25 @@ static void take_student(const struct part *part, size_t r, void *place)
 
 static void take_item(const struct part *part, size_t r, void *place)
 {
-    *(uint32_t *)place = part->opened->shard.item[part->predictions.place[r]];
+    *(uint32_t *)place = part->inference->shard.item[part->predictions.place[r]];
 }
 
 static void take_time(const struct part *part, size_t r, void *place)
 {
-    *(int64_t *)place = part->opened->shard.time[part->predictions.place[r]];
+    *(int64_t *)place = part->inference->shard.time[part->predictions.place[r]];
 }
 
 static void take_outcome(const struct part *part, size_t r, void *place)
 {
     const enum outcome outcome =
-        mark_outcome(part->opened->shard.mark[part->predictions.place[r]]);
+        mark_outcome(part->inference->shard.mark[part->predictions.place[r]]);
     *(int8_t *)place = outcome == UNKNOWN ? -1 : (int8_t)outcome;
 }
 
 static void take_split(const struct part *part, size_t r, void *place)
 {
-    *(int8_t *)place = (int8_t)mark_split(part->opened->shard.mark[part->predictions.place[r]]);
+    *(int8_t *)place =
+        (int8_t)mark_split(part->inference->shard.mark[part->predictions.place[r]]);
 }
 
 static void take_probability(const struct part *part, size_t r, void *place)
@@ -202,9 +209,9 @@ static enum status write_column(const struct part *part, const struct column *co
     char *values = NEW_SCRATCH(char, n *size);
     for (size_t r = 0; r < n; r++)
         column->take(part, r, values + r * size);
-    enum status status =
-        listing_h5_array(part->opened->comm, file, column->name, number_stored(column->number),
-                         number_type(column->number), n, 0, values);
+    enum status status = rank_output_h5_array(part->inference->comm, file, column->name,
+                                              number_stored(column->number),
+                                              number_type(column->number), n, 0, values);
     memory_free(values);
     return status;
 }
@@ -212,47 +219,48 @@ static enum status write_column(const struct part *part, const struct column *co
 /* What is not one number for each attempt; rank 0. */
 static enum status write_head(struct part *part, hid_t file)
 {
-    const struct opened *opened = part->opened;
+    const struct inference *inference = part->inference;
     TRY(h5_write_text(file, "format", "cohort predictions"));
-    TRY(h5_write_text(file, "model", opened->model->kind->name));
-    TRY(h5_write_text(file, "checkpoint_digest", opened->checkpoint.digest));
-    TRY(h5_write_text(file, "data_digest", opened->dataset.digest));
-    TRY(opened_students(opened, 0, opened->dataset.n_students, &part->students));
+    TRY(h5_write_text(file, "model", inference->model->kind->name));
+    TRY(h5_write_text(file, "checkpoint_digest", inference->checkpoint.digest));
+    TRY(h5_write_text(file, "data_digest", inference->dataset.digest));
+    TRY(inference_students(inference, 0, inference->dataset.n_students, &part->students));
     TRY(names_write(file, "/students", &part->students));
-    return names_write(file, "/items", &opened->dataset.items);
+    return names_write(file, "/items", &inference->dataset.items);
 }
 
 static enum status write_h5(struct part *part, const char *path)
 {
-    const struct comm *comm = part->opened->comm;
-    struct store_draft draft = {.file = -1};
+    const struct comm *comm = part->inference->comm;
+    struct atomic_file draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
+    enum status status = comm->rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
         status = write_head(part, file);
     status = comm_agree(comm, status);
     for (size_t c = 0; status == OK && c < COUNT(columns); c++)
-        if (columns[c].take != take_time || part->opened->shard.time != NULL)
+        if (columns[c].take != take_time || part->inference->shard.time != NULL)
             status = write_column(part, &columns[c], file);
     if (comm->rank == 0)
-        status = listing_h5_end(status, path, &draft, file);
+        status = rank_output_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 
-static enum status predict(const struct opened *opened, const struct values *values)
+static enum status predict(const struct inference *inference, const struct values *values)
 {
-    struct part part = {.opened = opened};
-    TRY(comm_agree(opened->comm, scoring_predict(opened->model, opened->work, &opened->shard,
-                                                 set_of(values), &part.predictions)));
+    struct part part = {.inference = inference};
+    TRY(comm_agree(inference->comm,
+                   scoring_predict(inference->model, inference->work, &inference->shard,
+                                   set_of(values), &part.predictions)));
     int64_t n = (int64_t)part.predictions.n;
-    comm_sum_i64(opened->comm, &n, 1);
+    comm_sum_i64(inference->comm, &n, 1);
     enum status status =
-        n == 0                                   ? fail(BAD_USER,
-                                                        "%s: it has no attempts for %s, so there is nothing to predict; `cohort "
-                                                                                          "inspect` shows which splits there are",
-                                                        opened->dataset.path, splits[values->split])
-        : listing_ends_in(values->output, ".h5") ? write_h5(&part, values->output)
-                                                 : write_csv(&part, values->output);
+        n == 0                                ? fail(BAD_USER,
+                                                     "%s: it has no attempts for %s, so there is nothing to predict; `cohort "
+                                                                                    "inspect` shows which splits there are",
+                                                     inference->dataset.path, splits[values->split])
+        : file_ends_in(values->output, ".h5") ? write_h5(&part, values->output)
+                                              : write_csv(&part, values->output);
     if (status == OK)
         log_say("wrote %" PRId64 " predictions to %s", n, values->output);
     names_free(&part.students);
@@ -271,14 +279,15 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK && values.output[0] == '\0')
         status = fail(BAD_USAGE, "predict: where to? Name the file to write with -o FILE");
     if (status == OK) {
-        struct opened opened;
-        status = opened_open(&opened, words[0], values.data, comm);
+        struct inference inference;
+        status = inference_open(&inference, words[0], values.data, comm);
         if (status == OK)
-            status = opened_check_splits(&opened, set_of(&values));
+            status = inference_check_splits(&inference, set_of(&values));
         if (status == OK)
-            status = model_task(opened.model) == TASK_TRACE ? predict(&opened, &values)
-                                                            : predict_finals(&opened, &values);
-        opened_close(&opened);
+            status = model_task(inference.model) == TASK_TRACE
+                         ? predict(&inference, &values)
+                         : predict_finals(&inference, &values);
+        inference_close(&inference);
     }
     memory_free(words);
     return status;

@@ -60,20 +60,21 @@ static size_t list_askable(const struct shard *shard, uint32_t *askable)
     return n;
 }
 
-static void draw_students(const struct opened *opened, const struct values *values,
+static void draw_students(const struct inference *inference, const struct values *values,
                           struct dataset_content *content, struct draft *draft)
 {
     const struct sample_sink sink = {take, draft};
-    uint32_t *askable = NEW(uint32_t, opened->shard.n_students);
-    const size_t n_askable = list_askable(&opened->shard, askable);
+    uint32_t *askable = NEW(uint32_t, inference->shard.n_students);
+    const size_t n_askable = list_askable(&inference->shard, askable);
     for (size_t s = 0; s < content->head.n_students && n_askable > 0; s++) {
         const struct rng rng = {.seed = (uint64_t)values->seed,
                                 .purpose = RNG_SIMULATE,
                                 .who = (uint32_t)s,
                                 .when = 1};
         const uint32_t like = askable[rng_below(&rng, 0, n_askable)];
-        opened->model->kind->sample(opened->model, opened->work, like, (uint64_t)values->seed,
-                                    (uint32_t)s, values->n_gibbs, &sink);
+        inference->model->kind->sample(inference->model, inference->work, like,
+                                       (uint64_t)values->seed, (uint32_t)s, values->n_gibbs,
+                                       &sink);
         content->head.first[s + 1] = draft->n;
         char name[32];
         const int n = snprintf(name, sizeof name, "sample-%zu", s + 1);
@@ -82,7 +83,7 @@ static void draw_students(const struct opened *opened, const struct values *valu
     memory_free(askable);
 }
 
-static enum status write(const struct opened *opened, const struct values *values,
+static enum status write(const struct inference *inference, const struct values *values,
                          struct dataset_content *content, struct draft *draft)
 {
     struct split_plan plan = {.seed = (uint64_t)values->seed};
@@ -92,7 +93,7 @@ static enum status write(const struct opened *opened, const struct values *value
     content->item = draft->item;
     content->mark = draft->mark;
     if (draft->n == 0)
-        return fail(BAD_USER, "%s: no student was asked anything", opened->dataset.path);
+        return fail(BAD_USER, "%s: no student was asked anything", inference->dataset.path);
     TRY(split_apply(&plan, content, draft->mark));
     TRY(dataset_write(content, values->output));
     summary_say(content);
@@ -100,20 +101,20 @@ static enum status write(const struct opened *opened, const struct values *value
     return OK;
 }
 
-static enum status sample(const struct opened *opened, const struct values *values)
+static enum status sample(const struct inference *inference, const struct values *values)
 {
-    const struct dataset *dataset = &opened->dataset;
-    if (opened->model->kind->sample == NULL)
+    const struct dataset *dataset = &inference->dataset;
+    if (inference->model->kind->sample == NULL)
         return fail(BAD_USER, "%s: a model of kind %s cannot be sampled from",
-                    opened->checkpoint.path, opened->model->kind->name);
+                    inference->checkpoint.path, inference->model->kind->name);
     struct dataset_content content = {
         .head = {.n_students = (size_t)values->n_students,
                  .n_items = dataset->n_items,
                  .n_skills = dataset->n_skills,
                  .n_groups = dataset->n_groups,
                  .source = memory_text("sampled from %s, digest %s, seed %lld",
-                                       opened->model->kind->name, opened->checkpoint.digest,
-                                       (long long)values->seed),
+                                       inference->model->kind->name,
+                                       inference->checkpoint.digest, (long long)values->seed),
                  .first = NEW(uint64_t, (size_t)values->n_students + 1),
                  .item_first = dataset->item_first,
                  .item_skills = dataset->item_skills,
@@ -122,8 +123,8 @@ static enum status sample(const struct opened *opened, const struct values *valu
                  .skills = dataset->skills,
                  .groups = dataset->groups}};
     struct draft draft = {0};
-    draw_students(opened, values, &content, &draft);
-    enum status status = write(opened, values, &content, &draft);
+    draw_students(inference, values, &content, &draft);
+    enum status status = write(inference, values, &content, &draft);
     names_free(&content.students);
     memory_free(content.head.source);
     memory_free(content.head.first);
@@ -144,11 +145,11 @@ static enum status open_and_sample(const struct comm *alone, int argc, char **ar
     if (status == OK && values.output[0] == '\0')
         status = fail(BAD_USAGE, "sample: where to? Name the data set with -o");
     if (status == OK) {
-        struct opened opened;
-        status = opened_open(&opened, words[0], values.data, alone);
+        struct inference inference;
+        status = inference_open(&inference, words[0], values.data, alone);
         if (status == OK)
-            status = sample(&opened, &values);
-        opened_close(&opened);
+            status = sample(&inference, &values);
+        inference_close(&inference);
     }
     memory_free(words);
     return status;

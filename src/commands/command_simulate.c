@@ -57,12 +57,12 @@ static enum status make_and_write(const struct command *command, int argc, char 
     int n_words = 0;
     enum status status = command_parse(command, argc, argv, &values, words, &n_words);
     if (status == OK)
-        status =
-            n_words != 1 ? command_usage(command) : menu_find(&simulate_menu, words[0], &kind);
+        status = n_words != 1 ? command_usage(command)
+                              : subcommands_find(&simulate_menu, words[0], &kind);
     if (status == OK)
-        status = menu_check_flags(&simulate_menu, kind, argc, argv);
+        status = subcommands_check_flags(&simulate_menu, kind, argc, argv);
     if (status == OK)
-        status = menu_check_output(&simulate_menu, values.output);
+        status = subcommands_check_output(&simulate_menu, values.output);
     if (status == OK)
         status = simulate_run(kind, &values);
     memory_free(words);
@@ -78,7 +78,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 
 static void print_kinds(FILE *out, bool markdown)
 {
-    menu_print(&simulate_menu, out, markdown);
+    subcommands_print(&simulate_menu, out, markdown);
 }
 
 const struct command command_simulate = {

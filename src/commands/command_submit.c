@@ -1,6 +1,6 @@
 /* cohort submit: a training run as a job for Slurm. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
@@ -45,7 +45,7 @@ static enum status check(const struct settings *settings, const struct slurm_job
                     "--nodes %" PRId64 " --ranks %" PRId64
                     ": expected at least one rank on every node",
                     job->nodes, job->ranks);
-    if (!store_exists(settings->data.file))
+    if (!file_exists(settings->data.file))
         log_warn("%s is not there; the job will need it", settings->data.file);
     return OK;
 }

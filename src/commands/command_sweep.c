@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "commands/commands.h"
 #include "commands/slurm_flags.h"
 #include "sweep/sweep.h"
@@ -251,7 +252,7 @@ static enum status work(const struct comm *comm, const struct sweep *sweep,
                           comm->rank == 0 ? sweep_submit(sweep, &values->submission) : OK);
     TRY(comm_agree(comm, comm->rank == 0 ? sweep_open(sweep) : OK));
     if (!values->status && !values->collect) {
-        trainer_signals();
+        signals_catch();
         if (values->pack[0] == '\0')
             log_say("%s: %zu trials%s", sweep->directory, sweep->n_trials,
                     sweep->options.rungs > 1 ? ", the best go on from rung to rung" : "");

@@ -1,6 +1,7 @@
 /* cohort train: starts a run, continues it, or finds it finished. */
 #include "base/fail.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "commands/commands.h"
 #include "runs/cross_validation.h"
 #include "runs/refit.h"
@@ -50,15 +51,14 @@ static void report(const struct settings *settings, const struct result *result)
     }
 }
 
-static void report_folds(const struct settings *settings, struct crossval *crossval)
+static void report_folds(const struct settings *settings, struct cross_validation *folds)
 {
     if (log_muted())
         return;
     printf("%lld folds, test of each:\n", (long long)settings->train.folds);
     for (int m = 0; m < N_METRICS; m++)
         printf("  %-18s %.5f +- %.5f\n", metrics_names[m],
-               *metrics_value(&crossval->mean[TEST], m),
-               *metrics_value(&crossval->spread[TEST], m));
+               *metrics_value(&folds->mean[TEST], m), *metrics_value(&folds->spread[TEST], m));
 }
 
 static enum status run(const struct comm *comm, int argc, char **argv)
@@ -77,12 +77,12 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         config_destroy(config);
     }
     if (status == OK) {
-        trainer_signals();
+        signals_catch();
         if (settings.train.folds > 0 && settings.train.fold == 0) {
-            struct crossval crossval;
-            status = crossval_run(comm, &settings, &crossval);
+            struct cross_validation folds;
+            status = cross_validation_run(comm, &settings, &folds);
             if (status == OK)
-                report_folds(&settings, &crossval);
+                report_folds(&settings, &folds);
         } else {
             struct result result;
             status = trainer_run(comm, &settings, &result);

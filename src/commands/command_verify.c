@@ -1,5 +1,4 @@
 /* cohort verify: whether files are what they were when they were written. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
@@ -47,9 +46,9 @@ static enum status verify_dataset(const char *path)
 static enum status verify_checkpoint(const char *path)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
-    struct opened opened;
-    enum status status = opened_open_model(&opened, path, &self);
-    opened_close(&opened);
+    struct inference inference;
+    enum status status = inference_open_model(&inference, path, &self);
+    inference_close(&inference);
     return status;
 }
 
@@ -107,13 +106,13 @@ static void verify_run(struct verdicts *files, const char *path, bool is_fold)
 
 static void verify_path(struct verdicts *files, const char *path, bool is_fold)
 {
-    enum opened_kind kind = OPENED_RUN;
-    enum status status = opened_recognize(path, &kind);
+    enum path_kind kind = PATH_RUN;
+    enum status status = inference_recognize(path, &kind);
     if (status != OK)
         note(files, path, "", status);
-    else if (kind == OPENED_RUN)
+    else if (kind == PATH_RUN)
         verify_run(files, path, is_fold);
-    else if (kind == OPENED_CHECKPOINT)
+    else if (kind == PATH_CHECKPOINT)
         note(files, path, "a checkpoint", verify_checkpoint(path));
     else
         note(files, path, "a data set", verify_dataset(path));

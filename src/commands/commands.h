@@ -1,4 +1,4 @@
-/* layer 6 (people): the subcommands; each file of src/commands ends in one of these. */
+/* The subcommands; each file of src/commands ends in one of these. */
 #ifndef COHORT_COMMANDS_H
 #define COHORT_COMMANDS_H
 

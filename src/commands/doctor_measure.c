@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/h5.h"
 #include "base/log.h"
@@ -37,9 +38,9 @@ static void measure_product(struct doctor_rank *rank)
         seconds = log_clock() - start;
     } while (n_products == 0 || seconds < enough);
     rank->gflops = 2.0 * ORDER * ORDER * ORDER * n_products / seconds / 1e9;
-    rank->product_is_right = true;
+    rank->matmul_is_right = true;
     for (size_t i = 0; i < n; i++)
-        rank->product_is_right &= c[i] == ORDER;
+        rank->matmul_is_right &= c[i] == ORDER;
     memory_free(a);
     memory_free(b);
     memory_free(c);
@@ -113,7 +114,7 @@ bool doctor_sum(const struct comm *comm, double *seconds)
 static bool can_lock(const char *path)
 {
     int file = -1;
-    const bool locked = lock_take(path, 0, &file) == OK && file >= 0;
+    const bool locked = file_lock_take(path, 0, &file) == OK && file >= 0;
     fail_clear();
     if (file >= 0)
         close(file);
@@ -124,7 +125,7 @@ static enum status measure_files(const char *directory, const char *path,
                                  struct doctor_disk *disk)
 {
     struct statvfs space;
-    if (!store_is_directory(directory))
+    if (!file_is_directory(directory))
         return fail(BAD_USER, "doctor: --disk %s: expected a directory", directory);
     if (statvfs(directory, &space) == 0) {
         disk->free_bytes = (double)space.f_bavail * (double)space.f_frsize;
@@ -134,11 +135,11 @@ static enum status measure_files(const char *directory, const char *path,
     for (size_t i = 0; i < FILE_SIZE; i++)
         bytes[i] = (char)(i * 2654435761u >> 13); /* so that no disk can compress it away */
     const double start = log_clock();
-    enum status status = store_write(path, bytes, 64);
+    enum status status = atomic_file_write(path, bytes, 64);
     disk->small_file = log_clock() - start;
     disk->locks = status == OK && can_lock(path);
     if (status == OK)
-        status = store_write(path, bytes, FILE_SIZE);
+        status = atomic_file_write(path, bytes, FILE_SIZE);
     disk->write_rate = FILE_SIZE / (log_clock() - start - disk->small_file);
     memory_free(bytes);
     return status;

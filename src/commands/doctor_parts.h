@@ -1,4 +1,4 @@
-/* layer 6 (people): what `cohort doctor` measures. Nothing but doctor*.c includes this. */
+/* What `cohort doctor` measures. Nothing but doctor*.c includes this. */
 #ifndef COHORT_DOCTOR_PARTS_H
 #define COHORT_DOCTOR_PARTS_H
 
@@ -18,7 +18,7 @@ struct doctor_rank {
     double gflops;    /* sgemm */
     double bandwidth; /* triad, GB a second */
     double memory;    /* bytes available, within the job's limit */
-    bool product_is_right;
+    bool matmul_is_right;
 };
 
 /* Collective: all ranks measure at the same time, as they would work. */

@@ -1,7 +1,9 @@
 /* The graph between skills (or items) that a structured model has learned: an edge from a to b
  * says that what a student shows at a changes what is expected at b. `gate` is how far the edge
  * is open, `strength` the root mean square of the weights that act along it. */
+#include "base/csv_quote.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/export_parts.h"
@@ -19,9 +21,9 @@ static void print_row(FILE *out, size_t e, const void *arg)
 {
     const struct graph *graph = arg;
     const size_t a = graph->edge[e] / graph->n, b = graph->edge[e] % graph->n;
-    listing_cell(out, names_get(graph->names, a));
+    csv_quote(out, names_get(graph->names, a));
     fputc(',', out);
-    listing_cell(out, names_get(graph->names, b));
+    csv_quote(out, names_get(graph->names, b));
     fprintf(out, ",%.6g,%.6g\n", (double)graph->gate[graph->edge[e]],
             (double)graph->strength[graph->edge[e]]);
 }
@@ -57,31 +59,32 @@ static void choose_edges(struct graph *graph, double least)
             graph->edge[graph->n_edges++] = (uint32_t)e;
 }
 
-enum status command_export_graph(const struct opened *opened, const char *output, double least)
+enum status command_export_graph(const struct inference *inference, const char *output,
+                                 double least)
 {
-    const struct model_kind *kind = opened->model->kind;
+    const struct model_kind *kind = inference->model->kind;
     bool by_item = false;
-    struct graph graph = {.n = kind->n_nodes ? kind->n_nodes(opened->model, &by_item) : 0};
-    const bool drawing = listing_ends_in(output, ".dot");
+    struct graph graph = {.n = kind->n_nodes ? kind->n_nodes(inference->model, &by_item) : 0};
+    const bool drawing = file_ends_in(output, ".dot");
     if (graph.n == 0)
         return fail(BAD_USER,
                     "%s: this model has learned no graph; train an rtrbm with "
                     "model.structure=skills or items",
-                    opened->checkpoint.path);
-    if (!drawing && !listing_ends_in(output, ".csv"))
+                    inference->checkpoint.path);
+    if (!drawing && !file_ends_in(output, ".csv"))
         return fail(BAD_USAGE, "export: a graph goes to FILE.csv or FILE.dot, not to %s",
                     output);
-    graph.names = by_item ? &opened->checkpoint.items : &opened->checkpoint.skills;
+    graph.names = by_item ? &inference->checkpoint.items : &inference->checkpoint.skills;
     graph.gate = NEW(real, graph.n * graph.n);
     graph.strength = NEW(real, graph.n * graph.n);
-    kind->graph(opened->model, graph.gate, graph.strength);
+    kind->graph(inference->model, graph.gate, graph.strength);
     choose_edges(&graph, drawing ? least : 0);
     const char *head = !drawing            ? "from,to,gate,strength\n"
                        : graph.n_edges > 0 ? "digraph learned {\n    node [shape=box];\n"
                                            : "digraph learned {\n}\n";
-    enum status status =
-        listing_write(opened->comm, output, head, opened->comm->rank == 0 ? graph.n_edges : 0,
-                      drawing ? print_edge : print_row, &graph);
+    enum status status = rank_output_write(inference->comm, output, head,
+                                           inference->comm->rank == 0 ? graph.n_edges : 0,
+                                           drawing ? print_edge : print_row, &graph);
     memory_free(graph.gate);
     memory_free(graph.strength);
     memory_free(graph.edge);

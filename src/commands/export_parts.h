@@ -1,4 +1,4 @@
-/* layer 6 (people): what the files of `cohort export` share. */
+/* What the files of `cohort export` share. */
 #ifndef COHORT_EXPORT_PARTS_H
 #define COHORT_EXPORT_PARTS_H
 
@@ -6,7 +6,7 @@
 
 /* Collective: the graph a model has learned, as a table of edges (.csv) or, for those whose
  * gate is open at least so far, a drawing for Graphviz (.dot). */
-CHECKED enum status command_export_graph(const struct opened *opened, const char *output,
+CHECKED enum status command_export_graph(const struct inference *inference, const char *output,
                                          double least);
 
 #endif

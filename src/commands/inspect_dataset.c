@@ -391,8 +391,8 @@ void inspect_dataset_say(const json_t *object)
     const json_t *span = json_object_get(object, "time");
     if (json_is_object(span)) {
         char from[CELL_TIME_ROOM], to[CELL_TIME_ROOM];
-        cell_say_time(inspect_integer(span, "from"), from);
-        cell_say_time(inspect_integer(span, "to"), to);
+        csv_cell_say_time(inspect_integer(span, "from"), from);
+        csv_cell_say_time(inspect_integer(span, "to"), to);
         printf("  time                from %s to %s\n", from, to);
     }
     const json_t *targets = json_object_get(object, "targets");

@@ -1,4 +1,4 @@
-/* layer 6 (people): what the files of `cohort inspect` share. Nothing else includes this. */
+/* What the files of `cohort inspect` share. Nothing else includes this. */
 #ifndef COHORT_INSPECT_PARTS_H
 #define COHORT_INSPECT_PARTS_H
 
@@ -23,8 +23,8 @@ CHECKED enum status inspect_run(const char *path, json_t *object);
 CHECKED enum status inspect_with_data(const char *path, const struct inspect_flags *flags,
                                       json_t *object);
 
-struct opened;
-json_t *inspect_tables(const struct opened *opened);
+struct inference;
+json_t *inspect_tables(const struct inference *inference);
 
 /* The words. */
 void inspect_dataset_say(const json_t *object);

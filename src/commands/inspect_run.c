@@ -1,7 +1,7 @@
 /* Checkpoints and runs in numbers. Of a run the newest whole checkpoint is described; the
  * others are listed, damaged ones with what is wrong with them. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "commands/commands.h"
@@ -62,16 +62,16 @@ static json_t *table_json(const struct table *table, const struct names *names)
     return object;
 }
 
-json_t *inspect_tables(const struct opened *opened)
+json_t *inspect_tables(const struct inference *inference)
 {
-    const struct model_kind *kind = opened->model->kind;
+    const struct model_kind *kind = inference->model->kind;
     json_t *object = json_object();
     for (size_t k = 0; k < kind->n_tables; k++) {
         struct table table;
-        kind->table(opened->model, k, &table);
+        kind->table(inference->model, k, &table);
         if (table.n_rows > 0)
             json_object_set_new(object, table.name,
-                                table_json(&table, opened_row_names(opened, &table)));
+                                table_json(&table, inference_row_names(inference, &table)));
         table_free(&table);
     }
     return object;
@@ -102,11 +102,11 @@ static json_t *config_json(const char *text)
     return object;
 }
 
-static void describe(const struct opened *opened, json_t *object)
+static void describe(const struct inference *inference, json_t *object)
 {
-    const struct checkpoint *checkpoint = &opened->checkpoint;
+    const struct checkpoint *checkpoint = &inference->checkpoint;
     const struct progress *progress = &checkpoint->progress;
-    const struct params *params = &opened->model->params;
+    const struct params *params = &inference->model->params;
     json_object_set_new(object, "model", json_string(checkpoint->model));
     json_object_set_new(object, "epoch", json_integer(progress->epoch));
     json_object_set_new(object, "step", json_integer(progress->all_steps));
@@ -124,19 +124,19 @@ static void describe(const struct opened *opened, json_t *object)
     for (size_t t = 0; t < params->n_tensors; t++)
         json_array_append_new(tensors, tensor_json(params, &params->tensors[t]));
     json_object_set_new(object, "tensors", tensors);
-    if (opened->model->kind->n_tables > 0)
-        json_object_set_new(object, "tables", inspect_tables(opened));
+    if (inference->model->kind->n_tables > 0)
+        json_object_set_new(object, "tables", inspect_tables(inference));
     json_object_set_new(object, "config", config_json(checkpoint->config));
 }
 
 enum status inspect_checkpoint(const char *path, json_t *object)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
-    struct opened opened;
-    enum status status = opened_open_model(&opened, path, &self);
+    struct inference inference;
+    enum status status = inference_open_model(&inference, path, &self);
     if (status == OK)
-        describe(&opened, object);
-    opened_close(&opened);
+        describe(&inference, object);
+    inference_close(&inference);
     return status;
 }
 
@@ -146,7 +146,7 @@ static void add_checkpoint(const char *directory, const char *name, json_t *obje
 {
     static const char *const keys[] = {"epoch", "step", "digest"};
     char *path = memory_text("%s/%s", directory, name);
-    if (store_exists(path)) {
+    if (file_exists(path)) {
         json_t *whole = json_object(), *entry = json_object();
         json_object_set_new(entry, "file", json_string(name));
         if (inspect_checkpoint(path, whole) == OK) {
@@ -167,7 +167,7 @@ static void add_checkpoint(const char *directory, const char *name, json_t *obje
 static bool is_locked(const char *directory)
 {
     char *path = memory_text("%s/lock", directory);
-    const bool locked = lock_is_held(path);
+    const bool locked = file_lock_is_held(path);
     memory_free(path);
     return locked;
 }
@@ -178,7 +178,7 @@ static json_t *log_json(const char *directory)
     char *path = memory_text("%s/log.jsonl", directory), *text = NULL;
     size_t n = 0;
     json_t *array = json_array();
-    if (store_exists(path) && store_read(path, &text, &n) == OK) {
+    if (file_exists(path) && file_read(path, &text, &n) == OK) {
         const char *line = text + n;
         for (int records = 0; line > text; line--)
             if (line[-1] == '\n' && line < text + n && ++records == LOG_RECORDS)
@@ -236,7 +236,7 @@ static void inspect_folds(const char *path, json_t *object)
     json_object_set_new(object, "kind", json_string("cross-validation"));
     for (int f = 1;; f++) {
         char *directory = memory_text("%s/fold-%d", path, f);
-        const bool there = store_exists(directory);
+        const bool there = file_exists(directory);
         if (there) {
             json_t *fold = json_object();
             json_object_set_new(fold, "path", command_json_text(directory));
@@ -257,7 +257,7 @@ static void inspect_folds(const char *path, json_t *object)
 enum status inspect_run(const char *path, json_t *object)
 {
     char *fold = memory_text("%s/fold-1", path);
-    const bool has_folds = store_exists(fold);
+    const bool has_folds = file_exists(fold);
     memory_free(fold);
     if (has_folds) {
         inspect_folds(path, object);

@@ -26,7 +26,7 @@ static const char *const synonyms[][2] = {[DISCRIMINATION] = {"a", "discriminati
                                           [ABILITY] = {"theta", "ability"}};
 
 struct comparison {
-    const struct opened *opened;
+    const struct inference *inference;
     struct table *tables;
     size_t n_tables;
     struct rasch rasch; /* the last two tables are made from it, if it has b and theta */
@@ -139,9 +139,9 @@ static void compare(const struct comparison *comparison, const struct table *tab
                     const char *name, const double *truth, size_t n_columns,
                     const size_t *columns, const size_t *errors)
 {
-    const struct shard *shard = &comparison->opened->shard;
+    const struct shard *shard = &comparison->inference->shard;
     const bool of_students = strcmp(table->row, "student") == 0;
-    const bool apart = of_students && !comparison->opened->dataset.withheld;
+    const bool apart = of_students && !comparison->inference->dataset.withheld;
     const char *estimate = comparison->rasch.b == NULL ? ""
                            : of_students               ? comparison->rasch.theta_is
                                                        : comparison->rasch.b_is;
@@ -167,7 +167,7 @@ static void compare(const struct comparison *comparison, const struct table *tab
 static void note_more(const struct comparison *comparison, const char *name,
                       const double *truth, size_t n_rows, size_t n_columns)
 {
-    const char *kind = comparison->opened->model->kind->name;
+    const char *kind = comparison->inference->model->kind->name;
     size_t n_other = 0;
     char *note = NULL;
     for (size_t c = 0; c < n_rows * n_columns; c++)
@@ -218,14 +218,14 @@ static enum status compare_truth(const char *name, void *arg)
 }
 
 /* Hidden activations as a table of students. */
-static void students_table(const struct opened *opened, struct table *table)
+static void students_table(const struct inference *inference, struct table *table)
 {
-    const struct model_kind *kind = opened->model->kind;
-    const size_t m = kind->n_hidden(opened->model), n = opened->shard.n_students;
+    const struct model_kind *kind = inference->model->kind;
+    const size_t m = kind->n_hidden(inference->model), n = inference->shard.n_students;
     table_create(table, "students", "student", 0, "");
     for (size_t j = 0; j < m; j++) {
         char name[32];
-        kind->hidden_name(opened->model, j, name);
+        kind->hidden_name(inference->model, j, name);
         names_add(&table->columns, name, strlen(name));
     }
     memory_free(table->values);
@@ -234,7 +234,7 @@ static void students_table(const struct opened *opened, struct table *table)
     table->values = NEW(double, n *m);
     real *row = NEW(real, m);
     for (size_t s = 0; s < n; s++) {
-        kind->hidden(opened->model, opened->work, s, row);
+        kind->hidden(inference->model, inference->work, s, row);
         for (size_t j = 0; j < m; j++)
             table_row(table, s)[j] = (double)row[j];
     }
@@ -250,20 +250,20 @@ static void list_table(struct table *table, const char *name, const char *row, s
 
 static void make_tables(struct comparison *comparison)
 {
-    const struct opened *opened = comparison->opened;
-    const struct model_kind *kind = opened->model->kind;
+    const struct inference *inference = comparison->inference;
+    const struct model_kind *kind = inference->model->kind;
     struct rasch *rasch = &comparison->rasch;
     comparison->tables = NEW(struct table, kind->n_tables + 3);
     struct table *next = comparison->tables;
     for (size_t t = 0; t < kind->n_tables; t++)
-        kind->table(opened->model, t, next++);
+        kind->table(inference->model, t, next++);
     if (kind->hidden != NULL && kind->hidden_name != NULL)
-        students_table(opened, next++);
+        students_table(inference, next++);
     if (kind->rasch != NULL)
-        kind->rasch(opened->model, opened->work, rasch);
+        kind->rasch(inference->model, inference->work, rasch);
     if (rasch->b != NULL) {
-        list_table(next++, "items", "item", opened->model->n_items, DIFFICULTY, rasch->b);
-        list_table(next++, "students", "student", opened->shard.n_students, ABILITY,
+        list_table(next++, "items", "item", inference->model->n_items, DIFFICULTY, rasch->b);
+        list_table(next++, "students", "student", inference->shard.n_students, ABILITY,
                    rasch->theta);
     }
     comparison->n_tables = (size_t)(next - comparison->tables);
@@ -272,39 +272,39 @@ static void make_tables(struct comparison *comparison)
 /* The sentence where nothing could be compared. */
 static enum status nothing_compared(const struct comparison *comparison)
 {
-    const struct opened *opened = comparison->opened;
+    const struct inference *inference = comparison->inference;
     if (comparison->rasch.why_not != NULL)
         return fail(BAD_USER,
                     "%s: this %s has no difficulties and abilities to compare with the truth: "
                     "%s",
-                    opened->checkpoint.path, opened->model->kind->name,
+                    inference->checkpoint.path, inference->model->kind->name,
                     comparison->rasch.why_not);
     return fail(BAD_USER,
                 "%s: a model of kind %s has no tables of what %s was made from (`cohort "
                 "inspect %s` lists its truth)",
-                opened->checkpoint.path, opened->model->kind->name, opened->dataset.path,
-                opened->dataset.path);
+                inference->checkpoint.path, inference->model->kind->name,
+                inference->dataset.path, inference->dataset.path);
 }
 
-static enum status compare_all(const struct opened *opened, json_t *object)
+static enum status compare_all(const struct inference *inference, json_t *object)
 {
     struct comparison comparison = {
-        .opened = opened, .array = json_array(), .notes = json_array()};
+        .inference = inference, .array = json_array(), .notes = json_array()};
     json_object_set_new(object, "truth", comparison.array);
     json_object_set_new(object, "truth_notes", comparison.notes);
-    if (!opened->own_data)
+    if (!inference->own_data)
         return fail(BAD_USER, "%s: its truth is that of other items than the model's",
-                    opened->dataset.path);
+                    inference->dataset.path);
     make_tables(&comparison);
-    comparison.file = h5_open(opened->dataset.path, MPI_COMM_SELF, 1);
+    comparison.file = h5_open(inference->dataset.path, MPI_COMM_SELF, 1);
     enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot read it again",
-                                                    opened->dataset.path)
+                                                    inference->dataset.path)
                          : h5_exists(comparison.file, "/truth")
                              ? h5_each(comparison.file, "/truth", compare_truth, &comparison)
                              : fail(BAD_USER,
                                     "%s holds no truth to compare with; `cohort simulate` "
                                     "stores it, and `cohort import matrix --truth` takes it",
-                                    opened->dataset.path);
+                                    inference->dataset.path);
     if (comparison.file >= 0)
         h5_let_go(comparison.file);
     if (status == OK && json_array_size(comparison.array) == 0)
@@ -321,19 +321,19 @@ enum status inspect_with_data(const char *path, const struct inspect_flags *flag
                               json_t *object)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
-    struct opened opened;
-    enum status status = opened_open(&opened, path, "", &self);
-    const struct model_kind *kind = status == OK ? opened.model->kind : NULL;
+    struct inference inference;
+    enum status status = inference_open(&inference, path, "", &self);
+    const struct model_kind *kind = status == OK ? inference.model->kind : NULL;
     if (status == OK && flags->errors && kind->examine == NULL)
         status = fail(BAD_USER, "%s: a model of kind %s has no standard errors",
-                      opened.checkpoint.path, kind->name);
+                      inference.checkpoint.path, kind->name);
     if (status == OK && kind->examine != NULL)
-        status = kind->examine(opened.model, opened.work, &self);
+        status = kind->examine(inference.model, inference.work, &self);
     if (status == OK)
-        json_object_set_new(object, "tables", inspect_tables(&opened));
+        json_object_set_new(object, "tables", inspect_tables(&inference));
     if (status == OK && flags->truth)
-        status = compare_all(&opened, object);
-    opened_close(&opened);
+        status = compare_all(&inference, object);
+    inference_close(&inference);
     return status;
 }
 

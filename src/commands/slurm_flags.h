@@ -1,4 +1,4 @@
-/* layer 6 (people): the flags of commands that submit jobs. */
+/* The flags of commands that submit jobs. */
 #ifndef COHORT_SLURM_FLAGS_H
 #define COHORT_SLURM_FLAGS_H
 

@@ -59,11 +59,11 @@ void builder_destroy(struct builder *builder)
         return;
     for (size_t p = 0; p < N_PILES; p++)
         builder_free_pile(&builder->piles[p]);
-    struct index *const all[] = {&builder->students,    &builder->items,
-                                 &builder->skills,      &builder->groups,
-                                 &builder->item_titles, &builder->skill_titles};
+    struct name_index *const all[] = {&builder->students,    &builder->items,
+                                      &builder->skills,      &builder->groups,
+                                      &builder->item_titles, &builder->skill_titles};
     for (size_t a = 0; a < COUNT(all); a++)
-        index_free(all[a]);
+        name_index_free(all[a]);
     memory_free(builder->keys);
     memory_free(builder->pile_of);
     memory_free(builder->item);
@@ -76,7 +76,7 @@ void builder_destroy(struct builder *builder)
 static uint32_t add_student(struct builder *builder, const char *name, size_t length)
 {
     const size_t n_known = builder->students.names.n;
-    const uint32_t s = index_add(&builder->students, name, length);
+    const uint32_t s = name_index_add(&builder->students, name, length);
     if (s == n_known) {
         const char *known = names_get(&builder->students.names, s);
         const struct rng rng = {
@@ -99,7 +99,7 @@ uint32_t builder_student(struct builder *builder, const char *name, size_t lengt
 uint32_t builder_item(struct builder *builder, const char *name, size_t length)
 {
     const size_t n_known = builder->items.names.n;
-    const uint32_t i = index_add(&builder->items, name, length);
+    const uint32_t i = name_index_add(&builder->items, name, length);
     if (i == n_known) {
         GROW(builder->item, n_known, builder->item_capacity);
         builder->item[i] = (struct item){.group = -1, .title = INDEX_NONE};
@@ -110,7 +110,7 @@ uint32_t builder_item(struct builder *builder, const char *name, size_t length)
 uint32_t builder_skill(struct builder *builder, const char *name, size_t length)
 {
     const size_t n_known = builder->skills.names.n;
-    const uint32_t k = index_add(&builder->skills, name, length);
+    const uint32_t k = name_index_add(&builder->skills, name, length);
     if (k == n_known) {
         GROW(builder->skill_title, n_known, builder->skill_capacity);
         builder->skill_title[k] = INDEX_NONE;
@@ -120,12 +120,12 @@ uint32_t builder_skill(struct builder *builder, const char *name, size_t length)
 
 uint32_t builder_group(struct builder *builder, const char *name, size_t length)
 {
-    return index_add(&builder->groups, name, length);
+    return name_index_add(&builder->groups, name, length);
 }
 
 uint32_t builder_find_item(const struct builder *builder, const char *name, size_t length)
 {
-    return index_find(&builder->items, name, length);
+    return name_index_find(&builder->items, name, length);
 }
 
 const struct names *builder_items(const struct builder *builder)
@@ -136,20 +136,20 @@ const struct names *builder_items(const struct builder *builder)
 bool builder_title_item(struct builder *builder, const char *name, size_t length,
                         const char *title, size_t title_length)
 {
-    const uint32_t i = index_find(&builder->items, name, length);
+    const uint32_t i = name_index_find(&builder->items, name, length);
     if (i == INDEX_NONE)
         return false;
-    builder->item[i].title = index_add(&builder->item_titles, title, title_length);
+    builder->item[i].title = name_index_add(&builder->item_titles, title, title_length);
     return true;
 }
 
 bool builder_title_skill(struct builder *builder, const char *name, size_t length,
                          const char *title, size_t title_length)
 {
-    const uint32_t k = index_find(&builder->skills, name, length);
+    const uint32_t k = name_index_find(&builder->skills, name, length);
     if (k == INDEX_NONE)
         return false;
-    builder->skill_title[k] = index_add(&builder->skill_titles, title, title_length);
+    builder->skill_title[k] = name_index_add(&builder->skill_titles, title, title_length);
     return true;
 }
 
@@ -208,8 +208,8 @@ void builder_flush(struct builder *builder)
 {
     const size_t n = builder->n_waiting;
     for (size_t r = 0; r < n; r++)
-        index_prefetch(&builder->students, builder->waiting[r].name,
-                       builder->waiting[r].length);
+        name_index_prefetch(&builder->students, builder->waiting[r].name,
+                            builder->waiting[r].length);
     for (size_t r = 0; r < n; r++) {
         const struct waiting_row *row = &builder->waiting[r];
         add_row(builder, add_student(builder, row->name, row->length), row->item, row->mark,

@@ -1,4 +1,4 @@
-/* layer 2 (the problem): makes a data set of rows that come in any order of students. */
+/* Makes a data set of rows that come in any order of students. */
 #ifndef COHORT_BUILDER_H
 #define COHORT_BUILDER_H
 

@@ -20,7 +20,7 @@ static struct order order_create(const struct names *names, bool keep)
     for (size_t i = 0; i < names->n; i++)
         order.numbers[i] = (uint32_t)i;
     if (!keep)
-        index_sort(names, order.numbers);
+        name_index_sort(names, order.numbers);
     for (size_t r = 0; r < names->n; r++)
         order.rank[order.numbers[r]] = (uint32_t)r;
     return order;
@@ -43,7 +43,7 @@ static struct names names_in_order(const struct names *names, const uint32_t *nu
 }
 
 /* Names replaced by titles; where two things share a title, each keeps its name beside it. */
-static void entitle(struct names *names, const uint32_t *titles, const struct index *index)
+static void entitle(struct names *names, const uint32_t *titles, const struct name_index *index)
 {
     if (index->names.n == 0)
         return;

@@ -1,4 +1,4 @@
-/* layer 2 (the problem): what builder.c and builder_finish.c share, and nobody else. */
+/* What builder.c and builder_finish.c share, and nobody else. */
 #ifndef COHORT_BUILDER_STATE_H
 #define COHORT_BUILDER_STATE_H
 
@@ -44,7 +44,7 @@ struct waiting_row {
 
 struct builder {
     struct builder_plan plan;
-    struct index students, items, skills, groups, item_titles, skill_titles;
+    struct name_index students, items, skills, groups, item_titles, skill_titles;
     uint64_t *keys;        /* by student: places them in the final order */
     uint8_t *pile_of;      /* by student: the first byte of its key, small enough for a cache */
     struct item *item;     /* by item */

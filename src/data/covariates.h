@@ -1,4 +1,4 @@
-/* layer 1 (instruments): what attempts bring besides item, outcome and time. */
+/* What attempts bring besides item, outcome and time. */
 #ifndef COHORT_COVARIATES_H
 #define COHORT_COVARIATES_H
 

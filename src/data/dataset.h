@@ -1,4 +1,4 @@
-/* layer 2 (the problem): a data set in its HDF5 file, and the part of it one rank holds. */
+/* A data set in its HDF5 file, and the part of it one rank holds. */
 #ifndef COHORT_DATASET_H
 #define COHORT_DATASET_H
 
@@ -65,9 +65,9 @@ struct dataset {
     struct covariates covariates; /* of attempts; mostly none */
     /* Of pieces, two numbers each: see dataset_digest.c. NULL: a file of version 1. */
     uint64_t *attempt_digests, *student_digests;
-    uint32_t *item_map;   /* items of the file to items here, after dataset_follow; else NULL */
+    uint32_t *item_map; /* items of the file to items here, after dataset_renumber; else NULL */
     uint32_t **level_map; /* likewise levels of each covariate, INDEX_NONE: none here */
-    /* After dataset_follow: a sentence about an item of which the file and the model say
+    /* After dataset_renumber: a sentence about an item of which the file and the model say
      * different things; NULL: there is none. */
     char *other_skills, *other_groups;
 };
@@ -103,8 +103,8 @@ CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t fir
  * `items` and `covariates`; what is read from now on follows. Items have the model's skills and
  * groups; see other_skills for files that say otherwise. An item that the model has never seen
  * is the user's mistake; an attempt of an unknown level has none. Before dataset_read. */
-CHECKED enum status dataset_follow(struct dataset *dataset, const struct item_table *items,
-                                   const struct covariates *covariates);
+CHECKED enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,
+                                     const struct covariates *covariates);
 
 struct item_table dataset_items(const struct dataset *dataset);
 

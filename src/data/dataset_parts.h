@@ -1,4 +1,4 @@
-/* layer 2 (the problem): what dataset.c, dataset_digest.c and dataset_write.c share. */
+/* What dataset.c, dataset_digest.c and dataset_write.c share. */
 #ifndef COHORT_DATASET_PARTS_H
 #define COHORT_DATASET_PARTS_H
 

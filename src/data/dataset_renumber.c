@@ -4,8 +4,8 @@
  * What a model was trained to know of items goes with it: whatever the file says, its items
  * have the skills and groups that the model learned with. A file that has none, or none for an
  * item, leaves it at that. One that says something else is noted (other_skills, other_groups),
- * and refused where the model makes use of it (src/checkpoint.c). Groups that the model knows
- * nothing of, or other ones, stay the file's own: scores are shown by them. */
+ * and refused where the model makes use of it (src/runs/checkpoint.c). Groups that the model
+ * knows nothing of, or other ones, stay the file's own: scores are shown by them. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/dataset.h"
@@ -22,10 +22,10 @@ struct item_table dataset_items(const struct dataset *dataset)
                                .group = dataset->item_group};
 }
 
-static void number(struct index *index, const struct names *names)
+static void number(struct name_index *index, const struct names *names)
 {
     for (size_t i = 0; i < names->n; i++)
-        index_add(index, names_get(names, i), strlen(names_get(names, i)));
+        name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
 }
 
 /* item_map[0] is the number of items in the file, item_map[1 + i] what item i of the file is
@@ -34,7 +34,7 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
 {
     if (names_equal(&dataset->items, items))
         return OK;
-    struct index index = {0};
+    struct name_index index = {0};
     number(&index, items);
     const size_t n = dataset->n_items;
     enum status status = OK;
@@ -42,7 +42,7 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
     dataset->item_map[0] = (uint32_t)n;
     for (size_t i = 0; status == OK && i < n; i++) {
         const char *name = names_get(&dataset->items, i);
-        dataset->item_map[1 + i] = index_find(&index, name, strlen(name));
+        dataset->item_map[1 + i] = name_index_find(&index, name, strlen(name));
         if (dataset->item_map[1 + i] == INDEX_NONE)
             status = fail(BAD_USER,
                           "%s: item '%s' was never seen in training: the model knows %zu "
@@ -50,7 +50,7 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
                           "on data that has them",
                           dataset->path, name, items->n);
     }
-    index_free(&index);
+    name_index_free(&index);
     return status;
 }
 
@@ -93,12 +93,12 @@ static char *skills_sentence(const struct dataset *dataset, const struct item_ta
 static void compare_skills(struct dataset *dataset, const struct item_table *known)
 {
     const struct item_table own = dataset_items(dataset);
-    struct index index = {0};
+    struct name_index index = {0};
     number(&index, known->skills);
     uint32_t *number_of = NEW(uint32_t, own.skills->n); /* the file's skills in the model */
     for (size_t s = 0; s < own.skills->n; s++)
         number_of[s] =
-            index_find(&index, names_get(own.skills, s), strlen(names_get(own.skills, s)));
+            name_index_find(&index, names_get(own.skills, s), strlen(names_get(own.skills, s)));
     size_t *last = NEW(size_t, known->skills->n); /* 1 + the last item that had the skill */
     for (size_t i = 0; i < own.items->n && dataset->other_skills == NULL; i++) {
         const size_t k = item_here(dataset, i);
@@ -116,7 +116,7 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
     }
     memory_free(number_of);
     memory_free(last);
-    index_free(&index);
+    name_index_free(&index);
 }
 
 static void compare_groups(struct dataset *dataset, const struct item_table *known)
@@ -204,7 +204,7 @@ static void follow_skills(struct dataset *dataset, const struct names *skills)
 {
     if (names_equal(&dataset->skills, skills))
         return;
-    struct index index = {0};
+    struct name_index index = {0};
     number(&index, skills);
     uint64_t n = 0;
     for (size_t i = 0; i < dataset->n_items; i++) {
@@ -212,13 +212,13 @@ static void follow_skills(struct dataset *dataset, const struct names *skills)
         dataset->item_first[i] = n; /* never beyond start: what is left out closes up */
         for (uint64_t j = start; j < end; j++) {
             const char *name = names_get(&dataset->skills, dataset->item_skills[j]);
-            const uint32_t k = index_find(&index, name, strlen(name));
+            const uint32_t k = name_index_find(&index, name, strlen(name));
             if (k != INDEX_NONE)
                 dataset->item_skills[n++] = k;
         }
     }
     dataset->item_first[dataset->n_items] = n;
-    index_free(&index);
+    name_index_free(&index);
     names_free(&dataset->skills);
     names_copy(&dataset->skills, skills);
     dataset->n_skills = skills->n;
@@ -230,13 +230,13 @@ static void follow_levels(struct dataset *dataset, size_t k, const struct names 
     struct names *own = &dataset->covariates.levels[k];
     if (own->n == 0 || levels->n == 0 || names_equal(own, levels))
         return;
-    struct index index = {0};
+    struct name_index index = {0};
     number(&index, levels);
     uint32_t *map = NEW(uint32_t, own->n + 1);
     map[0] = (uint32_t)own->n;
     for (size_t l = 0; l < own->n; l++)
-        map[1 + l] = index_find(&index, names_get(own, l), strlen(names_get(own, l)));
-    index_free(&index);
+        map[1 + l] = name_index_find(&index, names_get(own, l), strlen(names_get(own, l)));
+    name_index_free(&index);
     if (dataset->level_map == NULL)
         dataset->level_map = NEW(uint32_t *, dataset->covariates.names.n);
     dataset->level_map[k] = map;
@@ -258,8 +258,8 @@ static void follow_names(struct dataset *dataset, const struct item_table *known
     follow_skills(dataset, known->skills);
 }
 
-enum status dataset_follow(struct dataset *dataset, const struct item_table *items,
-                           const struct covariates *covariates)
+enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,
+                             const struct covariates *covariates)
 {
     TRY(map_items(dataset, items->items));
     if (items->first == NULL) {

@@ -68,8 +68,8 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
 
 enum status dataset_write(struct dataset_content *content, const char *path)
 {
-    struct store_draft draft;
-    TRY(store_begin(&draft, path));
+    struct atomic_file draft;
+    TRY(atomic_file_begin(&draft, path));
     dataset_digest_make(content);
     hid_t file = h5_create(draft.name);
     enum status status =
@@ -84,8 +84,8 @@ enum status dataset_write(struct dataset_content *content, const char *path)
             h5_let_go(file);
     }
     if (status != OK) {
-        store_abandon(&draft);
+        atomic_file_abandon(&draft);
         return status;
     }
-    return store_commit(&draft, path);
+    return atomic_file_commit(&draft, path);
 }

@@ -1,4 +1,4 @@
-/* layer 2 (the problem): virtual workers, so that P ranks compute what one rank would. */
+/* Virtual workers, so that P ranks compute what one rank would. */
 #ifndef COHORT_LANES_H
 #define COHORT_LANES_H
 

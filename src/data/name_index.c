@@ -35,7 +35,7 @@ static uint64_t key_of(const char *name, size_t length)
                : byte[0] | (uint64_t)byte[length / 2] << 8 | (uint64_t)byte[length - 1] << 16;
 }
 
-static size_t place_of(const struct index *index, uint64_t key, size_t length)
+static size_t place_of(const struct name_index *index, uint64_t key, size_t length)
 {
     /* Both halves of a long product, as in wyhash: numbers in decimal are poor in bits. */
     const unsigned __int128 product =
@@ -44,8 +44,8 @@ static size_t place_of(const struct index *index, uint64_t key, size_t length)
 }
 
 /* The slot of a name: its own, or the free one where it would go. */
-static struct index_slot *find_slot(const struct index *index, const char *name, size_t length,
-                                    uint64_t key)
+static struct index_slot *find_slot(const struct name_index *index, const char *name,
+                                    size_t length, uint64_t key)
 {
     for (size_t at = place_of(index, key, length);; at = (at + 1) & (index->n_slots - 1)) {
         struct index_slot *slot = &index->slots[at];
@@ -58,13 +58,13 @@ static struct index_slot *find_slot(const struct index *index, const char *name,
     }
 }
 
-void index_prefetch(const struct index *index, const char *name, size_t length)
+void name_index_prefetch(const struct name_index *index, const char *name, size_t length)
 {
     if (index->n_slots > 0)
         __builtin_prefetch(&index->slots[place_of(index, key_of(name, length), length)]);
 }
 
-static void grow(struct index *index)
+static void grow(struct name_index *index)
 {
     struct index_slot *old = index->slots;
     const size_t n_old = index->n_slots;
@@ -126,7 +126,8 @@ static char *utf8_of_latin1(const char *name, size_t length, size_t *new_length)
     return text;
 }
 
-static uint32_t add_utf8(struct index *index, const char *name, size_t length, uint64_t key)
+static uint32_t add_utf8(struct name_index *index, const char *name, size_t length,
+                         uint64_t key)
 {
     if (2 * (index->names.n + 1) > index->n_slots)
         grow(index);
@@ -139,13 +140,13 @@ static uint32_t add_utf8(struct index *index, const char *name, size_t length, u
     return slot->number - 1;
 }
 
-static uint32_t find_utf8(const struct index *index, const char *name, size_t length,
+static uint32_t find_utf8(const struct name_index *index, const char *name, size_t length,
                           uint64_t key)
 {
     return index->n_slots == 0 ? INDEX_NONE : find_slot(index, name, length, key)->number - 1;
 }
 
-uint32_t index_add(struct index *index, const char *name, size_t length)
+uint32_t name_index_add(struct name_index *index, const char *name, size_t length)
 {
     const uint64_t key = key_of(name, length);
     if (is_ascii(name, length, key) || is_utf8(name, length))
@@ -157,7 +158,7 @@ uint32_t index_add(struct index *index, const char *name, size_t length)
     return number;
 }
 
-uint32_t index_find(const struct index *index, const char *name, size_t length)
+uint32_t name_index_find(const struct name_index *index, const char *name, size_t length)
 {
     const uint64_t key = key_of(name, length);
     if (is_ascii(name, length, key) || is_utf8(name, length))
@@ -169,11 +170,11 @@ uint32_t index_find(const struct index *index, const char *name, size_t length)
     return number;
 }
 
-void index_free(struct index *index)
+void name_index_free(struct name_index *index)
 {
     names_free(&index->names);
     memory_free(index->slots);
-    *index = (struct index){0};
+    *index = (struct name_index){0};
 }
 
 static size_t n_digits(const char *text)
@@ -221,7 +222,7 @@ static int compare_named(const void *a, const void *b)
     return compare(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-void index_sort(const struct names *names, uint32_t *numbers)
+void name_index_sort(const struct names *names, uint32_t *numbers)
 {
     struct named *named = NEW(struct named, names->n);
     for (size_t i = 0; i < names->n; i++)

@@ -1,6 +1,6 @@
-/* layer 2 (the problem): names to numbers, 0, 1, 2, ... in the order of first appearance. */
-#ifndef COHORT_INDEX_H
-#define COHORT_INDEX_H
+/* Names to numbers, 0, 1, 2, ... in the order of first appearance. */
+#ifndef COHORT_NAME_INDEX_H
+#define COHORT_NAME_INDEX_H
 
 #include "base/base.h"
 #include "data/dataset.h"
@@ -8,25 +8,25 @@
 #define INDEX_NONE UINT32_MAX
 
 /* Begins as all zeros. */
-struct index {
+struct name_index {
     struct names names;
     struct index_slot *slots; /* hash table */
     size_t n_slots;           /* a power of two */
 };
 
 /* The number of a name, new or known. Bytes that are not UTF-8 are taken for Latin-1. */
-uint32_t index_add(struct index *index, const char *name, size_t length);
+uint32_t name_index_add(struct name_index *index, const char *name, size_t length);
 
 /* The number of a known name, or INDEX_NONE. */
-uint32_t index_find(const struct index *index, const char *name, size_t length);
+uint32_t name_index_find(const struct name_index *index, const char *name, size_t length);
 
 /* Begins to fetch what a look-up of the name will need. */
-void index_prefetch(const struct index *index, const char *name, size_t length);
+void name_index_prefetch(const struct name_index *index, const char *name, size_t length);
 
-void index_free(struct index *index);
+void name_index_free(struct name_index *index);
 
 /* Sorts numbers[0..names->n), each once, as people order the names: "item 9" before "item 10".
  */
-void index_sort(const struct names *names, uint32_t *numbers);
+void name_index_sort(const struct names *names, uint32_t *numbers);
 
 #endif

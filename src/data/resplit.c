@@ -21,7 +21,7 @@ static uint64_t fold_of(const struct shard *shard, size_t s, uint64_t t, uint64_
     return rng_below(&rng, (uint32_t)(t - shard->first[s]), n_folds);
 }
 
-void marking_folds(struct shard *shard, int64_t n_folds, int64_t fold, uint64_t seed)
+void resplit_folds(struct shard *shard, int64_t n_folds, int64_t fold, uint64_t seed)
 {
     const uint64_t n = (uint64_t)n_folds, test = (uint64_t)fold - 1;
     for (size_t s = 0; s < shard->n_students; s++)
@@ -41,7 +41,7 @@ void marking_folds(struct shard *shard, int64_t n_folds, int64_t fold, uint64_t 
         }
 }
 
-int64_t marking_join(struct shard *shard)
+int64_t resplit_join(struct shard *shard)
 {
     int64_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++) {

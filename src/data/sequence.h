@@ -1,4 +1,4 @@
-/* layer 2 (the problem): students of a block side by side in time. */
+/* Students of a block side by side in time. */
 #ifndef COHORT_SEQUENCE_H
 #define COHORT_SEQUENCE_H
 

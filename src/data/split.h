@@ -1,5 +1,4 @@
-/* layer 2 (the problem): which attempts are for training, which for validation, which for
- * tests. */
+/* Which attempts are for training, which for validation, which for tests. */
 #ifndef COHORT_SPLIT_H
 #define COHORT_SPLIT_H
 

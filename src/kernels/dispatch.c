@@ -10,12 +10,14 @@
 #include "kernels/logistic_sums.h"
 #include "kernels/matmul.h"
 #include "kernels/rbm_marginal.h"
+#include "kernels/rbm_rows.h"
 #include "kernels/rnn_cells.h"
 #include "kernels/vec.h"
 
 /* clang-format off */
 #define FOR_ALL_TABLES(DO) \
-    DO(binary) DO(cells) DO(chains) DO(irt) DO(mixed) DO(product) DO(ridge) DO(rows) DO(sparse) DO(vec)
+    DO(fm_kernels) DO(hmm) DO(irt) DO(lme_kernels) DO(logistic_sums) \
+    DO(matmul) DO(rbm_marginal) DO(rbm_rows) DO(rnn_cells) DO(vec)
 /* clang-format on */
 
 #ifdef __x86_64__

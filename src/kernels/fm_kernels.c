@@ -1,5 +1,5 @@
-/* Sparse features in pairs; see include/sparse.h for the equations. A row of factors is a few
- * registers; only those that hold one of the k factors are touched, the rest is zero. */
+/* Sparse features in pairs; see src/kernels/fm_kernels.h for the equations. A row of factors is
+ * a few registers; only those that hold one of the k factors are touched, the rest is zero. */
 #include "kernels/fm_kernels.h"
 #include "kernels/simd.h"
 
@@ -7,10 +7,9 @@
 #define IN(array, i) (*(const rreal *)((array) + (i)))
 
 /* WIDTH columns from `c` on of all attempts, in `n` registers. */
-static inline __attribute__((always_inline)) void score_columns(const struct sparse *attempts,
-                                                                const struct sparse_point *at,
-                                                                size_t c, int n, real *sum,
-                                                                real *score)
+static inline __attribute__((always_inline)) void
+score_columns(const struct fm_features *attempts, const struct fm_point *at, size_t c, int n,
+              real *sum, real *score)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         rreal s[REGISTERS] = {0}, squares[REGISTERS] = {0};
@@ -34,8 +33,8 @@ static inline __attribute__((always_inline)) void score_columns(const struct spa
 }
 
 static inline __attribute__((always_inline)) void
-slope_columns(const struct sparse *attempts, const struct sparse_point *at, const real *sum,
-              const struct sparse_point *along, size_t c, int n, real *slope)
+slope_columns(const struct fm_features *attempts, const struct fm_point *at, const real *sum,
+              const struct fm_point *along, size_t c, int n, real *slope)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         const real *s = sum + t * at->stride + c;
@@ -54,8 +53,8 @@ slope_columns(const struct sparse *attempts, const struct sparse_point *at, cons
 }
 
 static inline __attribute__((always_inline)) void
-spread_columns(const struct sparse *attempts, const struct sparse_point *at, const real *sum,
-               const real *scale, const struct sparse_point *to, size_t c, int n, bool squared)
+spread_columns(const struct fm_features *attempts, const struct fm_point *at, const real *sum,
+               const real *scale, const struct fm_point *to, size_t c, int n, bool squared)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         const real *s = sum + t * at->stride + c;
@@ -78,7 +77,7 @@ static int registers(size_t k, size_t c)
     return (int)size_min((k - c + LANES - 1) / LANES, REGISTERS);
 }
 
-static void score(const struct sparse *attempts, const struct sparse_point *at, real *sum,
+static void score(const struct fm_features *attempts, const struct fm_point *at, real *sum,
                   real *score)
 {
     for (size_t t = 0; t < attempts->n; t++) {
@@ -94,8 +93,8 @@ static void score(const struct sparse *attempts, const struct sparse_point *at, 
             score_columns(attempts, at, c, REGISTERS, sum, score);
 }
 
-static void slope(const struct sparse *attempts, const struct sparse_point *at, const real *sum,
-                  const struct sparse_point *along, real *slope)
+static void slope(const struct fm_features *attempts, const struct fm_point *at,
+                  const real *sum, const struct fm_point *along, real *slope)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         real total = along->w[0];
@@ -110,8 +109,8 @@ static void slope(const struct sparse *attempts, const struct sparse_point *at, 
             slope_columns(attempts, at, sum, along, c, REGISTERS, slope);
 }
 
-static void spread(const struct sparse *attempts, const struct sparse_point *at,
-                   const real *sum, const real *r, const struct sparse_point *to)
+static void spread(const struct fm_features *attempts, const struct fm_point *at,
+                   const real *sum, const real *r, const struct fm_point *to)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         to->w[0] += r[t];
@@ -125,8 +124,8 @@ static void spread(const struct sparse *attempts, const struct sparse_point *at,
             spread_columns(attempts, at, sum, r, to, c, REGISTERS, false);
 }
 
-static void curve(const struct sparse *attempts, const struct sparse_point *at, const real *sum,
-                  const real *d, const struct sparse_point *to)
+static void curve(const struct fm_features *attempts, const struct fm_point *at,
+                  const real *sum, const real *d, const struct fm_point *to)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         to->w[0] += d[t];
@@ -140,8 +139,8 @@ static void curve(const struct sparse *attempts, const struct sparse_point *at, 
             spread_columns(attempts, at, sum, d, to, c, REGISTERS, true);
 }
 
-extern const struct sparse_table KERNEL(sparse);
-const struct sparse_table KERNEL(sparse) = {
+extern const struct fm_kernels_table KERNEL(fm_kernels);
+const struct fm_kernels_table KERNEL(fm_kernels) = {
     .score = score,
     .slope = slope,
     .spread = spread,

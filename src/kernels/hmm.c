@@ -1,4 +1,4 @@
-/* Chains of two hidden states; see include/chains.h.
+/* Chains of two hidden states; see src/kernels/hmm.h.
  *
  *     forward     f_t, u_t = P(1 at t), P(0 at t), given the outcomes before t;
  *                 c_t = f_t e1_t + u_t e0_t;  f_{t+1} = (learn u_t e0_t + (1 - forget) f_t
@@ -46,7 +46,7 @@ struct chances {
 };
 
 static inline __attribute__((always_inline)) void look_up(const struct chances *c,
-                                                          const struct chains_group *group,
+                                                          const struct hmm_group *group,
                                                           size_t t, const rmask *bit, int r,
                                                           rreal *e1, rreal *e0)
 {
@@ -75,8 +75,8 @@ static inline __attribute__((always_inline)) void measure(rreal *u, rmask *depth
 
 /* False, without sums, if some lane is to be done at a depth and `deep` is false. */
 static inline __attribute__((always_inline)) bool
-smooth_as(const struct chains_group *group, const struct chains_rates *rates, bool forgets,
-          bool deep, real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
+smooth_as(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets, bool deep,
+          real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
 {
     const size_t n_steps = group->n_steps;
     const rmask mantissa = (((rmask){0} + 1) << MANTISSA_BITS) - 1;
@@ -196,12 +196,12 @@ smooth_as(const struct chains_group *group, const struct chains_rates *rates, bo
     return true;
 }
 
-static void smooth(const struct chains_group *group, const struct chains_rates *rates,
-                   bool forgets, real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
+static void smooth(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets,
+                   real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
 {
     /* each combination of what there is and is not is a loop of its own */
-    const struct chains_group plain = {group->n_steps, group->right, NULL, NULL};
-    const struct chains_group gaps = {group->n_steps, group->right, group->known, NULL};
+    const struct hmm_group plain = {group->n_steps, group->right, NULL, NULL};
+    const struct hmm_group gaps = {group->n_steps, group->right, group->known, NULL};
     bool done = false;
     if (group->chance != NULL)
         done = smooth_as(group, rates, forgets, false, scratch, sums);
@@ -224,5 +224,5 @@ static void round_units(const real *x, double unit, double *to, size_t n)
         to[i] = ((double)x[i] * unit + shift) - shift;
 }
 
-extern const struct chains_table KERNEL(chains);
-const struct chains_table KERNEL(chains) = {.smooth = smooth, .round = round_units};
+extern const struct hmm_table KERNEL(hmm);
+const struct hmm_table KERNEL(hmm) = {.smooth = smooth, .round = round_units};

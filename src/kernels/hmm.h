@@ -1,13 +1,12 @@
-/* layer 1 (instruments): forward-backward over chains of two hidden states, many side by side.
- */
-#ifndef COHORT_CHAINS_H
-#define COHORT_CHAINS_H
+/* Forward-backward over chains of two hidden states, many side by side. */
+#ifndef COHORT_HMM_H
+#define COHORT_HMM_H
 
 #include "base/base.h"
 
 /* WIDTH chains of the same length, one in each lane. Bit i of right[t] is lane i's outcome in
  * step t; where bit i of known[t] is not set, there is none (known = NULL: all are known). */
-struct chains_group {
+struct hmm_group {
     size_t n_steps;
     const uint16_t *right, *known;
     /* Where outcomes have chances of their own: [n_steps][2][WIDTH], of what was seen if the
@@ -17,7 +16,7 @@ struct chains_group {
 
 /* Of each lane: P(state 1 at first), P(0 -> 1), P(1 -> 0), P(right | 0), P(wrong | 1); none
  * nearer to 0 or 1 than 1e-5, but P(1 -> 0) may be 0 in all lanes. */
-struct chains_rates {
+struct hmm_rates {
     real first[WIDTH], learn[WIDTH], forget[WIDTH], guess[WIDTH], slip[WIDTH];
 } __attribute__((aligned(64)));
 
@@ -36,14 +35,14 @@ enum {
     N_CHAINS_SUMS
 };
 
-struct chains_table {
+struct hmm_table {
     /* `scratch` has 3 * n_steps * WIDTH numbers; its first third receives P(state 1 | all
      * outcomes) of each step where the group has `chance`. */
-    void (*smooth)(const struct chains_group *group, const struct chains_rates *rates,
-                   bool forgets, real *scratch, real sums[N_CHAINS_SUMS][WIDTH]);
+    void (*smooth)(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets,
+                   real *scratch, real sums[N_CHAINS_SUMS][WIDTH]);
     /* to = x in whole units, so that sums of them are exact; |x| * unit < 2^51. */
     void (*round)(const real *x, double unit, double *to, size_t n);
 };
-extern const struct chains_table *chains;
+extern const struct hmm_table *hmm;
 
 #endif

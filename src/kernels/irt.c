@@ -1,5 +1,5 @@
 /* The decoder of an item response model, over the answers of one student at one point theta;
- * see include/irt.h. Answers lie side by side, so a register holds LANES of them. */
+ * see src/kernels/irt.h. Answers lie side by side, so a register holds LANES of them. */
 #include "kernels/irt.h"
 #include "kernels/simd.h"
 

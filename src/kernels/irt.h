@@ -1,5 +1,4 @@
-/* layer 1 (instruments): the arithmetic of item response models, with the same bits on every
- * CPU. */
+/* The arithmetic of item response models, with the same bits on every CPU. */
 #ifndef COHORT_IRT_H
 #define COHORT_IRT_H
 

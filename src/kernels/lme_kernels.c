@@ -194,8 +194,8 @@ static double multiply(const double *from, const uint32_t *at, const double *val
     return eight_total(all) + rest;
 }
 
-extern const struct mixed_table KERNEL(mixed);
-const struct mixed_table KERNEL(mixed) = {
+extern const struct lme_kernels_table KERNEL(lme_kernels);
+const struct lme_kernels_table KERNEL(lme_kernels) = {
     .logistic = logistic,
     .slope = slope,
     .add = add,

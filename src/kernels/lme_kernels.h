@@ -1,12 +1,12 @@
-/* layer 1 (instruments): the inner loops of the mixed model, in double precision. */
-#ifndef COHORT_MIXED_H
-#define COHORT_MIXED_H
+/* The inner loops of the mixed model, in double precision. */
+#ifndef COHORT_LME_KERNELS_H
+#define COHORT_LME_KERNELS_H
 
 #include "base/base.h"
 
 /* Compiled once for every instruction set, like vec.h: sums have one fixed order, nothing is
  * fused, the tables differ in speed alone. Any n, any alignment. */
-struct mixed_table {
+struct lme_kernels_table {
     /* eta becomes p - outcome, weight p (1 - p), where p = 1 / (1 + exp(-eta)); returns the sum
      * of -log of the outcomes' probabilities. */
     double (*logistic)(double *eta, const uint8_t *outcome, double *weight, size_t n);
@@ -19,6 +19,6 @@ struct mixed_table {
     double (*multiply)(const double *from, const uint32_t *at, const double *value, size_t n,
                        double scale, double *product);
 };
-extern const struct mixed_table *mixed;
+extern const struct lme_kernels_table *lme_kernels;
 
 #endif

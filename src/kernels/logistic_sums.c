@@ -38,7 +38,7 @@ static inline part part_exp(part x)
 }
 #endif
 
-static void look(const struct ridge_rows *rows, const double *offset, const double *outcome,
+static void look(const struct logistic_rows *rows, const double *offset, const double *outcome,
                  const double *b, double *r, double *d)
 {
     const part zero = {0}, one = zero + 1;
@@ -57,7 +57,7 @@ static void look(const struct ridge_rows *rows, const double *offset, const doub
 
 /* out[j] = sum over the rows of w times column j, of columns 1 + c .. 1 + c + n. */
 static inline __attribute__((always_inline)) void
-columns(const struct ridge_rows *rows, const double *w, size_t c, size_t n, double *out)
+columns(const struct logistic_rows *rows, const double *w, size_t c, size_t n, double *out)
 {
     const double *x = rows->x + c * rows->stride;
     part sum[BESIDE][PARTS] = {{{0}}};
@@ -73,7 +73,7 @@ columns(const struct ridge_rows *rows, const double *w, size_t c, size_t n, doub
 }
 
 /* The same of the column of ones and the first k others. */
-static void moments(const struct ridge_rows *rows, const double *w, size_t k, double *out)
+static void moments(const struct logistic_rows *rows, const double *w, size_t k, double *out)
 {
     part sum[PARTS] = {{0}};
     for (size_t i = 0; i < rows->n; i += EIGHT)
@@ -86,7 +86,7 @@ static void moments(const struct ridge_rows *rows, const double *w, size_t k, do
         columns(rows, w, c, 1, out);
 }
 
-static void sums(const struct ridge_rows *rows, const double *r, const double *d,
+static void sums(const struct logistic_rows *rows, const double *r, const double *d,
                  double *scratch, double *slope, double *curve)
 {
     const size_t k = rows->k;
@@ -100,8 +100,8 @@ static void sums(const struct ridge_rows *rows, const double *r, const double *d
     }
 }
 
-extern const struct ridge_table KERNEL(ridge);
-const struct ridge_table KERNEL(ridge) = {
+extern const struct logistic_sums_table KERNEL(logistic_sums);
+const struct logistic_sums_table KERNEL(logistic_sums) = {
     .look = look,
     .sums = sums,
 };

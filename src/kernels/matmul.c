@@ -51,9 +51,9 @@ union halves {
 
 static inline half fused_half(half a, half b, half c)
 {
-    const wide product_of = __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
-    const wide term = __builtin_convertvector(c, wide), sum = product_of + term;
-    const wide part = sum - product_of, lost = (product_of - (sum - part)) + (term - part);
+    const wide matmul_of = __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
+    const wide term = __builtin_convertvector(c, wide), sum = matmul_of + term;
+    const wide part = sum - matmul_of, lost = (matmul_of - (sum - part)) + (term - part);
     const wide_bits bits = (wide_bits)sum, is_up = (wide_bits)(lost > 0);
     const wide_bits is_lost = is_up | (wide_bits)(lost < 0), is_even = (bits & 1) - 1;
     const wide_bits shrinks = is_up ^ (wide_bits)(sum > 0); /* all bits, or none: -1, 0 */
@@ -236,5 +236,5 @@ static void add_outer(size_t n, size_t rows, size_t columns, real alpha, const r
     memory_free(panel);
 }
 
-extern const struct product_table KERNEL(product);
-const struct product_table KERNEL(product) = {.add = add, .outer = add_outer};
+extern const struct matmul_table KERNEL(matmul);
+const struct matmul_table KERNEL(matmul) = {.add = add, .outer = add_outer};

@@ -1,6 +1,6 @@
-/* layer 1 (instruments): products of matrices, with the same bits on every machine. */
-#ifndef COHORT_PRODUCT_H
-#define COHORT_PRODUCT_H
+/* Products of matrices, with the same bits on every machine. */
+#ifndef COHORT_MATMUL_H
+#define COHORT_MATMUL_H
 
 #include "base/base.h"
 
@@ -13,11 +13,11 @@ struct packed {
 
 /* B = b (depth x columns, rows `stride` apart), or the transpose of b (columns x depth). Begins
  * as all zeros; memory is kept when a matrix of the same shape is packed again. */
-void product_pack(struct packed *packed, size_t depth, size_t columns, const real *b,
-                  size_t stride, bool transposed);
-void product_free(struct packed *packed);
+void matmul_pack(struct packed *packed, size_t depth, size_t columns, const real *b,
+                 size_t stride, bool transposed);
+void matmul_free(struct packed *packed);
 
-struct product_table {
+struct matmul_table {
     /* c (n x columns) += a (n x depth) B; strides of a and c. Every number of c is a sum in the
      * order of depth, each term added with one rounding: its bits depend on its own row of a
      * and column of B alone, not on n, and are the same with every instruction set. */
@@ -31,6 +31,6 @@ struct product_table {
     void (*outer)(size_t n, size_t rows, size_t columns, real alpha, const real *a,
                   size_t a_stride, const real *b, size_t b_stride, real *c, size_t c_stride);
 };
-extern const struct product_table *product;
+extern const struct matmul_table *matmul;
 
 #endif

@@ -1,9 +1,9 @@
-/* Packs matrices for products; see product.h. */
+/* Packs matrices for products; see matmul.h. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 
-void product_pack(struct packed *packed, size_t depth, size_t columns, const real *b,
-                  size_t stride, bool transposed)
+void matmul_pack(struct packed *packed, size_t depth, size_t columns, const real *b,
+                 size_t stride, bool transposed)
 {
     const size_t padded = size_padded(columns);
     if (packed->depth != depth || packed->columns != padded) {
@@ -24,7 +24,7 @@ void product_pack(struct packed *packed, size_t depth, size_t columns, const rea
     }
 }
 
-void product_free(struct packed *packed)
+void matmul_free(struct packed *packed)
 {
     memory_free(packed->value);
     *packed = (struct packed){0};

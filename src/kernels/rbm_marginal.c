@@ -1,4 +1,4 @@
-/* Hidden units summed out; see include/binary.h.
+/* Hidden units summed out; see src/kernels/rbm_marginal.h.
  *
  * With u = e^-|x|: sigma(x) = 1 / (1 + u) or u / (1 + u), S(x) = max(x, 0) + log(1 + u). The
  * factors 1 + u are between 1 and 2, so many of them are multiplied before one logarithm is
@@ -80,8 +80,8 @@ static void draw(const real *mean, const real *u, real *h, size_t n)
         AT(h, i) = simd_select(IN(u, i) < IN(mean, i), simd_all(1), simd_all(0));
 }
 
-extern const struct binary_table KERNEL(binary);
-const struct binary_table KERNEL(binary) = {
+extern const struct rbm_marginal_table KERNEL(rbm_marginal);
+const struct rbm_marginal_table KERNEL(rbm_marginal) = {
     .pair = pair,
     .worth = worth,
     .back = back,

@@ -1,6 +1,6 @@
-/* layer 1 (instruments): hidden units of a Boltzmann machine, summed out. */
-#ifndef COHORT_BINARY_H
-#define COHORT_BINARY_H
+/* Hidden units of a Boltzmann machine, summed out. */
+#ifndef COHORT_RBM_MARGINAL_H
+#define COHORT_RBM_MARGINAL_H
 
 #include "base/base.h"
 
@@ -8,7 +8,7 @@
  * the input BINARY_OFF: they have mean 0 and are worth nothing. S(x) = log(1 + e^x). */
 #define BINARY_OFF ((real)-1e30)
 
-struct binary_table {
+struct rbm_marginal_table {
     /* Both states of one visible unit: s0 = sigma(x + w0), s1 = sigma(x + w1); returns
      * sum_j S(x_j + w1_j) - S(x_j + w0_j). */
     real (*pair)(const real *x, const real *w0, const real *w1, size_t width, real *s0,
@@ -20,6 +20,6 @@ struct binary_table {
     /* h = 1 where u < mean, else 0. */
     void (*draw)(const real *mean, const real *u, real *h, size_t n);
 };
-extern const struct binary_table *binary;
+extern const struct rbm_marginal_table *rbm_marginal;
 
 #endif

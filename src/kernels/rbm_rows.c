@@ -1,4 +1,4 @@
-/* Sparse rows: everything an RBM does that touches its large tables; see struct rows_table.
+/* Sparse rows: everything an RBM does that touches its large tables; see struct rbm_rows_table.
  *
  * A student with n answers reads 2n rows of weights and writes 2n rows of statistics, at random
  * places of tables that do not fit the second-level cache. All else (dot products, samples,
@@ -7,8 +7,8 @@
  * them by itself; asking for the next student's rows ahead of time was tried and gained
  * nothing. Rows of one register (stride = WIDTH) have loops of their own through constant
  * propagation. */
+#include "kernels/rbm_rows.h"
 #include "kernels/simd.h"
-#include "kernels/vec.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -175,8 +175,8 @@ static void tally(const struct row_shape *shape, void *tally, bool wide, const u
         tally_as(stride, 2, tally, wide, unit, count, n, shape->copies, all_data, multiples);
 }
 
-extern const struct rows_table KERNEL(rows);
-const struct rows_table KERNEL(rows) = {
+extern const struct rbm_rows_table KERNEL(rbm_rows);
+const struct rbm_rows_table KERNEL(rbm_rows) = {
     .gather = gather,
     .dot = dot,
     .mix = mix,

@@ -1,6 +1,6 @@
 /* The element-by-element part of recurrent cells, over all active students of a step; see
- * include/cells.h for the equations. Rows are students, padded to WIDTH; a gate is a block of
- * `width` columns. */
+ * src/kernels/rnn_cells.h for the equations. Rows are students, padded to WIDTH; a gate is a
+ * block of `width` columns. */
 #include "kernels/rnn_cells.h"
 #include "kernels/simd.h"
 
@@ -155,8 +155,8 @@ static void add(real scale, const real *a, real *b, size_t n)
         AT(b, i) += scale * IN(a, i);
 }
 
-extern const struct cells_table KERNEL(cells);
-const struct cells_table KERNEL(cells) = {
+extern const struct rnn_cells_table KERNEL(rnn_cells);
+const struct rnn_cells_table KERNEL(rnn_cells) = {
     .rnn_forward = rnn_forward,
     .rnn_backward = rnn_backward,
     .lstm_forward = lstm_forward,

@@ -1,6 +1,6 @@
-/* layer 1 (instruments): the element-by-element part of recurrent cells. */
-#ifndef COHORT_CELLS_H
-#define COHORT_CELLS_H
+/* The element-by-element part of recurrent cells. */
+#ifndef COHORT_RNN_CELLS_H
+#define COHORT_RNN_CELLS_H
 
 #include "base/base.h"
 
@@ -18,7 +18,7 @@
  * h', the caller adds W gated to n, gru_forward does the rest. Backward, gru_candidate gives
  * the derivatives by u and n and begins that by h'; the caller makes d_gated from n's,
  * gru_reset does the rest. */
-struct cells_table {
+struct rnn_cells_table {
     void (*rnn_forward)(size_t n, size_t width, real *z, real *h);
     void (*rnn_backward)(size_t n, size_t width, const real *dh, real *z);
     void (*lstm_forward)(size_t n, size_t width, real *z, const real *c_before, real *c,
@@ -40,6 +40,6 @@ struct cells_table {
     real (*dot)(const real *a, const real *b, size_t n);
     void (*add)(real scale, const real *a, real *b, size_t n);
 };
-extern const struct cells_table *cells;
+extern const struct rnn_cells_table *rnn_cells;
 
 #endif

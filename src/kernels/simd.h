@@ -1,4 +1,4 @@
-/* layer 1 (instruments): what kernels share. This file is compiled once for each instruction
+/* What kernels share. This file is compiled once for each instruction
  * set.
  *
  * `rreal`, `rint32` and `rword` are one register of numbers: LANES real ones, INT_LANES

@@ -1,4 +1,4 @@
-/* Element-by-element kernels over whole arrays; see include/vec.h. */
+/* Element-by-element kernels over whole arrays; see src/kernels/vec.h. */
 #include "kernels/vec.h"
 #include "kernels/simd.h"
 #include <math.h>

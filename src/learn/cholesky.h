@@ -1,5 +1,4 @@
-/* layer 1 (instruments): dense symmetric systems on one rank, with the same bits on every
- * machine. */
+/* Dense symmetric systems on one rank, with the same bits on every machine. */
 #ifndef COHORT_CHOLESKY_H
 #define COHORT_CHOLESKY_H
 

@@ -26,8 +26,8 @@ void tally_create(struct tally *tally, size_t n, bool wide, int bits,
     const size_t page = 4096;
     tally->n_bytes = (n * number_size(wide) + page - 1) / page * page;
     if (slices != NULL)
-        shared_create(&tally->shared, slices->comm,
-                      tally->n_bytes * (size_t)slices->comm->size);
+        shared_memory_create(&tally->shared, slices->comm,
+                             tally->n_bytes * (size_t)slices->comm->size);
     tally->values =
         tally->shared.bytes != NULL
             ? (char *)tally->shared.bytes + tally->n_bytes * (size_t)slices->comm->rank
@@ -38,7 +38,7 @@ void tally_destroy(struct tally *tally)
 {
     if (tally->shared.bytes == NULL)
         memory_free(tally->values);
-    shared_destroy(&tally->shared);
+    shared_memory_destroy(&tally->shared);
     memory_free(tally->received);
     *tally = (struct tally){0};
 }
@@ -74,7 +74,7 @@ void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
     slices->cuts = NEW(size_t, (size_t)comm->size + 1);
     for (int r = 0; r <= comm->size; r++)
         slices->cuts[r] = params_cut(params, (size_t)r, (size_t)comm->size);
-    shared_create(&slices->shared, comm, params->n * sizeof(real));
+    shared_memory_create(&slices->shared, comm, params->n * sizeof(real));
     if (slices->shared.bytes == NULL)
         return;
     slices->own_value = params->value;
@@ -91,7 +91,7 @@ void exact_slices_destroy(struct exact_slices *slices)
         memcpy(slices->own_value, slices->params->value, slices->params->n * sizeof(real));
         slices->params->value = slices->own_value;
     }
-    shared_destroy(&slices->shared);
+    shared_memory_destroy(&slices->shared);
     memory_free(slices->cuts);
     *slices = (struct exact_slices){0};
 }
@@ -125,18 +125,18 @@ static void sum_shared(const struct exact_slices *slices, struct tally *tally)
 }
 
 /* MPI counts in int: more numbers than that go slice by slice, in pieces. */
-size_t exact_piece = (size_t)1 << 30;
+size_t exact_sum_piece = (size_t)1 << 30;
 
 static void sum_pieces(const struct exact_slices *slices, struct tally *tally,
                        MPI_Datatype type)
 {
     const struct comm *comm = slices->comm;
     for (int r = 0; r < comm->size; r++)
-        for (size_t at = slices->cuts[r]; at < slices->cuts[r + 1]; at += exact_piece) {
+        for (size_t at = slices->cuts[r]; at < slices->cuts[r + 1]; at += exact_sum_piece) {
             void *const piece = (char *)tally->values + at * number_size(tally->wide);
             MPI_Reduce(comm->rank == r ? MPI_IN_PLACE : piece, piece,
-                       (int)size_min(exact_piece, slices->cuts[r + 1] - at), type, MPI_SUM, r,
-                       comm->mpi);
+                       (int)size_min(exact_sum_piece, slices->cuts[r + 1] - at), type, MPI_SUM,
+                       r, comm->mpi);
         }
 }
 
@@ -145,7 +145,7 @@ static void sum_sent(const struct exact_slices *slices, struct tally *tally)
     const struct comm *comm = slices->comm;
     const size_t size = number_size(tally->wide), own = slice_size(slices, comm->rank);
     const MPI_Datatype type = tally->wide ? MPI_INT64_T : MPI_INT32_T;
-    if (tally->n > exact_piece) {
+    if (tally->n > exact_sum_piece) {
         sum_pieces(slices, tally, type);
         return;
     }
@@ -168,7 +168,7 @@ void exact_sum(const struct exact_slices *slices, struct tally *tally)
         sum_sent(slices, tally);
 }
 
-void exact_share(const struct exact_slices *slices)
+void exact_slices_share(const struct exact_slices *slices)
 {
     const struct comm *comm = slices->comm;
     if (slices->shared.bytes != NULL) {
@@ -178,7 +178,7 @@ void exact_share(const struct exact_slices *slices)
     if (comm->size == 1)
         return;
     const MPI_Datatype type = sizeof(real) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
-    if (slices->params->n > exact_piece) {
+    if (slices->params->n > exact_sum_piece) {
         for (int r = 0; r < comm->size; r++)
             comm_broadcast(comm, slices->params->value + slices->cuts[r],
                            slice_size(slices, r) * sizeof(real), r);
@@ -194,17 +194,17 @@ void exact_share(const struct exact_slices *slices)
     memory_free(counts);
 }
 
-void exact_publish(const struct exact_slices *slices, const real *flat)
+void exact_slices_publish(const struct exact_slices *slices, const real *flat)
 {
     const int rank = slices->comm->rank;
     const size_t start = slices->cuts[rank];
     comm_barrier(slices->comm); /* nobody reads the old ones any more */
     memcpy(slices->params->value + start, flat + start,
            slice_size(slices, rank) * sizeof *flat);
-    exact_share(slices);
+    exact_slices_share(slices);
 }
 
-void exact_collect(const struct exact_slices *slices, real *flat)
+void exact_slices_collect(const struct exact_slices *slices, real *flat)
 {
     const int rank = slices->comm->rank;
     size_t n_all = 0;
@@ -215,7 +215,7 @@ void exact_collect(const struct exact_slices *slices, real *flat)
     memory_free(all);
 }
 
-void exact_hand_out(const struct exact_slices *slices, real *flat)
+void exact_slices_hand_out(const struct exact_slices *slices, real *flat)
 {
     const int rank = slices->comm->rank;
     comm_scatter(slices->comm, flat, flat + slices->cuts[rank],

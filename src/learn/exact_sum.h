@@ -1,7 +1,6 @@
-/* layer 2 (the problem): sums of statistics whose bits do not depend on the order of addition.
- */
-#ifndef COHORT_EXACT_H
-#define COHORT_EXACT_H
+/* Sums of statistics whose bits do not depend on the order of addition. */
+#ifndef COHORT_EXACT_SUM_H
+#define COHORT_EXACT_SUM_H
 
 #include "base/base.h"
 #include "base/comm.h"
@@ -15,8 +14,8 @@ struct exact_slices {
     const struct comm *comm;
     size_t *cuts; /* comm->size + 1 */
     struct params *params;
-    real *own_value;      /* the parameters' private memory, while params->value is shared */
-    struct shared shared; /* holds params->value */
+    real *own_value; /* the parameters' private memory, while params->value is shared */
+    struct shared_memory shared; /* holds params->value */
 };
 
 /* Collective. Until destroyed, params->value may be memory that all ranks share. */
@@ -31,14 +30,14 @@ struct tally {
     size_t n;
     bool wide;
     int bits;
-    double most;          /* a term in fixed point: larger ones are out of range */
-    void *values;         /* int32_t or int64_t [n] */
-    int64_t n_scored;     /* attempts that `loss` is over */
-    int64_t loss;         /* fixed point, LOSS_BITS */
-    int64_t out_of_range; /* numbers that did not fit: training diverges */
-    void *received;       /* what another rank sent */
-    struct shared shared; /* the tallies of all ranks, end to end */
-    size_t n_bytes;       /* of a tally in shared memory, padded */
+    double most;                 /* a term in fixed point: larger ones are out of range */
+    void *values;                /* int32_t or int64_t [n] */
+    int64_t n_scored;            /* attempts that `loss` is over */
+    int64_t loss;                /* fixed point, LOSS_BITS */
+    int64_t out_of_range;        /* numbers that did not fit: training diverges */
+    void *received;              /* what another rank sent */
+    struct shared_memory shared; /* the tallies of all ranks, end to end */
+    size_t n_bytes;              /* of a tally in shared memory, padded */
 };
 #ifdef COHORT_REAL_DOUBLE
 enum { LOSS_BITS = 40 }; /* fine enough for differences of losses to show a gradient */
@@ -62,7 +61,7 @@ void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
 /* Adds a whole number that comes from data or a file, and may be of any size or none. What is
  * too large for a sum wraps around: the same on any number of ranks, and of no use to anybody.
  */
-static inline void exact_add(int64_t *sum, double whole)
+static inline void exact_sum_add(int64_t *sum, double whole)
 {
     const int64_t most = (int64_t)1 << 62;
     const int64_t term = whole >= 0x1p62    ? most
@@ -78,7 +77,7 @@ static inline double tally_unit(const struct tally *tally)
 }
 
 /* Numbers that ranks send each other at once; tests make it small. */
-extern size_t exact_piece;
+extern size_t exact_sum_piece;
 
 /* Collective: each rank's own slice of `tally` becomes the sum over all ranks; the rest is
  * lost. */
@@ -86,14 +85,14 @@ void exact_sum(const struct exact_slices *slices, struct tally *tally);
 
 /* Collective: after each rank has moved its slice of the parameters, all ranks have all of
  * them. */
-void exact_share(const struct exact_slices *slices);
+void exact_slices_share(const struct exact_slices *slices);
 
 /* Collective: every rank has computed the same `flat`; it becomes the parameters. */
-void exact_publish(const struct exact_slices *slices, const real *flat);
+void exact_slices_publish(const struct exact_slices *slices, const real *flat);
 
 /* Collective: rank 0 gets the whole of a flat vector of which each rank has its slice; and
  * back. */
-void exact_collect(const struct exact_slices *slices, real *flat);
-void exact_hand_out(const struct exact_slices *slices, real *flat);
+void exact_slices_collect(const struct exact_slices *slices, real *flat);
+void exact_slices_hand_out(const struct exact_slices *slices, real *flat);
 
 #endif

@@ -273,11 +273,11 @@ static void run_count(struct run *run, const uint32_t *key, const uint32_t *plac
 
 /* Products c i of all groups that hold both outcomes. Such a group shows where its incorrect
  * answers, which come first, meet its correct ones. */
-static void ties_count(wide ties[N_COLUMNS], const struct stretch *stretch,
+static void ties_count(wide ties[N_COLUMNS], const struct rank_sort *part,
                        const uint32_t *place, const uint8_t *weights, size_t n_columns)
 {
-    const uint32_t *key = stretch->key;
-    for (size_t middle = 1; middle < stretch->n; middle++) {
+    const uint32_t *key = part->key;
+    for (size_t middle = 1; middle < part->n; middle++) {
         if (key[middle] == key[middle - 1] || key[middle] >> 1 != key[middle - 1] >> 1)
             continue;
         int64_t group[2][N_COLUMNS] = {{0}};
@@ -285,7 +285,7 @@ static void ties_count(wide ties[N_COLUMNS], const struct stretch *stretch,
         for (; first > 0 && key[first - 1] == key[middle - 1]; first--)
             for (size_t c = 0; c < n_columns; c++)
                 group[0][c] += weights[place[first - 1] * n_columns + c];
-        for (; end < stretch->n && key[end] == key[middle]; end++)
+        for (; end < part->n && key[end] == key[middle]; end++)
             for (size_t c = 0; c < n_columns; c++)
                 group[1][c] += weights[place[end] * n_columns + c];
         for (size_t c = 0; c < n_columns; c++)
@@ -294,13 +294,13 @@ static void ties_count(wide ties[N_COLUMNS], const struct stretch *stretch,
 }
 
 /* Counts as if of equal probabilities the incorrect answers came first, then takes ties off. */
-static void pairs_count(struct pairs *out, const struct stretch *stretch, const uint32_t *place,
+static void pairs_count(struct pairs *out, const struct rank_sort *part, const uint32_t *place,
                         const uint8_t *weights, size_t n_columns)
 {
     memset(out, 0, sizeof *out);
-    for (size_t first = 0; first < stretch->n; first += RUN) {
+    for (size_t first = 0; first < part->n; first += RUN) {
         struct run run;
-        run_count(&run, stretch->key + first, place + first, size_min(RUN, stretch->n - first),
+        run_count(&run, part->key + first, place + first, size_min(RUN, part->n - first),
                   weights, n_columns);
         for (size_t c = 0; c < n_columns; c++) {
             out->pairs[c] += 2 * (run.pairs[c] + (wide)run.answers[1][c] * out->answers[0][c]);
@@ -309,7 +309,7 @@ static void pairs_count(struct pairs *out, const struct stretch *stretch, const 
         }
     }
     wide ties[N_COLUMNS] = {0};
-    ties_count(ties, stretch, place, weights, n_columns);
+    ties_count(ties, part, place, weights, n_columns);
     for (size_t c = 0; c < n_columns; c++)
         out->pairs[c] -= ties[c];
 }
@@ -333,15 +333,15 @@ static void terms_weigh(wide sums[][N_SUMS], const wide (*terms)[N_TERMS], size_
 static void sums_fill(const struct comm *comm, const struct prediction *predictions, size_t n,
                       const struct rng *rng, wide (*sums)[N_SUMS], size_t n_columns)
 {
-    struct stretch stretch;
-    stretch_fill(&stretch, comm, predictions, n);
+    struct rank_sort part;
+    rank_sort_fill(&part, comm, predictions, n);
     struct roster own, sorted;
     if (rng != NULL) {
         roster_fill_own(&own, predictions, n);
-        roster_fill(&sorted, stretch.student, stretch.n);
+        roster_fill(&sorted, part.student, part.n);
     } else {
         roster_fill_one(&own, n);
-        roster_fill_one(&sorted, stretch.n);
+        roster_fill_one(&sorted, part.n);
     }
     wide(*terms)[N_TERMS] = memory_zeroed(own.n, sizeof *terms);
     for (size_t t = 0; t < n; t++)
@@ -356,7 +356,7 @@ static void sums_fill(const struct comm *comm, const struct prediction *predicti
         weights_fill(weights, &own, rng, first, n_here);
         terms_weigh(sums + first, (const wide(*)[N_TERMS])terms, own.n, weights, n_here);
         weights_fill(weights, &sorted, rng, first, n_here);
-        pairs_count(pairs, &stretch, sorted.place, weights, n_here);
+        pairs_count(pairs, &part, sorted.place, weights, n_here);
         for (size_t c = 0; c < n_here; c++) {
             sums[first + c][SUM_PAIRS] = pairs->pairs[c];
             for (int y = 0; y < 2; y++)
@@ -381,7 +381,7 @@ static void sums_fill(const struct comm *comm, const struct prediction *predicti
     memory_free(terms);
     roster_free(&own);
     roster_free(&sorted);
-    stretch_free(&stretch);
+    rank_sort_free(&part);
 }
 
 static void score_from(struct score *score, const wide sums[N_SUMS])

@@ -1,4 +1,4 @@
-/* layer 3 (learning): how good predictions are. */
+/* How good predictions are. */
 #ifndef COHORT_METRICS_H
 #define COHORT_METRICS_H
 
@@ -22,7 +22,7 @@ struct score {
     double auc;      /* exact, ties count half; NaN where all outcomes are equal */
     double accuracy; /* at 0.5 */
     double rmse;
-    double r2; /* of scores of whole students only (finals.h): share of variance explained */
+    double r2; /* of scores of whole students only (targets.h): share of variance explained */
     double calibration_error; /* mean |share correct - mean probability| over 15 equal bins */
 };
 

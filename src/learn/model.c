@@ -1,16 +1,8 @@
-/* The list of models. A new one is a file in src/models and a line here. */
+/* What all models have in common. */
 #include "learn/model.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <string.h>
-
-extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, lme_kind, rbm_kind,
-    rtrbm_kind, vae_kind;
-
-const struct model_kind *const model_kinds[] = {
-    &rbm_kind, &rtrbm_kind, &dkt_kind, &vae_kind, &lme_kind, &bkt_kind, &ktm_kind, &blend_kind,
-};
-const size_t n_model_kinds = COUNT(model_kinds);
 
 const struct option model_name_options[2] = {
     {"kind", OPTION_TEXT, offsetof(struct model_names, kind), NULL, 0, 0, NULL,

@@ -1,4 +1,4 @@
-/* layer 3 (learning): what every model is to the engine. */
+/* What every model is to the engine. */
 #ifndef COHORT_MODEL_H
 #define COHORT_MODEL_H
 
@@ -43,7 +43,7 @@ struct draw {
 /* One pass over all training students, for kinds that move their parameters themselves. */
 struct pass {
     const struct comm *comm;
-    const struct exact_slices *slices; /* new values go through exact_publish */
+    const struct exact_slices *slices; /* new values go through exact_slices_publish */
     const struct lanes *lanes;         /* this rank's students, in parts that no rank cuts */
     struct draw draw;
     /* Filled by the kind: this rank's share of loss (LOSS_BITS) and of the attempts it is over,

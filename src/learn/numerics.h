@@ -1,4 +1,4 @@
-/* layer 3 (learning): which arithmetic a run was begun with. */
+/* Which arithmetic a run was begun with. */
 #ifndef COHORT_NUMERICS_H
 #define COHORT_NUMERICS_H
 

@@ -210,7 +210,7 @@ void optimizer_swap(struct optimizer *optimizer)
         value[i] = mean[i];
         mean[i] = swap;
     }
-    exact_share(optimizer->slices);
+    exact_slices_share(optimizer->slices);
 }
 
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
@@ -256,5 +256,5 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
     }
     if (o->average > 0)
         follow(optimizer, step);
-    exact_share(optimizer->slices);
+    exact_slices_share(optimizer->slices);
 }

@@ -1,4 +1,4 @@
-/* layer 3 (learning): how a sum of statistics moves the parameters. */
+/* How a sum of statistics moves the parameters. */
 #ifndef COHORT_OPTIMIZER_H
 #define COHORT_OPTIMIZER_H
 

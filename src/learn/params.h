@@ -1,4 +1,4 @@
-/* layer 2 (the problem): all numbers a model learns, in one flat vector. */
+/* All numbers a model learns, in one flat vector. */
 #ifndef COHORT_PARAMS_H
 #define COHORT_PARAMS_H
 

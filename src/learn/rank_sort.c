@@ -100,22 +100,22 @@ static void sort_by_probability(uint64_t **packed, size_t n)
     *packed = from;
 }
 
-void stretch_fill(struct stretch *stretch, const struct comm *comm,
-                  const struct prediction *predictions, size_t n)
+void rank_sort_fill(struct rank_sort *part, const struct comm *comm,
+                    const struct prediction *predictions, size_t n)
 {
-    uint64_t *packed = exchange(comm, predictions, n, &stretch->n);
-    sort_by_probability(&packed, stretch->n);
-    stretch->key = NEW_SCRATCH(uint32_t, stretch->n);
-    stretch->student = NEW_SCRATCH(uint32_t, stretch->n);
-    for (size_t t = 0; t < stretch->n; t++) {
-        stretch->key[t] = (uint32_t)(packed[t] >> 32);
-        stretch->student[t] = (uint32_t)packed[t];
+    uint64_t *packed = exchange(comm, predictions, n, &part->n);
+    sort_by_probability(&packed, part->n);
+    part->key = NEW_SCRATCH(uint32_t, part->n);
+    part->student = NEW_SCRATCH(uint32_t, part->n);
+    for (size_t t = 0; t < part->n; t++) {
+        part->key[t] = (uint32_t)(packed[t] >> 32);
+        part->student[t] = (uint32_t)packed[t];
     }
     memory_free(packed);
 }
 
-void stretch_free(struct stretch *stretch)
+void rank_sort_free(struct rank_sort *part)
 {
-    memory_free(stretch->key);
-    memory_free(stretch->student);
+    memory_free(part->key);
+    memory_free(part->student);
 }

@@ -7,7 +7,7 @@
  * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
  * and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by step, over
  * the students still there; few as these often are, the matrices are packed once for all steps
- * (product.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
+ * (matmul.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
  * H^2 operations for each row and matrix; memory: (gates + 2..3) x H numbers a row. */
 #include "learn/recurrent.h"
 #include "base/fail.h"
@@ -146,20 +146,20 @@ void recurrent_pack(const struct recurrent *stack, const struct params *params,
     const size_t at_once = stack->kind == CELL_GRU ? 2 * width : columns;
     for (size_t l = 0; l < stack->n_layers; l++) {
         const real *w = params_rows(params, stack->recurrent_panel[l]);
-        product_pack(&packed->recurrent[l], hidden, at_once, w, columns, false);
+        matmul_pack(&packed->recurrent[l], hidden, at_once, w, columns, false);
         if (at_once < columns)
-            product_pack(&packed->fresh[l], hidden, width, w + at_once, columns, false);
+            matmul_pack(&packed->fresh[l], hidden, width, w + at_once, columns, false);
         if (backward) {
-            product_pack(&packed->recurrent_back[l], at_once, hidden, w, columns, true);
+            matmul_pack(&packed->recurrent_back[l], at_once, hidden, w, columns, true);
             if (at_once < columns)
-                product_pack(&packed->fresh_back[l], width, hidden, w + at_once, columns, true);
+                matmul_pack(&packed->fresh_back[l], width, hidden, w + at_once, columns, true);
         }
         if (l == 0)
             continue;
         w = params_rows(params, stack->input_panel[l]);
-        product_pack(&packed->input[l], hidden, columns, w, columns, false);
+        matmul_pack(&packed->input[l], hidden, columns, w, columns, false);
         if (backward)
-            product_pack(&packed->input_back[l], columns, hidden, w, columns, true);
+            matmul_pack(&packed->input_back[l], columns, hidden, w, columns, true);
     }
 }
 
@@ -170,7 +170,7 @@ void recurrent_unpack(struct recurrent_packed *packed)
                                       &packed->fresh[l],     &packed->fresh_back[l],
                                       &packed->input[l],     &packed->input_back[l]};
         for (size_t k = 0; k < COUNT(all); k++)
-            product_free(all[k]);
+            matmul_free(all[k]);
     }
 }
 
@@ -181,18 +181,18 @@ static void forward_step(const struct recurrent *stack, const struct recurrent_p
                          const real *c_before, real *h, real *c, real *gated)
 {
     const size_t width = stack->width, columns = stack->n_gates * width;
-    product->add(n, h_before, width, &packed->recurrent[l], z, columns);
+    matmul->add(n, h_before, width, &packed->recurrent[l], z, columns);
     switch (stack->kind) {
     case CELL_RNN:
-        cells->rnn_forward(n, width, z, h);
+        rnn_cells->rnn_forward(n, width, z, h);
         break;
     case CELL_LSTM:
-        cells->lstm_forward(n, width, z, c_before, c, h);
+        rnn_cells->lstm_forward(n, width, z, c_before, c, h);
         break;
     case CELL_GRU:
-        cells->gru_gates(n, width, z, h_before, gated);
-        product->add(n, gated, width, &packed->fresh[l], z + 2 * width, columns);
-        cells->gru_forward(n, width, z, h_before, h);
+        rnn_cells->gru_gates(n, width, z, h_before, gated);
+        matmul->add(n, gated, width, &packed->fresh[l], z + 2 * width, columns);
+        rnn_cells->gru_forward(n, width, z, h_before, h);
         break;
     }
 }
@@ -205,7 +205,7 @@ static void set_biases(const struct recurrent *stack, const struct params *param
     const real *bias = params_rows(params, stack->bias_panel[l]);
     for (size_t row = 0; row < n; row++)
         if (l == 0)
-            cells->add(1, bias, z + row * columns, columns);
+            rnn_cells->add(1, bias, z + row * columns, columns);
         else
             memcpy(z + row * columns, bias, columns * sizeof *z);
 }
@@ -223,8 +223,8 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
             memset(run->c[l], 0, sequence->n * width * sizeof(real));
         set_biases(stack, params, l, n_later, run->z[l] + first * columns);
         if (l > 0)
-            product->add(n_later, run->h[l - 1] + first * width, width, &run->packed.input[l],
-                         run->z[l] + first * columns, columns);
+            matmul->add(n_later, run->h[l - 1] + first * width, width, &run->packed.input[l],
+                        run->z[l] + first * columns, columns);
         for (size_t t = 1; t < sequence->n_steps; t++) {
             const size_t now = sequence->offset[t], then = sequence->offset[t - 1];
             forward_step(stack, &run->packed, l, sequence->active[t], run->z[l] + now * columns,
@@ -246,25 +246,24 @@ static void backward_step(const struct recurrent *stack, struct recurrent_run *r
     const real *h_before = run->h[l] + then * width;
     switch (stack->kind) {
     case CELL_RNN:
-        cells->rnn_backward(n, width, dh, z);
+        rnn_cells->rnn_backward(n, width, dh, z);
         break;
     case CELL_LSTM:
-        cells->lstm_backward(n, width, dh, run->c[l] + then * width, run->c[l] + now * width, z,
-                             run->dc);
+        rnn_cells->lstm_backward(n, width, dh, run->c[l] + then * width,
+                                 run->c[l] + now * width, z, run->dc);
         break;
     case CELL_GRU:
-        cells->gru_candidate(n, width, dh, h_before, z, run->dh_before);
+        rnn_cells->gru_candidate(n, width, dh, h_before, z, run->dh_before);
         memset(run->d_gated, 0, n * width * sizeof(real));
-        product->add(n, z + 2 * width, columns, &run->packed.fresh_back[l], run->d_gated,
-                     width);
-        cells->gru_reset(n, width, run->d_gated, h_before, z, run->dh_before);
+        matmul->add(n, z + 2 * width, columns, &run->packed.fresh_back[l], run->d_gated, width);
+        rnn_cells->gru_reset(n, width, run->d_gated, h_before, z, run->dh_before);
         break;
     }
     if (!passes) {
         memset(run->dc, 0, n * width * sizeof(real));
         return;
     }
-    product->add(n, z, columns, &run->packed.recurrent_back[l], dh_then, width);
+    matmul->add(n, z, columns, &run->packed.recurrent_back[l], dh_then, width);
     if (stack->kind == CELL_GRU)
         for (size_t i = 0; i < n * width; i++)
             dh_then[i] += run->dh_before[i];
@@ -278,8 +277,8 @@ static void add_gradient(const struct recurrent *stack, const struct params *par
     const struct panel *p = &params->panels[panel];
     const size_t columns = stack->n_gates * stack->width;
     memset(run->gradient, 0, stack->hidden * n_columns * sizeof(real));
-    product->outer(n, stack->hidden, n_columns, 1, a, stack->width, b, columns, run->gradient,
-                   n_columns);
+    matmul->outer(n, stack->hidden, n_columns, 1, a, stack->width, b, columns, run->gradient,
+                  n_columns);
     for (size_t row = 0; row < stack->hidden; row++)
         tally_add(tally, p->offset + row * p->stride + column, run->gradient + row * n_columns,
                   n_columns);
@@ -329,8 +328,8 @@ void recurrent_backward(const struct recurrent *stack, const struct params *para
         if (l == 0)
             break;
         memset(run->d_below, 0, sequence->n_rows * width * sizeof(real));
-        product->add(n, run->z[l] + first * columns, columns, &run->packed.input_back[l],
-                     run->d_below + first * width, width);
+        matmul->add(n, run->z[l] + first * columns, columns, &run->packed.input_back[l],
+                    run->d_below + first * width, width);
         real *const swap = run->dh;
         run->dh = run->d_below;
         run->d_below = swap;
@@ -347,8 +346,8 @@ void recurrent_advance(const struct recurrent *stack, const struct params *param
         real *const state = h + l * size, *const cell = c + l * size;
         set_biases(stack, params, l, n, z);
         if (l > 0)
-            product->add(n, h + (l - 1) * size, width, &packed->input[l], z,
-                         stack->n_gates * width);
+            matmul->add(n, h + (l - 1) * size, width, &packed->input[l], z,
+                        stack->n_gates * width);
         forward_step(stack, packed, l, n, z, state, cell, fresh, cell, gated);
         memcpy(state, fresh, n * width * sizeof *state);
     }

@@ -1,5 +1,4 @@
-/* layer 3 (learning): a stack of recurrent layers over a block of students in time-major order.
- */
+/* A stack of recurrent layers over a block of students in time-major order. */
 #ifndef COHORT_RECURRENT_H
 #define COHORT_RECURRENT_H
 

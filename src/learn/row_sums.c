@@ -5,44 +5,45 @@
 #include "base/memory.h"
 #include <string.h>
 
-void touched_create(struct touched *touched, const struct panel *panel)
+void row_sums_create(struct row_sums *row_sums, const struct panel *panel)
 {
-    *touched = (struct touched){.row_size = panel->stride};
-    touched->place = NEW(int32_t, panel->n_rows);
-    memset(touched->place, 0xff, panel->n_rows * sizeof *touched->place);
+    *row_sums = (struct row_sums){.row_size = panel->stride};
+    row_sums->place = NEW(int32_t, panel->n_rows);
+    memset(row_sums->place, 0xff, panel->n_rows * sizeof *row_sums->place);
 }
 
-void touched_free(struct touched *touched)
+void row_sums_free(struct row_sums *row_sums)
 {
-    memory_free(touched->row);
-    memory_free(touched->place);
-    memory_free(touched->sum);
-    *touched = (struct touched){0};
+    memory_free(row_sums->row);
+    memory_free(row_sums->place);
+    memory_free(row_sums->sum);
+    *row_sums = (struct row_sums){0};
 }
 
-real *touched_at(struct touched *touched, size_t row)
+real *row_sums_at(struct row_sums *row_sums, size_t row)
 {
-    if (touched->place[row] < 0) {
-        if (touched->n == touched->capacity) {
-            touched->capacity = touched->capacity ? 2 * touched->capacity : 256;
-            touched->row = memory_resize(touched->row, touched->capacity, sizeof *touched->row);
-            touched->sum = memory_resize(touched->sum, touched->capacity * touched->row_size,
-                                         sizeof *touched->sum);
+    if (row_sums->place[row] < 0) {
+        if (row_sums->n == row_sums->capacity) {
+            row_sums->capacity = row_sums->capacity ? 2 * row_sums->capacity : 256;
+            row_sums->row =
+                memory_resize(row_sums->row, row_sums->capacity, sizeof *row_sums->row);
+            row_sums->sum = memory_resize(
+                row_sums->sum, row_sums->capacity * row_sums->row_size, sizeof *row_sums->sum);
         }
-        memset(touched->sum + touched->n * touched->row_size, 0,
-               touched->row_size * sizeof *touched->sum);
-        touched->row[touched->n] = (uint32_t)row;
-        touched->place[row] = (int32_t)touched->n++;
+        memset(row_sums->sum + row_sums->n * row_sums->row_size, 0,
+               row_sums->row_size * sizeof *row_sums->sum);
+        row_sums->row[row_sums->n] = (uint32_t)row;
+        row_sums->place[row] = (int32_t)row_sums->n++;
     }
-    return touched->sum + (size_t)touched->place[row] * touched->row_size;
+    return row_sums->sum + (size_t)row_sums->place[row] * row_sums->row_size;
 }
 
-void touched_flush(struct touched *touched, const struct panel *panel, struct tally *tally)
+void row_sums_flush(struct row_sums *row_sums, const struct panel *panel, struct tally *tally)
 {
-    for (size_t k = 0; k < touched->n; k++) {
-        tally_add(tally, panel->offset + touched->row[k] * panel->stride,
-                  touched->sum + k * touched->row_size, touched->row_size);
-        touched->place[touched->row[k]] = -1;
+    for (size_t k = 0; k < row_sums->n; k++) {
+        tally_add(tally, panel->offset + row_sums->row[k] * panel->stride,
+                  row_sums->sum + k * row_sums->row_size, row_sums->row_size);
+        row_sums->place[row_sums->row[k]] = -1;
     }
-    touched->n = 0;
+    row_sums->n = 0;
 }

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): settings that change from epoch to epoch. */
+/* Settings that change from epoch to epoch. */
 #ifndef COHORT_SCHEDULE_H
 #define COHORT_SCHEDULE_H
 

@@ -1,8 +1,9 @@
 /* One file that can be mailed: style inside, no scripts, nothing fetched, which a policy in the
  * head tells the browser too. Colours are variables, so that dark screens and paper have their
- * own; pictures (src/plot.c) use the same. */
+ * own; pictures (src/report/plot.c) use the same. */
 #include "report/html.h"
 #include "base/memory.h"
+#include "cohort.h"
 #include "report/plot.h"
 #include <inttypes.h>
 #include <math.h>
@@ -61,7 +62,7 @@ static const char style[] =
     "th,td{padding:.2rem .35rem;font-size:.8rem}h2,h3{break-after:avoid}"
     "tr{break-inside:avoid}}\n";
 
-void page_begin(FILE *out, const char *title)
+void html_begin(FILE *out, const char *title)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -69,11 +70,11 @@ void page_begin(FILE *out, const char *title)
           "style-src 'unsafe-inline'\">\n"
           "<meta name=\"generator\" content=\"cohort " COHORT_VERSION "\">\n",
           out);
-    page_say(out, "title", "%s", title);
+    html_say(out, "title", "%s", title);
     fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", style, plot_style_sheet);
 }
 
-void page_end(FILE *out)
+void html_end(FILE *out)
 {
     fputs("</body>\n</html>\n", out);
 }
@@ -112,7 +113,7 @@ static size_t columns_of(int32_t code)
                : 1;
 }
 
-size_t page_columns(const char *text)
+size_t html_columns(const char *text)
 {
     size_t n = 0;
     for (size_t length = 0; *text != '\0'; text += length)
@@ -149,7 +150,7 @@ static void print_character(FILE *out, const char *text, size_t length, int32_t 
     }
 }
 
-void page_text(FILE *out, const char *text)
+void html_text(FILE *out, const char *text)
 {
     for (size_t length = 0; *text != '\0'; text += length) {
         const int32_t code = decode(text, &length);
@@ -157,10 +158,10 @@ void page_text(FILE *out, const char *text)
     }
 }
 
-void page_cut(FILE *out, const char *text, size_t most)
+void html_cut(FILE *out, const char *text, size_t most)
 {
-    if (page_columns(text) <= most) {
-        page_text(out, text);
+    if (html_columns(text) <= most) {
+        html_text(out, text);
         return;
     }
     size_t n = 0;
@@ -182,11 +183,11 @@ static void print_format(FILE *out, const char *format, va_list arguments)
     va_end(again);
     char *text = NEW(char, (size_t)(n > 0 ? n : 0) + 1);
     vsnprintf(text, (size_t)(n > 0 ? n : 0) + 1, format, arguments);
-    page_text(out, text);
+    html_text(out, text);
     memory_free(text);
 }
 
-void page_say(FILE *out, const char *element, const char *format, ...)
+void html_say(FILE *out, const char *element, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -196,25 +197,25 @@ void page_say(FILE *out, const char *element, const char *format, ...)
     va_end(arguments);
 }
 
-void page_table_begin(FILE *out, const char *const *heads, size_t n)
+void html_table_begin(FILE *out, const char *const *heads, size_t n)
 {
     fputs("<div class=\"wide\"><table>\n<thead><tr>", out);
     for (size_t h = 0; h < n; h++) {
         fputs("<th scope=\"col\">", out);
-        page_text(out, heads[h]);
+        html_text(out, heads[h]);
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
 }
 
-void page_row(FILE *out, const char *name)
+void html_row(FILE *out, const char *name)
 {
     fputs("<tr><th scope=\"row\">", out);
-    page_cut(out, name, 60);
+    html_cut(out, name, 60);
     fputs("</th>", out);
 }
 
-void page_number(FILE *out, int digits, double value)
+void html_number(FILE *out, int digits, double value)
 {
     if (!isfinite(value))
         fputs("<td></td>", out);
@@ -222,33 +223,33 @@ void page_number(FILE *out, int digits, double value)
         fprintf(out, "<td>%.*f</td>", digits, value);
 }
 
-void page_count(FILE *out, int64_t n)
+void html_count(FILE *out, int64_t n)
 {
-    fprintf(out, "<td>%s</td>", page_whole(n).text);
+    fprintf(out, "<td>%s</td>", html_whole(n).text);
 }
 
-void page_row_end(FILE *out)
+void html_row_end(FILE *out)
 {
     fputs("</tr>\n", out);
 }
 
-void page_table_end(FILE *out)
+void html_table_end(FILE *out)
 {
     fputs("</tbody></table></div>\n", out);
 }
 
-void page_figures(FILE *out)
+void html_figures(FILE *out)
 {
     fputs("<div class=\"figures\">\n", out);
 }
 
-void page_figure(FILE *out, const char *title)
+void html_figure(FILE *out, const char *title)
 {
     fputs("<figure>", out);
-    page_say(out, "h3", "%s", title);
+    html_say(out, "h3", "%s", title);
 }
 
-void page_caption(FILE *out, const char *format, ...)
+void html_caption(FILE *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -258,14 +259,14 @@ void page_caption(FILE *out, const char *format, ...)
     va_end(arguments);
 }
 
-void page_figures_end(FILE *out)
+void html_figures_end(FILE *out)
 {
     fputs("</div>\n", out);
 }
 
-struct page_word page_whole(int64_t n)
+struct html_word html_whole(int64_t n)
 {
-    struct page_word word = {""};
+    struct html_word word = {""};
     char digits[24];
     const size_t length =
         (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n < 0 ? -(uint64_t)n : (uint64_t)n);
@@ -280,13 +281,13 @@ struct page_word page_whole(int64_t n)
     return word;
 }
 
-struct page_word page_short(double value)
+struct html_word html_short(double value)
 {
-    struct page_word word = {""};
+    struct html_word word = {""};
     if (!isfinite(value))
         return word;
     if (value == floor(value) && fabs(value) < 1e15)
-        return page_whole((int64_t)value);
+        return html_whole((int64_t)value);
     const bool long_one = fabs(value) >= 1000 && fabs(value) < 1e12;
     snprintf(word.text, sizeof word.text, long_one ? "%s%.1f" : "%s%.4g", value < 0 ? "−" : "",
              fabs(value));

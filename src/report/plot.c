@@ -202,7 +202,7 @@ static size_t legend_lines(const struct plot *plot)
     for (size_t s = 0; s < plot->n_series; s++) {
         if (plot->series[s].name == NULL)
             continue;
-        const size_t columns = size_min(page_columns(plot->series[s].name), 40);
+        const size_t columns = size_min(html_columns(plot->series[s].name), 40);
         const size_t width = columns * CHARACTER + 40;
         if (used + width > WIDE) {
             lines++;
@@ -213,16 +213,16 @@ static size_t legend_lines(const struct plot *plot)
     return lines;
 }
 
-static struct page_word tick_word(const struct plot_axis *axis, double value, int digits)
+static struct html_word tick_word(const struct plot_axis *axis, double value, int digits)
 {
-    struct page_word word;
+    struct html_word word;
     if (axis->percent) {
         snprintf(word.text, sizeof word.text, "%.*f %%", digits > 2 ? digits - 2 : 0,
                  100 * value);
         return word;
     }
     if (digits == 0 && fabs(value) < 1e15)
-        return page_whole((int64_t)value);
+        return html_whole((int64_t)value);
     if (fabs(value) >= 1e15 || digits > 7)
         snprintf(word.text, sizeof word.text, "%s%.3g", value < 0 ? "−" : "", fabs(value));
     else
@@ -239,7 +239,7 @@ static size_t y_columns(const struct frame *f)
     plot_ticks_between(&ticks, f->y.low, f->y.high, 7);
     for (size_t t = 0; t < ticks.n; t++)
         columns = size_max(columns,
-                           page_columns(tick_word(&f->y, ticks.value[t], ticks.digits).text));
+                           html_columns(tick_word(&f->y, ticks.value[t], ticks.digits).text));
     return columns;
 }
 
@@ -250,7 +250,7 @@ static void settle(struct frame *f, const struct plot *plot)
     settle_axis(plot, &f->y, true);
     size_t columns = plot->y.names != NULL ? 0 : y_columns(f);
     for (size_t i = 0; i < plot->y.n_names && plot->y.names != NULL; i++)
-        columns = size_max(columns, size_min(page_columns(plot->y.names[i]), MOST_NAME));
+        columns = size_max(columns, size_min(html_columns(plot->y.names[i]), MOST_NAME));
     f->left = (double)(columns * CHARACTER + 8 + (plot->y.names == NULL ? 18 : 0));
     f->width = WIDE - f->left - 22;
     f->top = 12 + (double)(legend_lines(plot) * LEGEND_LINE) +
@@ -258,7 +258,7 @@ static void settle(struct frame *f, const struct plot *plot)
     f->height = plot->y.names != NULL ? (double)(plot->y.n_names * ROW) : HIGH - 64;
     size_t widest = 0;
     for (size_t i = 0; i < plot->x.n_names && plot->x.names != NULL; i++)
-        widest = size_max(widest, size_min(page_columns(plot->x.names[i]), MOST_NAME) + 1);
+        widest = size_max(widest, size_min(html_columns(plot->x.names[i]), MOST_NAME) + 1);
     f->is_staggered = (double)(widest * CHARACTER * plot->x.n_names) > f->width;
     f->whole = f->top + f->height + 44 + (f->is_staggered ? STAGGER : 0);
 }
@@ -267,7 +267,7 @@ static void draw_text(FILE *out, double x, double y, const char *anchor, const c
                       size_t most)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    page_cut(out, text, most);
+    html_cut(out, text, most);
     fputs("</text>", out);
 }
 
@@ -291,8 +291,8 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         const double x = x_of(f, ticks.value[t]);
         if (f->y.names != NULL)
             fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, f->top, bottom);
-        const struct page_word word = f->x.logarithmic
-                                          ? page_short(ticks.value[t])
+        const struct html_word word = f->x.logarithmic
+                                          ? html_short(ticks.value[t])
                                           : tick_word(&f->x, ticks.value[t], ticks.digits);
         draw_text(out, x, bottom + 16, "middle", word.text, 16);
     }
@@ -323,7 +323,7 @@ static void draw_y_axis(FILE *out, const struct frame *f)
     }
     fprintf(out, "<text transform=\"translate(12 %.1f) rotate(-90)\" text-anchor=\"middle\">",
             f->top + f->height / 2);
-    page_cut(out, f->y.label, 44);
+    html_cut(out, f->y.label, 44);
     fputs("</text>", out);
 }
 
@@ -338,12 +338,12 @@ static void draw_note(FILE *out, const struct frame *f, const struct plot_series
     const size_t place = at >= 0 ? (size_t)(at + 0.5) : 0;
     fputs("<title>", out);
     if (axis->names != NULL && place < axis->n_names)
-        page_cut(out, axis->names[place], 80);
+        html_cut(out, axis->names[place], 80);
     else
-        fputs(page_short(at).text, out);
-    fprintf(out, ": %s", page_short(value).text);
+        fputs(html_short(at).text, out);
+    fprintf(out, ": %s", html_short(value).text);
     if (s->low != NULL && isfinite(s->low[i]) && isfinite(s->high[i]))
-        fprintf(out, " (%s to %s)", page_short(s->low[i]).text, page_short(s->high[i]).text);
+        fprintf(out, " (%s to %s)", html_short(s->low[i]).text, html_short(s->high[i]).text);
     fputs("</title>", out);
 }
 
@@ -510,7 +510,7 @@ static void draw_legend(FILE *out, const struct frame *f)
         const struct plot_series *s = &f->plot->series[k];
         if (s->name == NULL)
             continue;
-        const double width = (double)(size_min(page_columns(s->name), 40) * CHARACTER + 40);
+        const double width = (double)(size_min(html_columns(s->name), 40) * CHARACTER + 40);
         if (x + width > WIDE) {
             x = 0;
             y += LEGEND_LINE;
@@ -545,7 +545,7 @@ static void draw_mark(FILE *out, const struct frame *f)
 static void begin(FILE *out, double height, const char *title)
 {
     fprintf(out, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDE, height);
-    page_text(out, title);
+    html_text(out, title);
     fputs("\">\n", out);
 }
 

@@ -1,4 +1,4 @@
-/* layer 1 (instruments): plots as SVG, to stand in a page. */
+/* Plots as SVG, to stand in a page. */
 #ifndef COHORT_PLOT_H
 #define COHORT_PLOT_H
 

@@ -45,7 +45,7 @@ void plot_graph(FILE *out, const char *title, const char *const *names, size_t n
                 const double *weight, double least)
 {
     fprintf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDE, HIGH);
-    page_text(out, title);
+    html_text(out, title);
     fputs("\">\n<g class=\"c0\">\n", out);
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++)
@@ -61,7 +61,7 @@ void plot_graph(FILE *out, const char *title, const char *const *names, size_t n
                 right > 0.2    ? "start"
                 : right < -0.2 ? "end"
                                : "middle");
-        page_cut(out, names[i], 16);
+        html_cut(out, names[i], 16);
         fputs("</text>\n", out);
     }
     fputs("</g></svg>\n", out);

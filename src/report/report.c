@@ -97,12 +97,12 @@ static void lead_answers(FILE *out, const struct report_run *run)
                 "is %.5f</b>",
                 score->log_loss);
     }
-    fprintf(out, " (%s %s of %s students).", page_whole(score->n).text, report_split_words(run),
-            page_whole(score->n_students).text);
-    page_text(out, verdict(run));
+    fprintf(out, " (%s %s of %s students).", html_whole(score->n).text, report_split_words(run),
+            html_whole(score->n_students).text);
+    html_text(out, verdict(run));
     fputs("</p>\n", out);
     if (isfinite(score->auc))
-        page_say(out, "p",
+        html_say(out, "p",
                  "In other words: of a right and a wrong answer, it gives the right one the "
                  "higher chance %.0f times out of 100. %s: they are off by %.1f percentage "
                  "points on average.",
@@ -115,30 +115,30 @@ static void lead_targets(FILE *out, const struct report_run *run)
     const struct score *score = &run->model.all, *mean = &run->item_mean.all;
     const char *whom = report_split_words(run);
     if (run->task == TASK_CHANCE)
-        page_say(
+        html_say(
             out, "p",
             "This model foresees which of two students has reached the target with an AUC of "
             "%.4f (%s %s); its log-loss is %.5f, that of the mean of the training targets "
             "%.5f.%s",
-            score->auc, page_whole(score->n).text, whom, score->log_loss, mean->log_loss,
+            score->auc, html_whole(score->n).text, whom, score->log_loss, mean->log_loss,
             run->split == TRAIN ? " It has learned from these students, so the numbers "
                                   "flatter it."
                                 : "");
     else
-        page_say(
+        html_say(
             out, "p",
             "This model's predictions explain %.1f %% of the variance of the students' "
             "targets (R² %.4f; %s %s): they are off by %s (RMSE), the mean of the training "
             "targets by %s.",
-            100 * score->r2, score->r2, page_whole(score->n).text, whom,
-            page_short(score->rmse).text, page_short(mean->rmse).text);
+            100 * score->r2, score->r2, html_whole(score->n).text, whom,
+            html_short(score->rmse).text, html_short(mean->rmse).text);
 }
 
 /* The best by log-loss, of targets that are numbers by RMSE. */
 static void lead_comparison(FILE *out, const struct report *report)
 {
     if (!report->comparable) {
-        page_say(out, "p",
+        html_say(out, "p",
                  "These runs were scored on different answers: their numbers stand side "
                  "by side, but which model is better cannot be read from them.");
         return;
@@ -153,10 +153,10 @@ static void lead_comparison(FILE *out, const struct report *report)
     }
     fputs("<p>Of these ", out);
     fprintf(out, "%zu runs, <b>", report->n);
-    page_text(out, best->label);
+    html_text(out, best->label);
     fprintf(out, "</b> (%s) predicts best: ", best->kind->name);
     if (numbers)
-        fprintf(out, "RMSE %s", page_short(best->model.all.rmse).text);
+        fprintf(out, "RMSE %s", html_short(best->model.all.rmse).text);
     else
         fprintf(out, "log-loss %.5f, AUC %.4f", best->model.all.log_loss, best->model.all.auc);
     if (!numbers && best->has_item_mean)
@@ -165,7 +165,7 @@ static void lead_comparison(FILE *out, const struct report *report)
                                            "student, has"
                                          : "the mean of the training targets has",
                 best->item_mean.all.log_loss, best->item_mean.all.auc);
-    fprintf(out, " (%s %s).</p>\n", page_whole(best->model.all.n).text,
+    fprintf(out, " (%s %s).</p>\n", html_whole(best->model.all.n).text,
             report_split_words(best));
 }
 
@@ -175,12 +175,12 @@ static void show_fallback(FILE *out, const struct report *report)
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         if (run->split != report->plan->split)
-            page_say(out, "p",
+            html_say(out, "p",
                      "%s has no %s answers that could be scored; the %s answers are "
                      "taken instead.",
                      run->data.name, words[report->plan->split], words[run->split]);
         if (run->is_unfinished)
-            page_say(out, "p",
+            html_say(out, "p",
                      "Training of %s is not finished: this is the model after %lld of "
                      "at most %lld epochs.",
                      run->label, (long long)run->progress.epoch, (long long)run->epochs);
@@ -191,22 +191,22 @@ static void show_head(FILE *out, const struct report *report)
 {
     const struct report_run *run = &report->runs[0];
     if (report->plan->title[0] != '\0')
-        page_say(out, "h1", "%s", report->plan->title);
+        html_say(out, "h1", "%s", report->plan->title);
     else if (report->n > 1)
-        page_say(out, "h1", "%zu models of what students know", report->n);
+        html_say(out, "h1", "%zu models of what students know", report->n);
     else
-        page_say(out, "h1", "A model of what students know");
+        html_say(out, "h1", "A model of what students know");
     fputs("<p class=\"under\">", out);
     for (size_t r = 0; r < report->n; r++) {
         run = &report->runs[r];
         fputs(r > 0 ? "; " : "", out);
-        page_text(out, run->path);
+        html_text(out, run->path);
         fprintf(out, ": %s%s", run->kind->name, run->is_refit ? ", refitted" : "");
         if (run->kind->made_by == NULL)
             fprintf(out, " after epoch %lld", (long long)run->progress.epoch);
         if (!report->same_data || r + 1 == report->n) {
             fputs(", on ", out);
-            page_text(out, run->data.name);
+            html_text(out, run->data.name);
         }
     }
     fputs("</p>\n<div class=\"lead\">\n", out);
@@ -232,7 +232,7 @@ static void print_page(FILE *out, size_t row, const void *arg)
     const struct report *report = arg;
     (void)row;
     char *title = title_of(report);
-    page_begin(out, title);
+    html_begin(out, title);
     show_head(out, report);
     report_show_scores(out, report);
     report_show_chances(out, report);
@@ -242,7 +242,7 @@ static void print_page(FILE *out, size_t row, const void *arg)
     report_show_learned(out, report);
     report_show_data(out, report);
     report_show_settings(out, report);
-    page_end(out);
+    html_end(out);
     memory_free(title);
 }
 
@@ -260,7 +260,7 @@ enum status report_write(const struct comm *comm, const char *const *paths, size
     if (status == OK) {
         label_runs(report);
         compare_runs(report);
-        status = listing_write(comm, plan->output, "", comm->rank == 0, print_page, report);
+        status = rank_output_write(comm, plan->output, "", comm->rank == 0, print_page, report);
     }
     for (size_t r = 0; r < report->n; r++)
         report_run_free(&report->runs[r]);

@@ -1,5 +1,4 @@
-/* layer 5 (what people do with runs): a page about one run or several, to be read and mailed.
- */
+/* A page about one run or several, to be read and mailed. */
 #ifndef COHORT_REPORT_H
 #define COHORT_REPORT_H
 

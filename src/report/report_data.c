@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void big(FILE *out, struct page_word word, const char *what)
+static void big(FILE *out, struct html_word word, const char *what)
 {
     fprintf(out, "<li><b>%s</b><span>%s</span></li>", word.text, what);
 }
@@ -16,16 +16,16 @@ static void big(FILE *out, struct page_word word, const char *what)
 static void show_numbers(FILE *out, const struct report_data *data)
 {
     fputs("<ul class=\"numbers\">", out);
-    big(out, page_whole(data->n_students), "students");
-    big(out, page_whole(data->n_attempts), "attempts");
-    big(out, page_whole(data->n_items), "items");
+    big(out, html_whole(data->n_students), "students");
+    big(out, html_whole(data->n_attempts), "attempts");
+    big(out, html_whole(data->n_items), "items");
     if (data->n_skills > 0)
-        big(out, page_whole(data->n_skills), "skills");
+        big(out, html_whole(data->n_skills), "skills");
     if (data->n_groups > 0)
-        big(out, page_whole(data->n_groups), "groups of items");
+        big(out, html_whole(data->n_groups), "groups of items");
     if (data->n_targets > 0)
-        big(out, page_whole(data->n_targets), "students with a target");
-    struct page_word share = {"–"};
+        big(out, html_whole(data->n_targets), "students with a target");
+    struct html_word share = {"–"};
     if (data->known > 0)
         snprintf(share.text, sizeof share.text, "%.1f %%",
                  100 * (double)data->correct / (double)data->known);
@@ -39,16 +39,16 @@ static void show_splits(FILE *out, const struct report_data *data)
                                                 "validation: what settings are chosen by",
                                                 "test: kept aside to try models on"};
     static const char *const heads[] = {"answers for", "attempts", "students"};
-    page_table_begin(out, heads, COUNT(heads));
+    html_table_begin(out, heads, COUNT(heads));
     for (int split = 0; split < N_SPLITS; split++) {
         if (data->attempts[split] == 0)
             continue;
-        page_row(out, words[split]);
-        page_count(out, data->attempts[split]);
-        page_count(out, data->students[split]);
-        page_row_end(out);
+        html_row(out, words[split]);
+        html_count(out, data->attempts[split]);
+        html_count(out, data->students[split]);
+        html_row_end(out);
     }
-    page_table_end(out);
+    html_table_end(out);
 }
 
 static void show_lengths(FILE *out, const struct report_data *data)
@@ -66,7 +66,7 @@ static void show_lengths(FILE *out, const struct report_data *data)
         y[k] = (double)data->lengths[first + k];
     }
     const struct plot_series bars = {.style = PLOT_BARS, .n = n, .x = x, .y = y};
-    page_figure(out, "Attempts of a student");
+    html_figure(out, "Attempts of a student");
     plot_draw(out, &(struct plot){.title = "How many students made how many attempts",
                                   .x = {.label = "attempts of a student",
                                         .names = report_bucket_names + first,
@@ -74,9 +74,9 @@ static void show_lengths(FILE *out, const struct report_data *data)
                                   .y = {.label = "students"},
                                   .series = &bars,
                                   .n_series = 1});
-    page_caption(out, "From %s to %s; half of the students made at least %s.",
-                 page_whole(data->least).text, page_whole(data->most).text,
-                 page_whole(data->median).text);
+    html_caption(out, "From %s to %s; half of the students made at least %s.",
+                 html_whole(data->least).text, html_whole(data->most).text,
+                 html_whole(data->median).text);
 }
 
 static void show_shares(FILE *out, const struct report_data *data)
@@ -88,40 +88,40 @@ static void show_shares(FILE *out, const struct report_data *data)
     }
     const struct plot_series bars = {
         .style = PLOT_BARS, .colour = 2, .n = REPORT_BINS, .x = x, .y = y};
-    page_figure(out, "Easy and hard items");
+    html_figure(out, "Easy and hard items");
     plot_draw(out, &(struct plot){
                        .title = "How many items have which share of right answers",
                        .x = {.label = "share of right answers", .high = 1, .percent = true},
                        .y = {.label = "items"},
                        .series = &bars,
                        .n_series = 1});
-    page_caption(out, "Hard items are on the left. An item that nearly all, or nearly no, "
+    html_caption(out, "Hard items are on the left. An item that nearly all, or nearly no, "
                       "students answer correctly tells little about any of them.");
 }
 
 void report_show_data(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", "The data");
+    html_say(out, "h2", "The data");
     for (size_t r = 0; r < (report->same_data ? 1 : report->n); r++) {
         const struct report_run *run = &report->runs[r];
         if (!report->same_data)
-            page_say(out, "h3", "%s: %s", run->label, run->data.name);
+            html_say(out, "h3", "%s: %s", run->label, run->data.name);
         show_numbers(out, &run->data);
         if (!run->own_data)
-            page_say(out, "p",
+            html_say(out, "p",
                      "These are not the data that the model was trained on%s%s; items were "
                      "matched by name.",
                      run->training != NULL ? ", which are " : "",
                      run->training != NULL ? run->training : "");
         show_splits(out, &run->data);
         if (run->data.least == run->data.most)
-            page_say(out, "p", "Every student made %s attempts.",
-                     page_whole(run->data.most).text);
-        page_figures(out);
+            html_say(out, "p", "Every student made %s attempts.",
+                     html_whole(run->data.most).text);
+        html_figures(out);
         if (run->data.least < run->data.most)
             show_lengths(out, &run->data);
         show_shares(out, &run->data);
-        page_figures_end(out);
+        html_figures_end(out);
     }
 }
 
@@ -181,18 +181,18 @@ static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
     for (size_t r = 0; r < n_runs; r++)
         heads[3 + r] = n_runs > 1 ? runs[r].label : "expected";
     fputs("<figure>", out);
-    page_say(out, "h3", "%s", title);
-    page_table_begin(out, heads, 3 + n_runs);
+    html_say(out, "h3", "%s", title);
+    html_table_begin(out, heads, 3 + n_runs);
     for (size_t k = 0; k < n; k++) {
         const size_t i = ranked[k].item;
-        page_row(out, names_get(&runs->items, i));
-        page_count(out, runs->item_n[i]);
-        page_number(out, 3, ranked[k].observed);
+        html_row(out, names_get(&runs->items, i));
+        html_count(out, runs->item_n[i]);
+        html_number(out, 3, ranked[k].observed);
         for (size_t r = 0; r < n_runs; r++)
-            page_number(out, 3, runs[r].item_predicted[i]);
-        page_row_end(out);
+            html_number(out, 3, runs[r].item_predicted[i]);
+        html_row_end(out);
     }
-    page_table_end(out);
+    html_table_end(out);
     fputs("</figure>\n", out);
 }
 
@@ -220,7 +220,7 @@ static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                                              .n = n_shown,
                                              .x = expected + r * n_shown,
                                              .y = observed};
-    page_figure(out, "Every item");
+    html_figure(out, "Every item");
     plot_draw(out,
               &(struct plot){
                   .title = "Share of right answers to each item beside the "
@@ -229,7 +229,7 @@ static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                   .y = {.label = "right answers", .high = 1, .percent = true},
                   .series = series,
                   .n_series = 1 + n_runs});
-    page_caption(out,
+    html_caption(out,
                  "A dot is an item%s. On the line, as many answers were right as the model "
                  "expected; chance alone moves items with few answers away from it.",
                  n > MOST ? " (some of them, evenly chosen)" : "");
@@ -246,16 +246,16 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
                  n_listed = size_min((n + 1) / 2,
                                      (size_t)n_rows / (n_runs > 1 ? 2 : 1) + (n_rows == 1));
     if (n == 0) {
-        page_say(out, "p", "No item has %d answers here, too few to speak of.", FEWEST);
+        html_say(out, "p", "No item has %d answers here, too few to speak of.", FEWEST);
     } else {
-        page_say(out, "p",
+        html_say(out, "p",
                  "%s item%s with at least %d of the %s. “Right” is the share of right answers "
                  "that came, “expected” the mean of the predicted chances; items with few "
                  "answers are "
                  "listed as if nearer to the mean.",
-                 page_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
+                 html_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
                  report_split_words(runs));
-        page_figures(out);
+        html_figures(out);
         draw_items(out, runs, n_runs, ranked, n);
         rank_items(runs, n_runs, FURTHEST_FIRST, ranked);
         list_items(out, runs, n_runs, ranked, size_min(n_listed, 10), titles[FURTHEST_FIRST]);
@@ -263,7 +263,7 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
             rank_items(runs, n_runs, order, ranked);
             list_items(out, runs, n_runs, ranked, n_listed, titles[order]);
         }
-        page_figures_end(out);
+        html_figures_end(out);
     }
     memory_free(ranked);
 }
@@ -275,14 +275,14 @@ void report_show_items(FILE *out, const struct report *report)
         any |= report->runs[r].task == TASK_TRACE;
     if (!any)
         return;
-    page_say(out, "h2", "Hard and easy items");
+    html_say(out, "h2", "Hard and easy items");
     if (report->comparable) {
         show_items(out, report->runs, report->n, report->plan->n_rows);
         return;
     }
     for (size_t r = 0; r < report->n; r++)
         if (report->runs[r].task == TASK_TRACE) {
-            page_say(out, "h3", "%s", report->runs[r].label);
+            html_say(out, "h3", "%s", report->runs[r].label);
             show_items(out, &report->runs[r], 1, report->plan->n_rows);
         }
 }

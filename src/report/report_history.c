@@ -1,6 +1,6 @@
 /* How a run went, from the records of its log: loss and validation score, epoch by epoch. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "report/html.h"
 #include "report/plot.h"
@@ -46,7 +46,7 @@ void report_history_read(struct report_history *history, const char *path)
 {
     char *file = run_beside(path, "log.jsonl"), *text = NULL;
     size_t n = 0, capacity = 0;
-    if (store_exists(file) && store_read(file, &text, &n) == OK)
+    if (file_exists(file) && file_read(file, &text, &n) == OK)
         for (const char *line = text; *line != '\0';) {
             const size_t length = strcspn(line, "\n");
             json_t *record = json_loadb(line, length, 0, NULL);
@@ -127,25 +127,25 @@ static void draw(FILE *out, const struct report_run *run, const char *title, con
 static void show_one(FILE *out, const struct report_run *run)
 {
     struct curve *curve = NEW(struct curve, 1);
-    page_figures(out);
+    html_figures(out);
     curve_take(curve, &run->history, run->history.loss);
     if (curve->n > 0) {
-        page_figure(out, "Training loss");
+        html_figure(out, "Training loss");
         draw(out, run, "Training loss by epoch", "loss", curve, 0);
-        page_caption(out, "What training lowers: %s.", run->kind->loss);
+        html_caption(out, "What training lowers: %s.", run->kind->loss);
     }
     curve_take(curve, &run->history, watched(run));
     if (curve->n > 0) {
         const bool up = run->monitor < 0 || metrics_up(run->monitor);
-        page_figure(out, "Validation score");
+        html_figure(out, "Validation score");
         draw(out, run, "Validation score by epoch", score_words(run->monitor), curve, 1);
-        page_caption(out,
+        html_caption(out,
                      "On answers held out for validation; %s is better. Where it turns while "
                      "the loss still falls, the model begins to learn its training students by "
                      "heart.",
                      up ? "higher" : "lower");
     }
-    page_figures_end(out);
+    html_figures_end(out);
     memory_free(curve);
 }
 
@@ -174,8 +174,8 @@ static void show_several(FILE *out, const struct report *report)
                                            .y = curves[r].y};
     }
     if (n > 0) {
-        page_figures(out);
-        page_figure(out, "Validation score by epoch");
+        html_figures(out);
+        html_figure(out, "Validation score by epoch");
         plot_draw(out,
                   &(struct plot){
                       .title = "Validation scores of all runs by epoch",
@@ -183,15 +183,15 @@ static void show_several(FILE *out, const struct report *report)
                       .y = {.label = score_words((int)metric)},
                       .series = series,
                       .n_series = n});
-        page_caption(out,
+        html_caption(out,
                      "Lower is better. An epoch is one pass over the training students, "
                      "whatever a model does in it, so the lengths of the curves say little "
                      "about time.%s",
                      n < report->n ? " Runs without a curve were not validated on the way."
                                    : "");
-        page_figures_end(out);
+        html_figures_end(out);
     } else {
-        page_say(out, "p", "None of these runs was validated on the way.");
+        html_say(out, "p", "None of these runs was validated on the way.");
     }
     memory_free(curves);
 }
@@ -211,7 +211,7 @@ static void say(FILE *out, const struct report_run *run)
                     (long long)progress->epoch);
     } else {
         const double last = run->history.epoch[run->history.n - 1];
-        fprintf(out, "Training went on for %s epoch%s", page_short(last).text,
+        fprintf(out, "Training went on for %s epoch%s", html_short(last).text,
                 last == 1 ? "" : "s");
         if (progress->best_epoch > 0)
             fprintf(out, "; the model of epoch %lld did best on the validation answers, by %s",
@@ -228,7 +228,7 @@ static void say(FILE *out, const struct report_run *run)
 
 void report_show_history(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", report->n > 1 ? "How they learned" : "How it learned");
+    html_say(out, "h2", report->n > 1 ? "How they learned" : "How it learned");
     if (report->n > 1) {
         show_several(out, report);
         return;

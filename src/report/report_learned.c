@@ -19,10 +19,10 @@ enum { FEW_ROWS = 30, MOST_POINTS = 400, MOST_NODES = 24, MOST_PICTURES = 4 };
 
 /* Rows get their names now: those of items and skills belong to the run that is being closed.
  */
-static void take_table(struct report_run *run, const struct opened *opened, size_t k)
+static void take_table(struct report_run *run, const struct inference *inference, size_t k)
 {
     struct table table;
-    run->kind->table(opened->model, k, &table);
+    run->kind->table(inference->model, k, &table);
     if (table.n_rows == 0) {
         table_free(&table);
         return;
@@ -30,7 +30,8 @@ static void take_table(struct report_run *run, const struct opened *opened, size
     struct names names = {0};
     for (size_t r = 0; r < table.n_rows; r++) {
         char buffer[32];
-        const char *name = table_row_name(&table, opened_row_names(opened, &table), r, buffer);
+        const char *name =
+            table_row_name(&table, inference_row_names(inference, &table), r, buffer);
         names_add(&names, name, strlen(name));
     }
     names_free(&table.row_names);
@@ -38,32 +39,32 @@ static void take_table(struct report_run *run, const struct opened *opened, size
     run->tables[run->n_tables++] = table;
 }
 
-static void take_graph(struct report_run *run, const struct opened *opened)
+static void take_graph(struct report_run *run, const struct inference *inference)
 {
     struct report_graph *graph = &run->graph;
-    graph->n = run->kind->n_nodes ? run->kind->n_nodes(opened->model, &graph->by_item) : 0;
+    graph->n = run->kind->n_nodes ? run->kind->n_nodes(inference->model, &graph->by_item) : 0;
     if (graph->n == 0)
         return;
     const size_t n = graph->n * graph->n;
     real *gate = NEW_SCRATCH(real, n), *strength = NEW_SCRATCH(real, n);
-    run->kind->graph(opened->model, gate, strength);
+    run->kind->graph(inference->model, gate, strength);
     graph->gate = NEW_SCRATCH(double, n);
     for (size_t e = 0; e < n; e++)
         graph->gate[e] = (double)gate[e];
     names_copy(&graph->names,
-               graph->by_item ? &opened->checkpoint.items : &opened->checkpoint.skills);
+               graph->by_item ? &inference->checkpoint.items : &inference->checkpoint.skills);
     memory_free(gate);
     memory_free(strength);
 }
 
-enum status report_learned(struct report_run *run, const struct opened *opened)
+enum status report_learned(struct report_run *run, const struct inference *inference)
 {
-    if (opened->own_data && run->kind->examine != NULL)
-        TRY(run->kind->examine(opened->model, opened->work, opened->comm));
+    if (inference->own_data && run->kind->examine != NULL)
+        TRY(run->kind->examine(inference->model, inference->work, inference->comm));
     run->tables = NEW(struct table, run->kind->n_tables);
     for (size_t k = 0; k < run->kind->n_tables; k++)
-        take_table(run, opened, k);
-    take_graph(run, opened);
+        take_table(run, inference, k);
+    take_graph(run, inference);
     return OK;
 }
 
@@ -172,13 +173,13 @@ static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t e
     char *title = memory_text("%s: %s", table->name, column_name(table, c));
     char *label = memory_text("%ss, from small to large", table->row);
     if (n > 1) {
-        page_figure(out, title);
+        html_figure(out, title);
         plot_draw(out, &(struct plot){.title = title,
                                       .x = {.label = label},
                                       .y = {.label = column_name(table, c)},
                                       .series = &points,
                                       .n_series = 1});
-        page_caption(out, "%s%s",
+        html_caption(out, "%s%s",
                      any_error ? "With 95 % intervals: where two of them overlap widely, the "
                                  "data do not tell which is larger."
                                : "Every dot is a row of the table below.",
@@ -219,9 +220,9 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
                         .series = series,
                         .n_series = n};
     char *title = memory_text("%s: %s", table->name, plot.x.label);
-    page_figure(out, title);
+    html_figure(out, title);
     plot_draw(out, &plot);
-    page_caption(out, n_rows < table->n_rows ? "The first rows of the table."
+    html_caption(out, n_rows < table->n_rows ? "The first rows of the table."
                                              : "All rows of the table.");
     memory_free(title);
     memory_free(names);
@@ -234,7 +235,7 @@ static void draw_table(FILE *out, const struct table *table)
 {
     size_t *rates = NEW(size_t, table->n_columns), n_rates = 0, n_pictures = 0;
     size_t chosen = SIZE_MAX;
-    page_figures(out);
+    html_figures(out);
     for (size_t c = table->n_columns; c-- > 0;)
         if (!is_tally(table, c) && (chosen == SIZE_MAX || !is_spread(table, chosen)))
             chosen = c;
@@ -252,7 +253,7 @@ static void draw_table(FILE *out, const struct table *table)
         draw_named(out, table, &chosen, 1, PLOT_ROWS);
     else if (n_pictures == 0 && chosen != SIZE_MAX)
         draw_sorted(out, table, chosen, SIZE_MAX);
-    page_figures_end(out);
+    html_figures_end(out);
     memory_free(rates);
 }
 
@@ -263,18 +264,18 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
     heads[0] = table->row;
     for (size_t c = 0; c < table->n_columns; c++)
         heads[1 + c] = column_name(table, c);
-    page_table_begin(out, heads, 1 + table->n_columns);
+    html_table_begin(out, heads, 1 + table->n_columns);
     for (size_t r = 0; r < n; r++) {
-        page_row(out, names_get(&table->row_names, r));
+        html_row(out, names_get(&table->row_names, r));
         for (size_t c = 0; c < table->n_columns; c++)
-            fprintf(out, "<td>%s</td>", page_short(table_row(table, r)[c]).text);
-        page_row_end(out);
+            fprintf(out, "<td>%s</td>", html_short(table_row(table, r)[c]).text);
+        html_row_end(out);
     }
-    page_table_end(out);
+    html_table_end(out);
     if (n < table->n_rows)
-        page_say(out, "p class=\"note\"",
+        html_say(out, "p class=\"note\"",
                  "%s more rows are in the table that “cohort export” writes.",
-                 page_whole((int64_t)(table->n_rows - n)).text);
+                 html_whole((int64_t)(table->n_rows - n)).text);
     memory_free(heads);
 }
 
@@ -343,11 +344,11 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
         if (e / n != e % n)
             edges[n_edges++] = (struct edge){graph->gate[e], e / n, e % n};
     qsort(edges, n_edges, sizeof *edges, compare_edges);
-    page_say(out, "h3", "The graph between %s", graph->by_item ? "items" : "skills");
-    page_say(out, "p",
+    html_say(out, "h3", "The graph between %s", graph->by_item ? "items" : "skills");
+    html_say(out, "p",
              "An arrow says that what a student shows at the one changes what the model "
              "expects at the other; how far it is open goes from 0 to 1.");
-    page_figures(out);
+    html_figures(out);
     if (n <= MOST_NODES) {
         const char **names = NEW(const char *, n);
         for (size_t i = 0; i < n; i++)
@@ -357,42 +358,42 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
         const double least = n_edges > 0 ? fmax(0.01, edges[most - 1].gate) : 1;
         fputs("<figure>", out);
         plot_graph(out, "The graph that the model has learned", names, n, graph->gate, least);
-        page_caption(out, "Edges that are open at least %.2f, the strongest drawn boldest.",
+        html_caption(out, "Edges that are open at least %.2f, the strongest drawn boldest.",
                      least);
         memory_free(names);
     }
     static const char *const heads[] = {"from", "to", "open"};
     fputs("<figure>", out);
-    page_table_begin(out, heads, COUNT(heads));
+    html_table_begin(out, heads, COUNT(heads));
     for (size_t e = 0; e < size_min(n_edges, (size_t)n_rows); e++) {
-        page_row(out, names_get(&graph->names, edges[e].from));
+        html_row(out, names_get(&graph->names, edges[e].from));
         fputs("<td>", out);
-        page_cut(out, names_get(&graph->names, edges[e].to), 60);
+        html_cut(out, names_get(&graph->names, edges[e].to), 60);
         fputs("</td>", out);
-        page_number(out, 3, edges[e].gate);
-        page_row_end(out);
+        html_number(out, 3, edges[e].gate);
+        html_row_end(out);
     }
-    page_table_end(out);
-    page_say(out, "p class=\"note\"", "“cohort export --graph” writes all edges.");
+    html_table_end(out);
+    html_say(out, "p class=\"note\"", "“cohort export --graph” writes all edges.");
     fputs("</figure>\n", out);
-    page_figures_end(out);
+    html_figures_end(out);
     memory_free(edges);
 }
 
 static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
 {
-    page_say(out, "p", "%s: %s (%s); %s parameters, learned from answers to %s items.",
+    html_say(out, "p", "%s: %s (%s); %s parameters, learned from answers to %s items.",
              run->kind->name, run->kind->title, run->kind->source,
-             page_whole(run->n_parameters).text, page_whole(run->n_trained_items).text);
+             html_whole(run->n_parameters).text, html_whole(run->n_trained_items).text);
     if (run->n_tables == 0 && run->graph.n == 0)
-        page_say(out, "p",
+        html_say(out, "p",
                  "What such a model has learned is spread over its parameters and has no "
                  "table that people could read; the pictures above show what it does. "
                  "“cohort export” writes all its numbers.");
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
-        page_say(out, "h3", "%s", table->name);
-        page_say(out, "p", "%s", table_words(run, table));
+        html_say(out, "h3", "%s", table->name);
+        html_say(out, "p", "%s", table_words(run, table));
         if (table->n_rows > 1)
             draw_table(out, table);
         list_table(out, table, n_rows);
@@ -403,10 +404,10 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
 
 void report_show_learned(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", report->n > 1 ? "What they learned" : "What it learned");
+    html_say(out, "h2", report->n > 1 ? "What they learned" : "What it learned");
     for (size_t r = 0; r < report->n; r++) {
         if (report->n > 1)
-            page_say(out, "h3", "%s", report->runs[r].label);
+            html_say(out, "h3", "%s", report->runs[r].label);
         show_run(out, &report->runs[r], report->plan->n_rows);
     }
 }

@@ -1,7 +1,7 @@
 /* A run is opened, measured and closed again, so that a page about several runs needs the
  * memory of one. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/split.h"
@@ -48,33 +48,34 @@ static const char *base_name(const char *path)
 }
 
 /* Of all splits, attempts with a known outcome, or students with a target. Collective. */
-static void count_known(const struct opened *opened, int64_t n[N_SPLITS])
+static void count_known(const struct inference *inference, int64_t n[N_SPLITS])
 {
-    const struct shard *shard = &opened->shard;
-    const bool by_student = model_task(opened->model) != TASK_TRACE;
+    const struct shard *shard = &inference->shard;
+    const bool by_student = model_task(inference->model) != TASK_TRACE;
     for (int s = 0; s < N_SPLITS; s++)
         n[s] = 0;
     for (size_t s = 0; s < shard->n_students && by_student; s++)
         if (shard->first[s + 1] > shard->first[s] &&
-            !isnan(opened->dataset.target[shard->first_student + s]))
+            !isnan(inference->dataset.target[shard->first_student + s]))
             n[mark_split(shard->mark[shard->first[s + 1] - 1])]++;
     for (uint64_t t = 0; t < shard->n_attempts && !by_student; t++)
         if (mark_outcome(shard->mark[t]) != UNKNOWN)
             n[mark_split(shard->mark[t])]++;
-    comm_sum_i64(opened->comm, n, N_SPLITS);
+    comm_sum_i64(inference->comm, n, N_SPLITS);
 }
 
 /* The split that was asked for or, where it is empty, the most honest one that is not. */
-static enum status choose_split(struct report_run *run, const struct opened *opened, int asked)
+static enum status choose_split(struct report_run *run, const struct inference *inference,
+                                int asked)
 {
     static const int order[] = {TEST, VALID, TRAIN};
     int64_t n[N_SPLITS];
     run->split = asked;
-    TRY(opened_check_splits(opened, asked == REPORT_ALL ? 0 : 1u << asked));
-    count_known(opened, n);
+    TRY(inference_check_splits(inference, asked == REPORT_ALL ? 0 : 1u << asked));
+    count_known(inference, n);
     if (n[TRAIN] + n[VALID] + n[TEST] == 0)
         return fail(BAD_USER, "%s: no %s is known, so there is nothing to score",
-                    opened->dataset.path,
+                    inference->dataset.path,
                     run->task == TASK_TRACE ? "outcome" : "student's target");
     if (asked == REPORT_ALL || n[asked] > 0)
         return OK;
@@ -82,45 +83,46 @@ static enum status choose_split(struct report_run *run, const struct opened *ope
         if (n[order[k]] > 0)
             run->split = order[k];
     log_say("note: %s has nothing to score for %s; the report is about %s",
-            opened->dataset.path, split_names[asked], split_names[run->split]);
+            inference->dataset.path, split_names[asked], split_names[run->split]);
     return OK;
 }
 
-static int monitor_of(const struct opened *opened)
+static int monitor_of(const struct inference *inference)
 {
-    const char *name = config_get(opened->config, "train", "monitor");
+    const char *name = config_get(inference->config, "train", "monitor");
     for (int m = 0; m < N_METRICS && name != NULL; m++)
         if (strcmp(metrics_names[m], name) == 0)
             return m;
     return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : METRIC_LOG_LOSS;
 }
 
-static void describe(struct report_run *run, const struct opened *opened, const char *path)
+static void describe(struct report_run *run, const struct inference *inference,
+                     const char *path)
 {
-    const struct checkpoint *checkpoint = &opened->checkpoint;
-    const char *epochs = config_get(opened->config, "train", "epochs");
-    const char *refit = config_get(opened->config, "refit", "epochs");
+    const struct checkpoint *checkpoint = &inference->checkpoint;
+    const char *epochs = config_get(inference->config, "train", "epochs");
+    const char *refit = config_get(inference->config, "refit", "epochs");
     if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
         epochs = refit;
     const bool is_file = strcmp(path, checkpoint->path) == 0;
     run->path = shown(path, is_file ? 2 : 1);
     run->label = memory_text("%s", is_file ? run->path : base_name(run->path));
-    run->kind = opened->model->kind;
-    run->task = model_task(opened->model);
+    run->kind = inference->model->kind;
+    run->task = model_task(inference->model);
     run->progress = checkpoint->progress;
     memcpy(run->digest, checkpoint->digest, sizeof run->digest);
     memcpy(run->data_digest, checkpoint->data_digest, sizeof run->data_digest);
     run->config = memory_text("%s", checkpoint->config);
-    run->training = opened->training != NULL ? shown(opened->training, 1) : NULL;
-    run->origin = opened->origin != NULL ? shown(opened->origin, 1) : NULL;
-    run->n_parameters = (int64_t)params_count(&opened->model->params);
+    run->training = inference->training != NULL ? shown(inference->training, 1) : NULL;
+    run->origin = inference->origin != NULL ? shown(inference->origin, 1) : NULL;
+    run->n_parameters = (int64_t)params_count(&inference->model->params);
     run->n_trained_items = (int64_t)checkpoint->items.n;
     run->epochs = epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
-    run->monitor = monitor_of(opened);
-    run->is_refit = refit_digest(opened->config) != NULL;
-    run->own_data = opened->own_data;
-    run->data.name = shown(opened->dataset.path, 1);
-    memcpy(run->data.digest, opened->dataset.digest, sizeof run->data.digest);
+    run->monitor = monitor_of(inference);
+    run->is_refit = refit_digest(inference->config) != NULL;
+    run->own_data = inference->own_data;
+    run->data.name = shown(inference->dataset.path, 1);
+    memcpy(run->data.digest, inference->dataset.digest, sizeof run->data.digest);
 }
 
 static int compare(const void *a, const void *b)
@@ -148,10 +150,10 @@ static void count_lengths(struct report_data *data, const struct dataset *datase
 }
 
 /* Collective: the data set in numbers. */
-static void count_data(struct report_run *run, const struct opened *opened)
+static void count_data(struct report_run *run, const struct inference *inference)
 {
-    const struct dataset *dataset = &opened->dataset;
-    const struct shard *shard = &opened->shard;
+    const struct dataset *dataset = &inference->dataset;
+    const struct shard *shard = &inference->shard;
     struct report_data *data = &run->data;
     data->n_students = (int64_t)dataset->n_students;
     data->n_items = (int64_t)dataset->n_items;
@@ -174,9 +176,9 @@ static void count_data(struct report_run *run, const struct opened *opened)
         for (int split = 0; split < N_SPLITS; split++)
             data->students[split] += has[split];
     }
-    comm_sum_i64(opened->comm, known, 2 * dataset->n_items);
-    comm_sum_i64(opened->comm, data->attempts, N_SPLITS);
-    comm_sum_i64(opened->comm, data->students, N_SPLITS);
+    comm_sum_i64(inference->comm, known, 2 * dataset->n_items);
+    comm_sum_i64(inference->comm, data->attempts, N_SPLITS);
+    comm_sum_i64(inference->comm, data->students, N_SPLITS);
     for (size_t i = 0; i < dataset->n_items; i++) {
         data->known += known[i];
         data->correct += right[i];
@@ -190,25 +192,25 @@ static void count_data(struct report_run *run, const struct opened *opened)
 enum status report_measure(struct report_run *run, const struct comm *comm, const char *path,
                            const struct report_plan *plan)
 {
-    struct opened opened;
-    enum status status = opened_open(&opened, path, plan->data, comm);
+    struct inference inference;
+    enum status status = inference_open(&inference, path, plan->data, comm);
     if (status == OK) {
-        describe(run, &opened, path);
-        status = choose_split(run, &opened, plan->split);
+        describe(run, &inference, path);
+        status = choose_split(run, &inference, plan->split);
     }
     if (status == OK) {
-        count_data(run, &opened);
-        status = report_score(run, &opened);
+        count_data(run, &inference);
+        status = report_score(run, &inference);
     }
     if (status == OK)
-        status = report_learned(run, &opened);
+        status = report_learned(run, &inference);
     if (status == OK && comm->rank == 0) {
         char *result = run_beside(path, "result.json");
         report_history_read(&run->history, path);
-        run->is_unfinished = run->history.n > 0 && !store_exists(result);
+        run->is_unfinished = run->history.n > 0 && !file_exists(result);
         memory_free(result);
     }
-    opened_close(&opened);
+    inference_close(&inference);
     return status;
 }
 

@@ -1,6 +1,6 @@
-/* layer 5 (what people do with runs): what the parts of a report share. A run is measured first
- * (report_measure.c and others: collective, every number exact or added up in one order); the
- * sections then only print, on rank 0, what stands in these structs. */
+/* What the parts of a report share. A run is measured first (report_measure.c and others:
+ * collective, every number exact or added up in one order); the sections then only print, on
+ * rank 0, what stands in these structs. */
 #ifndef COHORT_REPORT_PARTS_H
 #define COHORT_REPORT_PARTS_H
 
@@ -111,10 +111,10 @@ CHECKED enum status report_measure(struct report_run *run, const struct comm *co
 void report_run_free(struct report_run *run);
 
 /* Collective: answers, or targets, of the split that run->split says. */
-CHECKED enum status report_score(struct report_run *run, const struct opened *opened);
+CHECKED enum status report_score(struct report_run *run, const struct inference *inference);
 
 /* Collective: what the model shows of itself. */
-CHECKED enum status report_learned(struct report_run *run, const struct opened *opened);
+CHECKED enum status report_learned(struct report_run *run, const struct inference *inference);
 
 /* Rank 0: the log of a run, nothing where there is none. */
 void report_history_read(struct report_history *history, const char *path);

@@ -44,9 +44,9 @@ static void score_row(FILE *out, const char *name, const struct score *score,
         from = *low;
         to = *high;
     }
-    page_row(out, name);
-    page_count(out, score->n);
-    page_count(out, score->n_students);
+    html_row(out, name);
+    html_count(out, score->n);
+    html_count(out, score->n_students);
     for (size_t k = 0; k < N_METRICS; k++) {
         const enum metric m = shown_metrics[k];
         /* Resampling adds to a calibration error what noise it adds, so that an interval would
@@ -56,7 +56,7 @@ static void score_row(FILE *out, const char *name, const struct score *score,
                    has_interval ? *metrics_value(&from, m) : NAN,
                    has_interval ? *metrics_value(&to, m) : NAN);
     }
-    page_row_end(out);
+    html_row_end(out);
 }
 
 static void score_rows(FILE *out, const char *name, const struct report_run *run,
@@ -71,13 +71,13 @@ static void score_rows(FILE *out, const char *name, const struct report_run *run
 
 static void number_row(FILE *out, const char *name, const struct score *score)
 {
-    page_row(out, name);
-    page_count(out, score->n);
-    fprintf(out, "<td>%s</td>", page_short(score->correct).text);
-    page_number(out, 4, score->r2);
-    fprintf(out, "<td>%s</td>", page_short(score->rmse).text);
-    page_number(out, 5, score->log_loss);
-    page_row_end(out);
+    html_row(out, name);
+    html_count(out, score->n);
+    fprintf(out, "<td>%s</td>", html_short(score->correct).text);
+    html_number(out, 4, score->r2);
+    fprintf(out, "<td>%s</td>", html_short(score->rmse).text);
+    html_number(out, 5, score->log_loss);
+    html_row_end(out);
 }
 
 /* Runs whose baselines differ show them all. */
@@ -101,9 +101,9 @@ static void show_table(FILE *out, const struct report *report, bool numbers)
         if (is_number(run) != numbers)
             continue;
         if (!begun && numbers)
-            page_table_begin(out, number_heads, COUNT(number_heads));
+            html_table_begin(out, number_heads, COUNT(number_heads));
         else if (!begun)
-            page_table_begin(out, heads, COUNT(heads));
+            html_table_begin(out, heads, COUNT(heads));
         begun = true;
         const char *name = report->n > 1 ? run->label : run->kind->name;
         if (numbers)
@@ -118,7 +118,7 @@ static void show_table(FILE *out, const struct report *report, bool numbers)
             score_rows(out, baseline_words(run), run, &run->item_mean, false);
     }
     if (begun)
-        page_table_end(out);
+        html_table_end(out);
 }
 
 static void explain(FILE *out, bool answers, bool chances, bool numbers)
@@ -141,27 +141,27 @@ static void explain(FILE *out, bool answers, bool chances, bool numbers)
     };
     fputs("<details open><summary>What these numbers mean</summary>\n<dl>\n", out);
     for (size_t k = 0; chances && k < COUNT(meanings); k++) {
-        page_say(out, "dt", "%s", meanings[k][0]);
-        page_say(out, "dd", "%s", meanings[k][1]);
+        html_say(out, "dt", "%s", meanings[k][0]);
+        html_say(out, "dd", "%s", meanings[k][1]);
     }
     if (numbers) {
-        page_say(out, "dt", "R²");
-        page_say(out, "dd",
+        html_say(out, "dt", "R²");
+        html_say(out, "dd",
                  "The share of the variance of the targets that the predictions "
                  "explain: 1 is perfect, 0 no better than their mean.");
-        page_say(out, "dt", "RMSE");
-        page_say(out, "dd",
+        html_say(out, "dt", "RMSE");
+        html_say(out, "dd",
                  "Root of the mean squared distance between prediction and target, in "
                  "the targets' own units.");
     }
     if (answers) {
-        page_say(out, "dt", "mean of each item");
-        page_say(out, "dd",
+        html_say(out, "dt", "mean of each item");
+        html_say(out, "dd",
                  "What one would say without knowing the student: an item's share of right "
                  "answers in training. A model has learned something of students only where "
                  "it does better.");
-        page_say(out, "dt", "without first answers");
-        page_say(out, "dd", "Of a student's first answer a model can only know the item.");
+        html_say(out, "dt", "without first answers");
+        html_say(out, "dd", "Of a student's first answer a model can only know the item.");
     }
     fputs("</dl></details>\n", out);
 }
@@ -191,18 +191,18 @@ static void draw_comparison(FILE *out, const struct report *report)
     }
     const struct plot_series points = {
         .style = PLOT_POINTS, .n = n, .x = auc, .y = place, .low = low, .high = high};
-    page_figures(out);
-    page_figure(out, "AUC of all runs");
+    html_figures(out);
+    html_figure(out, "AUC of all runs");
     plot_draw(out, &(struct plot){.title = "AUC of all runs with 95 % intervals",
                                   .x = {.label = "AUC"},
                                   .y = {.names = names, .n_names = n},
                                   .series = &points,
                                   .n_series = 1});
-    page_caption(out,
+    html_caption(out,
                  "Bars are 95 %% intervals over the choice of students. All runs are scored "
                  "on the same answers, so differences between them are surer than the bars "
                  "look.");
-    page_figures_end(out);
+    html_figures_end(out);
 }
 
 void report_show_scores(FILE *out, const struct report *report)
@@ -213,11 +213,11 @@ void report_show_scores(FILE *out, const struct report *report)
         numbers |= is_number(&report->runs[r]);
         chances |= !is_number(&report->runs[r]);
     }
-    page_say(out, "h2", report->n > 1 ? "How good they are" : "How good it is");
+    html_say(out, "h2", report->n > 1 ? "How good they are" : "How good it is");
     show_table(out, report, false);
     show_table(out, report, true);
     if (chances)
-        page_say(out, "p class=\"note\"",
+        html_say(out, "p class=\"note\"",
                  "Small numbers: 95 %% intervals, from %d resamplings of the students.",
                  REPORT_RESAMPLINGS);
     if (report->n > 1 && report->comparable && chances)
@@ -245,7 +245,7 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
          .y = y,
          .weight = weight},
     };
-    page_figure(out, title);
+    html_figure(out, title);
     plot_draw(out,
               &(struct plot){
                   .title = "Shares of right answers beside predicted chances",
@@ -255,7 +255,7 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
                         .percent = true},
                   .series = series,
                   .n_series = COUNT(series)});
-    page_caption(out,
+    html_caption(out,
                  "%s with like chances together; the area of a dot goes with their number. "
                  "Above the line more were right than the model said, below it fewer.",
                  run->task == TASK_TRACE ? "Answers" : "Students");
@@ -288,14 +288,14 @@ static void draw_chances(FILE *out, const struct report_run *run, const char *ti
          .x = x,
          .y = y[1]},
     };
-    page_figure(out, title);
+    html_figure(out, title);
     plot_draw(out,
               &(struct plot){.title = "Predicted chances of right and of wrong answers",
                              .x = {.label = "predicted chance", .high = 1, .percent = true},
                              .y = {.label = "share of them", .percent = true},
                              .series = series,
                              .n_series = COUNT(series)});
-    page_caption(out,
+    html_caption(out,
                  "The further the two are apart, the better the model tells them from each "
                  "other.");
 }
@@ -320,23 +320,23 @@ static void draw_numbers(FILE *out, const struct report_run *run, const char *ti
          .x = run->final_mean,
          .y = run->final_target},
     };
-    page_figure(out, title);
+    html_figure(out, title);
     plot_draw(out, &(struct plot){.title = "Targets of students beside what was predicted",
                                   .x = {.label = "predicted", .low = low, .high = high},
                                   .y = {.label = "target", .low = low, .high = high},
                                   .series = series,
                                   .n_series = COUNT(series)});
     if ((int64_t)run->n_finals < run->model.all.n)
-        page_caption(out, "A dot is a student: %s of the %s, evenly chosen.",
-                     page_whole((int64_t)run->n_finals).text,
-                     page_whole(run->model.all.n).text);
+        html_caption(out, "A dot is a student: %s of the %s, evenly chosen.",
+                     html_whole((int64_t)run->n_finals).text,
+                     html_whole(run->model.all.n).text);
     else
-        page_caption(out, "A dot is a student.");
+        html_caption(out, "A dot is a student.");
 }
 
 void report_show_chances(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", report->n > 1 ? "Can their word be taken?" : "Can its word be taken?");
+    html_say(out, "h2", report->n > 1 ? "Can their word be taken?" : "Can its word be taken?");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         char *titles[2];
@@ -344,14 +344,14 @@ void report_show_chances(FILE *out, const struct report *report)
         for (int k = 0; k < 2; k++)
             titles[k] = report->n > 1 ? memory_text("%s: %s", run->label, words[k])
                                       : memory_text("%s", words[k]);
-        page_figures(out);
+        html_figures(out);
         if (is_number(run)) {
             draw_numbers(out, run, titles[0]);
         } else {
             draw_calibration(out, run, titles[0], r);
             draw_chances(out, run, titles[1]);
         }
-        page_figures_end(out);
+        html_figures_end(out);
         memory_free(titles[0]);
         memory_free(titles[1]);
     }
@@ -407,7 +407,7 @@ static void draw_seen(FILE *out, const struct report *report)
             series[s].high += begin;
         }
     }
-    page_figure(out, "The more it has seen");
+    html_figure(out, "The more it has seen");
     plot_draw(out, &(struct plot){.title = "AUC by the number of answers seen before",
                                   .x = {.label = "answers of the student seen before",
                                         .names = report_bucket_names + begin,
@@ -415,7 +415,7 @@ static void draw_seen(FILE *out, const struct report *report)
                                   .y = {.label = "AUC"},
                                   .series = series,
                                   .n_series = n});
-    page_caption(out,
+    html_caption(out,
                  "A model that learns about a student gets better with every answer it has "
                  "seen. Places with fewer than %d answers are left out.%s",
                  FEWEST, report->n > 1 ? "" : " Bars: 95 % intervals.");
@@ -462,7 +462,7 @@ static void draw_tenths(FILE *out, const struct report *report)
                                            .n = REPORT_TENTHS,
                                            .x = place,
                                            .y = mean};
-    page_figure(out, "What it makes of the answers so far");
+    html_figure(out, "What it makes of the answers so far");
     plot_draw(
         out,
         &(struct plot){
@@ -472,7 +472,7 @@ static void draw_tenths(FILE *out, const struct report *report)
             .y = {.label = "next answer right", .high = 1, .percent = true},
             .series = series,
             .n_series = n});
-    page_caption(out,
+    html_caption(out,
                  "Students who answered well before answer well again: a good model follows "
                  "the dots, the mean of each item cannot. Students of at least %d answers.",
                  REPORT_SEEN);
@@ -485,11 +485,11 @@ void report_show_students(FILE *out, const struct report *report)
         any |= report->runs[r].task == TASK_TRACE;
     if (!any || !whole)
         return;
-    page_say(out, "h2",
+    html_say(out, "h2",
              report->n > 1 ? "What they learn about a student"
                            : "What it learns about a student");
-    page_figures(out);
+    html_figures(out);
     draw_seen(out, report);
     draw_tenths(out, report);
-    page_figures_end(out);
+    html_figures_end(out);
 }

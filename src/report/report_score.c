@@ -127,20 +127,20 @@ static void rate_tenths(struct report_run *run, const struct comm *comm,
             .item_mean = items != NULL ? mean_of(sums[k][3], sums[k][0]) : NAN};
 }
 
-static void rate_items(struct report_run *run, const struct opened *opened,
+static void rate_items(struct report_run *run, const struct inference *inference,
                        const struct predictions *predictions)
 {
-    const size_t n_items = opened->dataset.n_items;
+    const size_t n_items = inference->dataset.n_items;
     int64_t *sums = NEW(int64_t, 3 * n_items), *right = sums + n_items,
             *chance = right + n_items;
     for (size_t i = 0; i < predictions->n; i++) {
-        const uint32_t item = opened->shard.item[predictions->place[i]];
+        const uint32_t item = inference->shard.item[predictions->place[i]];
         sums[item]++;
         right[item] += predictions->list[i].correct;
         chance[item] += fixed(predictions->list[i].probability);
     }
-    comm_sum_i64(opened->comm, sums, 3 * n_items);
-    names_copy(&run->items, &opened->dataset.items);
+    comm_sum_i64(inference->comm, sums, 3 * n_items);
+    names_copy(&run->items, &inference->dataset.items);
     run->item_n = sums;
     run->item_right = right;
     run->item_predicted = NEW_SCRATCH(double, n_items);
@@ -164,15 +164,15 @@ static unsigned split_set(const struct report_run *run)
     return run->split == REPORT_ALL ? (1u << N_SPLITS) - 1 : 1u << run->split;
 }
 
-static enum status score_answers(struct report_run *run, const struct opened *opened)
+static enum status score_answers(struct report_run *run, const struct inference *inference)
 {
-    const struct comm *comm = opened->comm;
+    const struct comm *comm = inference->comm;
     struct predictions predictions;
-    TRY(comm_agree(comm, scoring_predict(opened->model, opened->work, &opened->shard,
+    TRY(comm_agree(comm, scoring_predict(inference->model, inference->work, &inference->shard,
                                          split_set(run), &predictions)));
-    scoring_keep(&predictions, &opened->shard, false);
-    struct prediction *items = baseline_items(opened, &predictions);
-    struct past *past = past_of(&opened->shard);
+    scoring_keep(&predictions, &inference->shard, false);
+    struct prediction *items = baseline_items(inference, &predictions);
+    struct past *past = past_of(&inference->shard);
     run->has_item_mean = items != NULL;
     rate(comm, predictions.list, predictions.n, &run->model);
     if (items != NULL)
@@ -180,7 +180,7 @@ static enum status score_answers(struct report_run *run, const struct opened *op
     rate_chances(run, comm, predictions.list, predictions.n);
     rate_seen(run, comm, &predictions, items, past);
     rate_tenths(run, comm, &predictions, items, past);
-    rate_items(run, opened, &predictions);
+    rate_items(run, inference, &predictions);
     memory_free(past);
     memory_free(items);
     scoring_free(&predictions);
@@ -191,10 +191,10 @@ static enum status score_answers(struct report_run *run, const struct opened *op
 enum { MOST_POINTS = 600 };
 
 static void keep_points(struct report_run *run, const struct comm *comm,
-                        const struct final *finals, size_t n)
+                        const struct target_prediction *targets, size_t n)
 {
     size_t n_bytes = 0;
-    struct final *all = comm_gather(comm, finals, n * sizeof *finals, &n_bytes);
+    struct target_prediction *all = comm_gather(comm, targets, n * sizeof *targets, &n_bytes);
     const size_t n_all = n_bytes / sizeof *all;
     if (comm->rank == 0) {
         size_t n_known = 0;
@@ -205,7 +205,7 @@ static void keep_points(struct report_run *run, const struct comm *comm,
         run->final_target = NEW_SCRATCH(double, run->n_finals);
         run->final_mean = NEW_SCRATCH(double, run->n_finals);
         for (size_t i = 0; i < run->n_finals; i++) {
-            const struct final *one = &all[size_cut(n_known, i, run->n_finals)];
+            const struct target_prediction *one = &all[size_cut(n_known, i, run->n_finals)];
             run->final_target[i] = one->target;
             run->final_mean[i] = one->mean;
         }
@@ -213,40 +213,41 @@ static void keep_points(struct report_run *run, const struct comm *comm,
     memory_free(all);
 }
 
-static enum status score_targets(struct report_run *run, const struct opened *opened)
+static enum status score_targets(struct report_run *run, const struct inference *inference)
 {
-    const struct comm *comm = opened->comm;
-    struct final *finals = NULL;
+    const struct comm *comm = inference->comm;
+    struct target_prediction *targets = NULL;
     size_t n = 0;
-    TRY(comm_agree(comm, finals_predict(opened->model, opened->work, &opened->shard,
-                                        split_set(run), &finals, &n)));
-    finals_score(comm, opened->model, finals, n, &run->model.all);
-    keep_points(run, comm, finals, n);
+    TRY(comm_agree(comm, targets_predict(inference->model, inference->work, &inference->shard,
+                                         split_set(run), &targets, &n)));
+    targets_score(comm, inference->model, targets, n, &run->model.all);
+    keep_points(run, comm, targets, n);
     struct prediction *list = NEW_SCRATCH(struct prediction, n);
     size_t n_known = 0;
     for (size_t i = 0; i < n && run->task == TASK_CHANCE; i++)
-        if (!isnan(finals[i].target))
-            list[n_known++] = (struct prediction){.probability = (float)finals[i].mean,
-                                                  .student = finals[i].student,
+        if (!isnan(targets[i].target))
+            list[n_known++] = (struct prediction){.probability = (float)targets[i].mean,
+                                                  .student = targets[i].student,
                                                   .group = -1,
-                                                  .correct = finals[i].target > 0.5};
+                                                  .correct = targets[i].target > 0.5};
     if (run->task == TASK_CHANCE) {
         rate_chances(run, comm, list, n_known);
         interval(comm, list, n_known, &run->model.low, &run->model.high);
     }
-    const struct baseline_target target = baseline_target(opened);
+    const struct baseline_target target = baseline_target(inference);
     for (size_t i = 0; i < n; i++) {
-        finals[i].mean = target.mean;
-        finals[i].variance = target.variance;
+        targets[i].mean = target.mean;
+        targets[i].variance = target.variance;
     }
-    finals_score(comm, opened->model, finals, n, &run->item_mean.all);
+    targets_score(comm, inference->model, targets, n, &run->item_mean.all);
     run->has_item_mean = true;
     memory_free(list);
-    memory_free(finals);
+    memory_free(targets);
     return OK;
 }
 
-enum status report_score(struct report_run *run, const struct opened *opened)
+enum status report_score(struct report_run *run, const struct inference *inference)
 {
-    return run->task == TASK_TRACE ? score_answers(run, opened) : score_targets(run, opened);
+    return run->task == TASK_TRACE ? score_answers(run, inference)
+                                   : score_targets(run, inference);
 }

@@ -1,5 +1,6 @@
 /* The last section: everything it takes to get the same model again, to the bit. */
 #include "base/memory.h"
+#include "cohort.h"
 #include "report/html.h"
 #include "report/report_parts.h"
 #include <string.h>
@@ -7,16 +8,16 @@
 static void show_digests(FILE *out, const struct report_run *run)
 {
     fputs("<dl>\n", out);
-    page_say(out, "dt", "checkpoint");
-    page_say(out, "dd", "%s, after epoch %lld, step %lld%s; digest %s", run->path,
+    html_say(out, "dt", "checkpoint");
+    html_say(out, "dd", "%s, after epoch %lld, step %lld%s; digest %s", run->path,
              (long long)run->progress.epoch, (long long)run->progress.all_steps,
              run->is_unfinished ? "; training was not finished" : "", run->digest);
-    page_say(out, "dt", "trained on");
-    page_say(out, "dd", "%s; digest %s", run->training != NULL ? run->training : "a data set",
+    html_say(out, "dt", "trained on");
+    html_say(out, "dd", "%s; digest %s", run->training != NULL ? run->training : "a data set",
              run->data_digest);
     if (!run->own_data) {
-        page_say(out, "dt", "scored on");
-        page_say(out, "dd", "%s; digest %s", run->data.name, run->data.digest);
+        html_say(out, "dt", "scored on");
+        html_say(out, "dd", "%s; digest %s", run->data.name, run->data.digest);
     }
     fputs("</dl>\n", out);
 }
@@ -25,46 +26,46 @@ static void show_repeat(FILE *out, const struct report_run *run)
 {
     const char *data = run->training != NULL ? run->training : "DATA.h5";
     if (run->kind->made_by != NULL) {
-        page_say(out, "p", "A blend holds its members; it is made again from their runs by:");
-        page_say(out, "pre", "cohort blend RUN... -o %s", run->path);
+        html_say(out, "p", "A blend holds its members; it is made again from their runs by:");
+        html_say(out, "pre", "cohort blend RUN... -o %s", run->path);
     } else if (run->is_refit) {
-        page_say(
+        html_say(
             out, "p",
             "A refit: the model of %s trained again on its training and validation answers "
             "together. The same again, to the bit, on any number of ranks:",
             run->origin != NULL ? run->origin : "another run");
-        page_say(out, "pre", "cohort train refit=%s run=runs/again",
+        html_say(out, "pre", "cohort train refit=%s run=runs/again",
                  run->origin != NULL ? run->origin : "RUN");
     } else {
-        page_say(
+        html_say(
             out, "p",
             "With the settings below in a file settings.ini, the same model again, to the bit, "
             "on any number of ranks:");
-        page_say(out, "pre", "cohort train settings.ini data=%s run=runs/again", data);
+        html_say(out, "pre", "cohort train settings.ini data=%s run=runs/again", data);
     }
 }
 
 void report_show_settings(FILE *out, const struct report *report)
 {
-    page_say(out, "h2", "Settings, and how to repeat this");
+    html_say(out, "h2", "Settings, and how to repeat this");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         if (report->n > 1)
-            page_say(out, "h3", "%s", run->label);
+            html_say(out, "h3", "%s", run->label);
         show_digests(out, run);
         show_repeat(out, run);
         fputs("<pre>", out);
         for (const char *line = run->config; *line != '\0';) {
             const size_t n = strcspn(line, "\n");
             char *copy = memory_text("%.*s", (int)n, line);
-            page_text(out, copy);
+            html_text(out, copy);
             fputc('\n', out);
             memory_free(copy);
             line += n + (line[n] == '\n');
         }
         fputs("</pre>\n", out);
     }
-    page_say(out, "p class=\"note\"",
+    html_say(out, "p class=\"note\"",
              "Written by cohort " COHORT_VERSION
              ". This page is one file that needs no network; "
              "every number in it has the same bits on any number of ranks.");

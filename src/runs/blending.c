@@ -1,15 +1,15 @@
 /* A blend is made in three steps: every member predicts the validation and the test attempts
  * under the one rule of prediction; weights are fitted on the validation attempts alone
- * (src/blend_fit.c); and a checkpoint of kind `blend` (src/models/blend.c) takes up the
- * members' tensors and settings. It depends on the members' directories no longer.
+ * (src/runs/blending_weights.c); and a checkpoint of kind `blend` (src/models/blend/blend.c)
+ * takes up the members' tensors and settings. It depends on the members' directories no longer.
  *
- * A refit (src/refit.c) has learned the validation attempts, and what it says of them is worth
- * nothing. The run it is a refit of speaks for it there, and the weights it earns are the
+ * A refit (src/runs/refit.c) has learned the validation attempts, and what it says of them is
+ * worth nothing. The run it is a refit of speaks for it there, and the weights it earns are the
  * refit's. A blend with refits among its members is marked as they are: before the test
  * attempts, validation outcomes are shown, to the other members too. */
 #include "runs/blending.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "runs/checkpoint.h"
 #include "runs/refit.h"
@@ -22,13 +22,13 @@
 const char *const blend_methods[] = {"convex", "logistic", NULL};
 
 /* [model] of a member, as one JSON object. */
-static char *settings_text(const struct opened *opened)
+static char *settings_text(const struct inference *inference)
 {
-    const struct model_kind *kind = opened->model->kind;
+    const struct model_kind *kind = inference->model->kind;
     json_t *object = json_object();
     json_object_set_new(object, "kind", json_string(kind->name));
     for (size_t o = 0; o < kind->n_options; o++) {
-        const char *value = config_get(opened->config, "model", kind->options[o].key);
+        const char *value = config_get(inference->config, "model", kind->options[o].key);
         if (value != NULL)
             json_object_set_new(object, kind->options[o].key, json_string(value));
     }
@@ -40,12 +40,12 @@ static char *settings_text(const struct opened *opened)
 }
 
 /* The [train] lines that say which attempts were held out. */
-static char *train_text(const struct opened *opened)
+static char *train_text(const struct inference *inference)
 {
     static const char *const keys[] = {"folds", "fold", "seed"};
     const char *values[COUNT(keys)];
     for (size_t k = 0; k < COUNT(keys); k++) {
-        values[k] = config_get(opened->config, "train", keys[k]);
+        values[k] = config_get(inference->config, "train", keys[k]);
         if (values[k] == NULL)
             values[k] = "0";
     }
@@ -54,47 +54,51 @@ static char *train_text(const struct opened *opened)
     return memory_text("folds = %s\nfold = %s\nseed = %s\n", values[0], values[1], values[2]);
 }
 
-static enum status check_member(struct blend *blend, const struct opened *opened, size_t m)
+static enum status check_member(struct blend *blend, const struct inference *inference,
+                                size_t m)
 {
-    if (opened->model->kind->made_by != NULL)
+    if (inference->model->kind->made_by != NULL)
         return fail(BAD_USER, "%s: this is a %s itself; blend its members, or leave it out",
-                    opened->checkpoint.path, opened->model->kind->name);
-    if (!opened->own_data)
+                    inference->checkpoint.path, inference->model->kind->name);
+    if (!inference->own_data)
         return fail(BAD_USER,
                     "%s was trained on a data set with digest %s, and %s has digest %s: "
                     "members must have been trained on the data they are blended on",
-                    opened->checkpoint.path, opened->checkpoint.data_digest,
-                    opened->dataset.path, opened->dataset.digest);
-    char *train = train_text(opened);
+                    inference->checkpoint.path, inference->checkpoint.data_digest,
+                    inference->dataset.path, inference->dataset.digest);
+    char *train = train_text(inference);
     if (m == 0) {
         blend->train = train;
-        blend->data = memory_text("%s", opened->dataset.path);
-        memcpy(blend->data_digest, opened->dataset.digest, sizeof blend->data_digest);
+        blend->data = memory_text("%s", inference->dataset.path);
+        memcpy(blend->data_digest, inference->dataset.digest, sizeof blend->data_digest);
         return OK;
     }
     const bool same_fold = strcmp(blend->train, train) == 0;
     memory_free(train);
-    if (strcmp(blend->data_digest, opened->dataset.digest) != 0)
+    if (strcmp(blend->data_digest, inference->dataset.digest) != 0)
         return fail(BAD_USER,
                     "%s was trained on %s (digest %s), but %s on %s (digest %s): a blend "
                     "needs members of the same data set",
-                    opened->checkpoint.path, opened->dataset.path, opened->dataset.digest,
-                    blend->paths[0], blend->data, blend->data_digest);
+                    inference->checkpoint.path, inference->dataset.path,
+                    inference->dataset.digest, blend->paths[0], blend->data,
+                    blend->data_digest);
     if (!same_fold)
         return fail(BAD_USER,
                     "%s holds out another fold of the cross-validation than %s: a blend needs "
                     "members that hold out the same attempts",
-                    opened->checkpoint.path, blend->paths[0]);
+                    inference->checkpoint.path, blend->paths[0]);
     return OK;
 }
 
 /* Takes up member m's predictions for one part. */
-static enum status predict(struct blend *blend, const struct opened *opened, size_t m, int part)
+static enum status predict(struct blend *blend, const struct inference *inference, size_t m,
+                           int part)
 {
     struct predictions predictions;
-    TRY(comm_agree(blend->comm, scoring_predict(opened->model, opened->work, &opened->shard,
-                                                1u << (VALID + part), &predictions)));
-    scoring_keep(&predictions, &opened->shard, false);
+    TRY(comm_agree(blend->comm,
+                   scoring_predict(inference->model, inference->work, &inference->shard,
+                                   1u << (VALID + part), &predictions)));
+    scoring_keep(&predictions, &inference->shard, false);
     struct blend_part *to = &blend->parts[part];
     if (to->list == NULL) {
         to->n = predictions.n;
@@ -115,40 +119,41 @@ static enum status predict(struct blend *blend, const struct opened *opened, siz
 static enum status predict_origin(struct blend *blend, size_t m, const char *digest)
 {
     const char *path = blend->paths[m], *origin = blend->origins[m];
-    struct opened opened;
-    enum status status = opened_open(&opened, origin, blend->data, blend->comm);
+    struct inference inference;
+    enum status status = inference_open(&inference, origin, blend->data, blend->comm);
     if (status != OK)
         status = fail_context(status,
                               "%s is a refit of %s, by whose predictions its weight is fitted",
                               path, origin);
-    else if (strcmp(opened.checkpoint.digest, digest) != 0)
-        status = fail(BAD_USER,
-                      "%s is a refit of %s as it was with digest %s, but %s has digest %s now: "
-                      "refit it again",
-                      path, origin, digest, opened.checkpoint.path, opened.checkpoint.digest);
+    else if (strcmp(inference.checkpoint.digest, digest) != 0)
+        status =
+            fail(BAD_USER,
+                 "%s is a refit of %s as it was with digest %s, but %s has digest %s now: "
+                 "refit it again",
+                 path, origin, digest, inference.checkpoint.path, inference.checkpoint.digest);
     else
-        status = predict(blend, &opened, m, 0);
-    opened_close(&opened);
+        status = predict(blend, &inference, m, 0);
+    inference_close(&inference);
     return status;
 }
 
 /* Adds to the digests of the runs that members are refits of. */
-static enum status note_origin(struct blend *blend, const struct opened *opened, size_t m,
+static enum status note_origin(struct blend *blend, const struct inference *inference, size_t m,
                                const char *digest)
 {
-    if (opened->origin == NULL)
+    if (inference->origin == NULL)
         return fail(BAD_USER,
                     "%s: this is a refit, and there is no config.ini beside it that says of "
                     "which run; weights are fitted by that run's predictions",
-                    opened->checkpoint.path);
-    const char *epochs = config_get(opened->config, "refit", "epochs");
-    const int64_t epoch = opened->checkpoint.progress.epoch;
+                    inference->checkpoint.path);
+    const char *epochs = config_get(inference->config, "refit", "epochs");
+    const int64_t epoch = inference->checkpoint.progress.epoch;
     if (epochs != NULL && epoch < strtoll(epochs, NULL, 10))
         return fail(BAD_USER,
                     "%s: this refit is not finished (%lld of %s epochs), but would get the "
                     "weight of the finished %s; the command that started it continues it",
-                    opened->checkpoint.path, (long long)epoch, epochs, opened->origin);
-    blend->origins[m] = memory_text("%s", opened->origin);
+                    inference->checkpoint.path, (long long)epoch, epochs, inference->origin);
+    blend->origins[m] = memory_text("%s", inference->origin);
     char *all = blend->digests != NULL ? memory_text("%s %s", blend->digests, digest)
                                        : memory_text("%s", digest);
     memory_free(blend->digests);
@@ -157,61 +162,61 @@ static enum status note_origin(struct blend *blend, const struct opened *opened,
     return OK;
 }
 
-static enum status take_member(struct blend *blend, const struct opened *opened,
+static enum status take_member(struct blend *blend, const struct inference *inference,
                                const char *path)
 {
     const size_t m = blend->n_members;
-    const char *digest = refit_digest(opened->config);
-    TRY(check_member(blend, opened, m));
+    const char *digest = refit_digest(inference->config);
+    TRY(check_member(blend, inference, m));
     blend->paths[m] = memory_text("%s", path);
-    blend->kinds[m] = memory_text("%s", opened->model->kind->name);
-    blend->settings[m] = settings_text(opened);
-    memcpy(blend->checkpoints[m], opened->checkpoint.digest, sizeof blend->checkpoints[m]);
+    blend->kinds[m] = memory_text("%s", inference->model->kind->name);
+    blend->settings[m] = settings_text(inference);
+    memcpy(blend->checkpoints[m], inference->checkpoint.digest, sizeof blend->checkpoints[m]);
     blend->n_members++;
     if (digest != NULL) {
-        TRY(note_origin(blend, opened, m, digest));
+        TRY(note_origin(blend, inference, m, digest));
         TRY(predict_origin(blend, m, digest));
     } else {
-        TRY(predict(blend, opened, m, 0));
+        TRY(predict(blend, inference, m, 0));
     }
-    return predict(blend, opened, m, 1);
+    return predict(blend, inference, m, 1);
 }
 
 static enum status add_member(struct blend *blend, const char *path, const char *data)
 {
-    struct opened opened;
-    enum status status = opened_open(&opened, path, data, blend->comm);
+    struct inference inference;
+    enum status status = inference_open(&inference, path, data, blend->comm);
     if (status == OK)
-        status = take_member(blend, &opened, path);
-    opened_close(&opened);
+        status = take_member(blend, &inference, path);
+    inference_close(&inference);
     return status;
 }
 
 /* A run that is still trained may have another best epoch by now, with other tensors. */
-static enum status check_unchanged(const struct blend *blend, const struct opened *opened,
+static enum status check_unchanged(const struct blend *blend, const struct inference *inference,
                                    size_t m)
 {
-    if (strcmp(blend->checkpoints[m], opened->checkpoint.digest) == 0)
+    if (strcmp(blend->checkpoints[m], inference->checkpoint.digest) == 0)
         return OK;
     return fail(
         BAD_IO,
         "%s: it was replaced while the blend was made; run the same command again, when "
         "the run is finished",
-        opened->checkpoint.path);
+        inference->checkpoint.path);
 }
 
 /* The test attempts again by member m, to whom validation outcomes are shown now. */
 static enum status join(struct blend *blend, size_t m)
 {
-    struct opened opened;
-    enum status status = opened_open(&opened, blend->paths[m], blend->data, blend->comm);
+    struct inference inference;
+    enum status status = inference_open(&inference, blend->paths[m], blend->data, blend->comm);
     if (status == OK)
-        status = check_unchanged(blend, &opened, m);
+        status = check_unchanged(blend, &inference, m);
     if (status == OK) {
-        opened_join(&opened);
-        status = predict(blend, &opened, m, 1);
+        inference_join(&inference);
+        status = predict(blend, &inference, m, 1);
     }
-    opened_close(&opened);
+    inference_close(&inference);
     return status;
 }
 
@@ -296,11 +301,11 @@ static enum status take_up(struct model *model, const struct blend *blend, size_
                            size_t number)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
-    struct opened opened;
-    enum status status = opened_open_model(&opened, blend->paths[member], &self);
+    struct inference inference;
+    enum status status = inference_open_model(&inference, blend->paths[member], &self);
     if (status == OK)
-        status = check_unchanged(blend, &opened, member);
-    const struct params *from = status == OK ? &opened.model->params : NULL;
+        status = check_unchanged(blend, &inference, member);
+    const struct params *from = status == OK ? &inference.model->params : NULL;
     for (size_t t = 0; status == OK && t < from->n_tensors; t++) {
         const struct tensor *tensor = &from->tensors[t];
         char name[sizeof tensor->name];
@@ -311,13 +316,13 @@ static enum status take_up(struct model *model, const struct blend *blend, size_
                    model->params.value);
         memory_free(dense);
     }
-    opened_close(&opened);
+    inference_close(&inference);
     return status;
 }
 
 static enum status make_model(const struct blend *blend, const struct blend_weights *weights,
                               struct config *config, const char *text,
-                              const struct opened *first, struct model **model)
+                              const struct inference *first, struct model **model)
 {
     const struct model_kind *kind = NULL;
     TRY(config_read_text(config, text, "blend"));
@@ -344,7 +349,7 @@ static enum status check_directory(const char *directory)
 {
     char *path = memory_text("%s/config.ini", directory);
     struct config *config = config_create();
-    enum status status = store_exists(path) ? config_read(config, path) : OK;
+    enum status status = file_exists(path) ? config_read(config, path) : OK;
     const char *kind = status == OK ? config_get(config, "model", "kind") : NULL;
     if (status == OK && kind != NULL && strcmp(kind, "blend") != 0)
         status = fail(BAD_USER,
@@ -358,7 +363,7 @@ static enum status check_directory(const char *directory)
 
 /* Rank 0 writes everything. */
 static enum status write_run(const struct blend *blend, const struct blend_weights *weights,
-                             const struct run *run, const struct opened *first)
+                             const struct run *run, const struct inference *first)
 {
     char *text = config_of(blend, weights), *bytes = NULL;
     size_t n_bytes = 0;
@@ -400,11 +405,11 @@ enum status blend_save(const struct blend *blend, const struct blend_weights *we
     TRY(run_open(&run, directory, comm));
     enum status status = OK;
     if (comm->rank == 0) {
-        struct opened first;
-        status = opened_open(&first, blend->paths[0], blend->data, &self);
+        struct inference first;
+        status = inference_open(&first, blend->paths[0], blend->data, &self);
         if (status == OK)
             status = write_run(blend, weights, &run, &first);
-        opened_close(&first);
+        inference_close(&first);
     }
     status = comm_agree(comm, status);
     run_close(&run);

@@ -1,6 +1,6 @@
-/* layer 5 (what people do with runs): several trained models made into one. */
-#ifndef COHORT_BLEND_H
-#define COHORT_BLEND_H
+/* Several trained models made into one. */
+#ifndef COHORT_BLENDING_H
+#define COHORT_BLENDING_H
 
 #include "base/base.h"
 #include "base/comm.h"

@@ -7,19 +7,19 @@
  *     /parameters/NAME      each tensor in its shape
  *     /optimizer/SLOT/NAME  momentum, or Adam's mean and square, of each tensor
  *     /state                uint8, what belongs to students (persistent chains), in student
- * order /items, /skills, /groups, /covariates   as in a data set (src/dataset.c): names, and
- * the skills and the group of each item, so that the model finds them in other data sets and
- * needs nothing else to know them by
+ * order /items, /skills, /groups, /covariates   as in a data set (src/data/dataset.c): names,
+ * and the skills and the group of each item, so that the model finds them in other data sets
+ * and needs nothing else to know them by
  *
  * Version 1 had no numerics, and of items, skills and groups the names of the first two. It is
  * read as it was; tests/golden has files of every version.
  *
  * Nothing in it depends on the number of ranks, on the clock or on the machine, so sha256sum of
  * two checkpoints tests the whole distributed machinery. Rank 0 builds the file in memory and
- * store.c writes it: HDF5 on a full disk may hang or claim success. */
+ * atomic_file.c writes it: HDF5 on a full disk may hang or claim success. */
 #include "runs/checkpoint.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/memory.h"
 #include "learn/numerics.h"
@@ -284,7 +284,7 @@ static enum status check_numbers(const struct checkpoint *checkpoint)
 static enum status read_head(struct checkpoint *checkpoint)
 {
     size_t n_bytes = 0;
-    TRY(store_read(checkpoint->path, &checkpoint->bytes, &n_bytes));
+    TRY(file_read(checkpoint->path, &checkpoint->bytes, &n_bytes));
     TRY(check_digest(checkpoint, n_bytes));
     checkpoint->file = h5_open_image(checkpoint->bytes, n_bytes);
     if (checkpoint->file < 0)
@@ -422,7 +422,7 @@ struct item_table checkpoint_items(const struct checkpoint *checkpoint)
 enum status checkpoint_follow(const struct checkpoint *checkpoint, struct dataset *dataset)
 {
     const struct item_table items = checkpoint_items(checkpoint);
-    return dataset_follow(dataset, &items, &checkpoint->covariates);
+    return dataset_renumber(dataset, &items, &checkpoint->covariates);
 }
 
 enum status checkpoint_params(const struct checkpoint *checkpoint, const struct comm *comm,
@@ -451,7 +451,7 @@ enum status checkpoint_slots(const struct checkpoint *checkpoint, const struct c
         if (status != OK)
             status = fail_context(status, "%s", checkpoint->path);
         TRY(comm_agree(comm, status));
-        exact_hand_out(optimizer->slices, optimizer->slot[k]);
+        exact_slices_hand_out(optimizer->slices, optimizer->slot[k]);
     }
     return OK;
 }

@@ -1,4 +1,4 @@
-/* layer 4 (runs): a model and all it takes to go on training it, in one file. */
+/* A model and all it takes to go on training it, in one file. */
 #ifndef COHORT_CHECKPOINT_H
 #define COHORT_CHECKPOINT_H
 
@@ -62,7 +62,7 @@ void checkpoint_close(struct checkpoint *checkpoint);
 
 struct item_table checkpoint_items(const struct checkpoint *checkpoint);
 
-/* Numbers the items of `dataset` as the model does; see dataset_follow. */
+/* Numbers the items of `dataset` as the model does; see dataset_renumber. */
 CHECKED enum status checkpoint_follow(const struct checkpoint *checkpoint,
                                       struct dataset *dataset);
 

@@ -77,8 +77,8 @@ static enum status check_gone(const struct checkpoint *checkpoint, const struct 
         checkpoint->path, stored->key, stored->value);
 }
 
-enum status continuing_check(const struct checkpoint *checkpoint, const char *config,
-                             const struct option_group *groups, size_t n_groups)
+enum status continuation_check(const struct checkpoint *checkpoint, const char *config,
+                               const struct option_group *groups, size_t n_groups)
 {
     struct config *stored = config_create(), *now = config_create();
     enum status status = config_read_text(stored, checkpoint->config, checkpoint->path);
@@ -98,8 +98,8 @@ enum status continuing_check(const struct checkpoint *checkpoint, const char *co
     return status;
 }
 
-void continuing_say_numerics(const char *run, const char *kind, int64_t revision,
-                             const char *config)
+void continuation_say_numerics(const char *run, const char *kind, int64_t revision,
+                               const char *config)
 {
     char *changes = revision > 0 ? numerics_since(kind, revision, config) : NULL;
     if (changes != NULL)

@@ -38,9 +38,9 @@ static enum status run_fold(const struct comm *comm, const struct settings *all,
 
 /* Mean and standard deviation over the folds. */
 static void summarize(struct result *results, int64_t n, enum split split,
-                      struct crossval *crossval)
+                      struct cross_validation *folds)
 {
-    struct score *mean = &crossval->mean[split], *spread = &crossval->spread[split];
+    struct score *mean = &folds->mean[split], *spread = &folds->spread[split];
     for (int64_t f = 0; f < n; f++)
         mean->n += results[f].scores[split].n;
     for (int m = 0; m < N_METRICS; m++) {
@@ -62,35 +62,35 @@ static json_t *number(double value)
 }
 
 static json_t *split_json(struct result *results, int64_t n, enum split split,
-                          struct crossval *crossval)
+                          struct cross_validation *folds)
 {
     json_t *means = json_object();
     for (int m = 0; m < N_METRICS; m++) {
         json_t *values = json_array();
         for (int64_t f = 0; f < n; f++)
             json_array_append_new(values, number(*metrics_value(&results[f].scores[split], m)));
-        json_object_set_new(
-            means, metrics_names[m],
-            json_pack("{s:o, s:o, s:o}", "mean",
-                      number(*metrics_value(&crossval->mean[split], m)), "spread",
-                      number(*metrics_value(&crossval->spread[split], m)), "folds", values));
+        json_object_set_new(means, metrics_names[m],
+                            json_pack("{s:o, s:o, s:o}", "mean",
+                                      number(*metrics_value(&folds->mean[split], m)), "spread",
+                                      number(*metrics_value(&folds->spread[split], m)), "folds",
+                                      values));
     }
     return means;
 }
 
 static enum status write_result(const struct settings *settings, struct result *results,
-                                struct crossval *crossval)
+                                struct cross_validation *folds)
 {
     const int64_t n = settings->train.folds;
     json_t *object = json_object();
     json_object_set_new(object, "folds", json_integer(n));
-    json_object_set_new(object, "valid", split_json(results, n, VALID, crossval));
-    json_object_set_new(object, "test", split_json(results, n, TEST, crossval));
+    json_object_set_new(object, "valid", split_json(results, n, VALID, folds));
+    json_object_set_new(object, "test", split_json(results, n, TEST, folds));
     char *text =
         json_dumps(object, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     char *line = memory_text("%s\n", text),
          *path = memory_text("%s/result.json", settings->run.directory);
-    enum status status = store_write(path, line, strlen(line));
+    enum status status = atomic_file_write(path, line, strlen(line));
     memory_free(line);
     memory_free(path);
     free(text);
@@ -98,22 +98,22 @@ static enum status write_result(const struct settings *settings, struct result *
     return status;
 }
 
-enum status crossval_run(const struct comm *comm, const struct settings *settings,
-                         struct crossval *crossval)
+enum status cross_validation_run(const struct comm *comm, const struct settings *settings,
+                                 struct cross_validation *folds)
 {
     const int64_t n = settings->train.folds;
     struct result *results = NEW(struct result, (size_t)n);
     enum status status = OK;
-    *crossval = (struct crossval){0};
+    *folds = (struct cross_validation){0};
     for (int64_t fold = 1; fold <= n && status == OK; fold++) {
         log_say("fold %lld of %lld", (long long)fold, (long long)n);
         status = run_fold(comm, settings, fold, &results[fold - 1]);
     }
     if (status == OK) {
-        summarize(results, n, VALID, crossval);
-        summarize(results, n, TEST, crossval);
+        summarize(results, n, VALID, folds);
+        summarize(results, n, TEST, folds);
         status =
-            comm_agree(comm, comm->rank == 0 ? write_result(settings, results, crossval) : OK);
+            comm_agree(comm, comm->rank == 0 ? write_result(settings, results, folds) : OK);
     }
     memory_free(results);
     return status;

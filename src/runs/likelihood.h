@@ -1,4 +1,4 @@
-/* layer 4 (runs): how likely the steps of students are under a model. */
+/* How likely the steps of students are under a model. */
 #ifndef COHORT_LIKELIHOOD_H
 #define COHORT_LIKELIHOOD_H
 

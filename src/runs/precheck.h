@@ -1,4 +1,4 @@
-/* layer 4 (runs): looks before a run begins or goes on. */
+/* Looks before a run begins or goes on. */
 #ifndef COHORT_PRECHECK_H
 #define COHORT_PRECHECK_H
 

@@ -5,6 +5,7 @@
 #include "runs/rank_output.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static enum status check_old(const char *path)
 {
     static const char *const begins[] = {"cohort checkpoint", "\x89HDF"};
     char bytes[32] = "";
-    const size_t n = store_peek(path, bytes, sizeof bytes - 1);
+    const size_t n = file_peek(path, bytes, sizeof bytes - 1);
     for (size_t b = 0; b < COUNT(begins); b++)
         if (n > strlen(begins[b]) && memcmp(bytes, begins[b], strlen(begins[b])) == 0)
             return fail(BAD_USER,
@@ -55,33 +56,33 @@ static enum status check_old(const char *path)
     return OK;
 }
 
-static enum status begin(const char *path, const char *head, struct store_draft *draft,
+static enum status begin(const char *path, const char *head, struct atomic_file *draft,
                          FILE **file)
 {
     TRY(check_old(path));
-    TRY(store_begin(draft, path));
+    TRY(atomic_file_begin(draft, path));
     *file = fopen(draft->name, "wb");
     if (*file == NULL)
         return fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
     return add(*file, head, strlen(head), path);
 }
 
-static enum status finish(enum status status, const char *path, struct store_draft *draft,
+static enum status finish(enum status status, const char *path, struct atomic_file *draft,
                           FILE *file)
 {
     if (file != NULL && fclose(file) != 0 && status == OK)
         status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
     if (status == OK)
-        return store_commit(draft, path);
-    store_abandon(draft);
+        return atomic_file_commit(draft, path);
+    atomic_file_abandon(draft);
     return status;
 }
 
-enum status listing_write(const struct comm *comm, const char *path, const char *head,
-                          size_t n_rows, void (*row)(FILE *, size_t, const void *),
-                          const void *arg)
+enum status rank_output_write(const struct comm *comm, const char *path, const char *head,
+                              size_t n_rows, void (*row)(FILE *, size_t, const void *),
+                              const void *arg)
 {
-    struct store_draft draft = {.file = -1};
+    struct atomic_file draft = {.file = -1};
     FILE *file = NULL;
     enum status status =
         comm_agree(comm, comm->rank == 0 ? begin(path, head, &draft, &file) : OK);
@@ -105,32 +106,15 @@ enum status listing_write(const struct comm *comm, const char *path, const char 
     return comm_agree(comm, status);
 }
 
-void listing_cell(FILE *out, const char *text)
+enum status rank_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
 {
-    const bool plain = text[strcspn(text, ",\"\r\n")] == '\0' && text[0] != ' ' &&
-                       (text[0] == '\0' || text[strlen(text) - 1] != ' ');
-    if (plain) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"')
-            fputc('"', out);
-        fputc(*c, out);
-    }
-    fputc('"', out);
-}
-
-enum status listing_h5_begin(const char *path, struct store_draft *draft, hid_t *file)
-{
-    TRY(store_begin(draft, path));
+    TRY(atomic_file_begin(draft, path));
     *file = h5_create(draft->name);
     return *file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno)) : OK;
 }
 
-enum status listing_h5_end(enum status status, const char *path, struct store_draft *draft,
-                           hid_t file)
+enum status rank_output_h5_end(enum status status, const char *path, struct atomic_file *draft,
+                               hid_t file)
 {
     const bool failed = status != OK;
     if (failed && file >= 0)
@@ -138,14 +122,14 @@ enum status listing_h5_end(enum status status, const char *path, struct store_dr
     else if (!failed)
         status = h5_close(file, path);
     if (status == OK)
-        return store_commit(draft, path);
-    store_abandon(draft);
+        return atomic_file_commit(draft, path);
+    atomic_file_abandon(draft);
     return failed && file >= 0 ? fail_context(status, "%s", path) : status;
 }
 
-enum status listing_h5_array(const struct comm *comm, hid_t file, const char *name,
-                             hid_t file_type, hid_t type, size_t n_rows, size_t n_columns,
-                             const void *values)
+enum status rank_output_h5_array(const struct comm *comm, hid_t file, const char *name,
+                                 hid_t file_type, hid_t type, size_t n_rows, size_t n_columns,
+                                 const void *values)
 {
     const size_t row_size = H5Tget_size(type) * size_max(1, n_columns);
     size_t n_bytes = 0;
@@ -157,10 +141,4 @@ enum status listing_h5_array(const struct comm *comm, hid_t file, const char *na
     }
     memory_free(all);
     return comm_agree(comm, status);
-}
-
-bool listing_ends_in(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), m = strlen(ending);
-    return n > m && strcmp(path + n - m, ending) == 0;
 }

@@ -1,7 +1,7 @@
 /* A refit. Settings and the number of epochs are chosen on validation attempts; afterwards
  * those attempts are worth learning from too. `train.refit = RUN` trains the model of a
  * finished run again, from the start, on its training and validation attempts together
- * (src/marking.c):
+ * (src/data/resplit.c):
  *
  *     settings   those that are stored in the run's checkpoint, and no others: a setting that
  *                was not tried on the validation attempts has not been chosen on them
@@ -14,11 +14,11 @@
  * Nothing is validated, and nothing stops it early. The refit's checkpoint names the checkpoint
  * it is a refit of by its digest, in a section [refit] of its configuration, so that it does
  * not depend on where runs are; config.ini has the directory. Whoever opens the checkpoint
- * marks the data as the refit did (src/opened.c), and `cohort blend` finds the run whose
- * predictions of the validation attempts are honest. */
+ * marks the data as the refit did (src/runs/inference.c), and `cohort blend` finds the run
+ * whose predictions of the validation attempts are honest. */
 #include "runs/refit.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/dataset.h"
@@ -70,7 +70,7 @@ static enum status check_finished(const struct comm *comm, const char *directory
     char *last = memory_text("%s/last.h5", directory);
     struct checkpoint checkpoint;
     enum status status = OK;
-    int64_t there = comm->rank == 0 && store_exists(last);
+    int64_t there = comm->rank == 0 && file_exists(last);
     comm_max_i64(comm, &there, 1);
     if (!there)
         status = fail(BAD_USER,

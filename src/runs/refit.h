@@ -1,5 +1,4 @@
-/* layer 4 (runs): a chosen model trained again, on training and validation attempts together.
- */
+/* A chosen model trained again, on training and validation attempts together. */
 #ifndef COHORT_REFIT_H
 #define COHORT_REFIT_H
 

@@ -6,6 +6,7 @@
 #include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
 #include "base/machine.h"
@@ -27,7 +28,7 @@ json_t *run_json(const char *path)
 {
     char *text = NULL;
     size_t n = 0;
-    if (store_exists(path) && store_read(path, &text, &n) != OK)
+    if (file_exists(path) && file_read(path, &text, &n) != OK)
         fail_clear();
     json_t *value = text != NULL ? json_loadb(text, n, 0, NULL) : NULL;
     memory_free(text);
@@ -38,7 +39,7 @@ static enum status taken(const struct run *run, const char *lock)
 {
     char *owner = NULL;
     size_t n = 0;
-    const bool known = store_read(lock, &owner, &n) == OK && n > 0;
+    const bool known = file_read(lock, &owner, &n) == OK && n > 0;
     const enum status status =
         fail(BAD_USER,
              "%s: another job has this run (%.*s); two jobs cannot share a run directory: wait "
@@ -64,17 +65,17 @@ static enum status wait_for_lock(struct run *run, const char *lock)
 {
     enum { MOMENT = 1, LEASE = 300 }; /* seconds */
     const char *restarts = getenv("SLURM_RESTART_COUNT");
-    TRY(lock_take(lock, MOMENT, &run->lock));
+    TRY(file_lock_take(lock, MOMENT, &run->lock));
     if (run->lock >= 0 || restarts == NULL || atoi(restarts) == 0)
         return OK;
     log_say("%s: the run is still locked, by this job before it was started again: waiting",
             run->directory);
-    return lock_take(lock, LEASE, &run->lock);
+    return file_lock_take(lock, LEASE, &run->lock);
 }
 
 static enum status take_lock(struct run *run)
 {
-    TRY(store_directory(run->directory));
+    TRY(file_make_directory(run->directory));
     char *path = run_path(run, "lock");
     enum status status = wait_for_lock(run, path);
     if (status == OK)
@@ -123,7 +124,7 @@ enum status run_resume(const struct run *run, struct checkpoint *checkpoint, boo
     *found = false;
     for (size_t c = 0; c < COUNT(candidates) && !*found; c++) {
         char *path = run_path(run, candidates[c]);
-        int64_t there = run->comm->rank == 0 && store_exists(path);
+        int64_t there = run->comm->rank == 0 && file_exists(path);
         comm_max_i64(run->comm, &there, 1);
         const enum status status = there ? checkpoint_open(checkpoint, path, run->comm) : OK;
         memory_free(path);
@@ -189,7 +190,7 @@ static enum status save(const struct run *run, const char *name, const char *kep
                         const char *bytes, size_t n_bytes)
 {
     char *path = run_path(run, name), *before = run_path(run, kept);
-    enum status status = store_write_keeping(path, before, bytes, n_bytes);
+    enum status status = atomic_file_write_keeping(path, before, bytes, n_bytes);
     memory_free(path);
     memory_free(before);
     return status;
@@ -219,8 +220,8 @@ enum status run_log_cut(const struct run *run, int64_t last)
     char *path = run_path(run, "log.jsonl"), *text = NULL;
     size_t n_bytes = 0, keep = 0;
     enum status status = OK;
-    if (store_exists(path)) {
-        status = store_read(path, &text, &n_bytes);
+    if (file_exists(path)) {
+        status = file_read(path, &text, &n_bytes);
         for (int64_t before = 0; status == OK && keep < n_bytes;) {
             const char *end = memchr(text + keep, '\n', n_bytes - keep);
             const int64_t epoch =
@@ -231,7 +232,7 @@ enum status run_log_cut(const struct run *run, int64_t last)
             keep = (size_t)(end - text) + 1;
         }
         if (status == OK && keep < n_bytes)
-            status = store_write(path, text, keep);
+            status = atomic_file_write(path, text, keep);
     }
     memory_free(text);
     memory_free(path);
@@ -244,7 +245,7 @@ static enum status last_logged(const struct run *run, const char *key, char **va
     char *path = run_path(run, "log.jsonl"), *text = NULL;
     size_t n_bytes = 0;
     *value = NULL;
-    enum status status = store_exists(path) ? store_read(path, &text, &n_bytes) : OK;
+    enum status status = file_exists(path) ? file_read(path, &text, &n_bytes) : OK;
     size_t start = n_bytes > 0 ? n_bytes - 1 : 0;
     while (start > 0 && text[start - 1] != '\n')
         start--;
@@ -290,7 +291,7 @@ enum status run_log_add(const struct run *run, const char *record)
 enum status run_write(const struct run *run, const char *name, const char *text)
 {
     char *path = run_path(run, name);
-    enum status status = store_write(path, text, strlen(text));
+    enum status status = atomic_file_write(path, text, strlen(text));
     memory_free(path);
     return status;
 }
@@ -308,12 +309,12 @@ enum status run_remove(const struct run *run, const char *name)
 /* Directories of several runs. */
 static enum status check_single(const char *directory)
 {
-    if (store_has(directory, "fold-1"))
+    if (file_is_in(directory, "fold-1"))
         return fail(BAD_USER,
                     "%s: this is a cross-validation, which has a run for each fold; name one "
                     "of them, as in %s/fold-1",
                     directory, directory);
-    if (store_has(directory, "sweep.ini"))
+    if (file_is_in(directory, "sweep.ini"))
         return fail(BAD_USER,
                     "%s: this is a sweep, which has a run for each trial; name one of those in "
                     "%s/trials, or train the best with `cohort train %s/best.ini`",
@@ -335,7 +336,7 @@ enum status run_find(const char *path, char **checkpoint)
     }
     TRY(check_single(path));
     for (size_t n = 0; n < COUNT(names) && *checkpoint == NULL; n++)
-        if (store_has(path, names[n]))
+        if (file_is_in(path, names[n]))
             *checkpoint = memory_text("%s/%s", path, names[n]);
     if (*checkpoint != NULL)
         return OK;
@@ -348,9 +349,7 @@ enum status run_find(const char *path, char **checkpoint)
 char *run_beside(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    const int n = store_is_directory(path) ? (int)strlen(path)
-                  : slash                  ? (int)(slash - path)
-                                           : 0;
+    const int n = file_is_directory(path) ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
     return n > 0 ? memory_text("%.*s/%s", n, path, name) : memory_text("%s", name);
 }
 
@@ -359,7 +358,7 @@ char *run_setting(const char *path, const char *section, const char *key)
     char *file = run_beside(path, "config.ini");
     struct config *config = config_create();
     char *setting = NULL;
-    if (store_exists(file) && config_read(config, file) == OK) {
+    if (file_exists(file) && config_read(config, file) == OK) {
         const char *value = config_get(config, section, key);
         setting = value != NULL && value[0] != '\0' ? memory_text("%s", value) : NULL;
     }
@@ -376,8 +375,8 @@ static char *known_settings(const char *directory)
     char *previous = memory_text("%s/previous.h5", directory);
     char *path = memory_text("%s/config.ini", directory), *text = NULL;
     size_t n = 0;
-    if ((store_exists(last) || store_exists(previous)) && store_exists(path) &&
-        store_read(path, &text, &n) != OK)
+    if ((file_exists(last) || file_exists(previous)) && file_exists(path) &&
+        file_read(path, &text, &n) != OK)
         fail_clear();
     memory_free(last);
     memory_free(previous);

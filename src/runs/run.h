@@ -1,4 +1,4 @@
-/* layer 4 (runs): the directory of a run. */
+/* The directory of a run. */
 #ifndef COHORT_RUN_H
 #define COHORT_RUN_H
 

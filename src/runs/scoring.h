@@ -1,4 +1,4 @@
-/* layer 4 (runs): predictions of a model for the attempts of a shard. */
+/* Predictions of a model for the attempts of a shard. */
 #ifndef COHORT_SCORING_H
 #define COHORT_SCORING_H
 

@@ -42,7 +42,7 @@ static enum status check_outcomes(const struct stepper *stepper,
 /* A refit learns the validation attempts too. */
 static enum status join(struct stepper *stepper)
 {
-    stepper->n_joined = marking_join(&stepper->shard);
+    stepper->n_joined = resplit_join(&stepper->shard);
     comm_sum_i64(stepper->comm, &stepper->n_joined, 1);
     if (stepper->n_joined == 0)
         return fail(
@@ -62,7 +62,7 @@ static enum status read_data(struct stepper *stepper)
                      &first, &n));
     TRY(dataset_read(&stepper->dataset, first, n, &stepper->shard));
     if (o->fold > 0)
-        marking_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
+        resplit_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
     return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
 }
 

@@ -1,4 +1,4 @@
-/* layer 4 (runs): a model, its data on all ranks, and one step of training after the other. */
+/* A model, its data on all ranks, and one step of training after the other. */
 #ifndef COHORT_STEPPER_H
 #define COHORT_STEPPER_H
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <sleef.h>
 
-enum status finals_predict(const struct model *model, void *work, const struct shard *shard,
-                           unsigned splits, struct final **finals, size_t *n)
+enum status targets_predict(const struct model *model, void *work, const struct shard *shard,
+                            unsigned splits, struct target_prediction **targets, size_t *n)
 {
     uint32_t *students = NEW_SCRATCH(uint32_t, shard->n_students);
     *n = 0;
@@ -18,12 +18,12 @@ enum status finals_predict(const struct model *model, void *work, const struct s
     }
     double *mean = NEW_SCRATCH(double, *n), *variance = NEW_SCRATCH(double, *n);
     model->kind->predict_target(model, work, students, *n, mean, variance);
-    *finals = NEW_SCRATCH(struct final, *n);
+    *targets = NEW_SCRATCH(struct target_prediction, *n);
     bool defined = true;
     for (size_t i = 0; i < *n; i++) {
         const size_t student = shard->first_student + students[i];
-        (*finals)[i] = (struct final){(uint32_t)student, shard->dataset->target[student],
-                                      mean[i], variance[i]};
+        (*targets)[i] = (struct target_prediction){
+            (uint32_t)student, shard->dataset->target[student], mean[i], variance[i]};
         defined &= isfinite(mean[i]) != 0;
     }
     memory_free(students);
@@ -31,31 +31,31 @@ enum status finals_predict(const struct model *model, void *work, const struct s
     memory_free(variance);
     if (defined)
         return OK;
-    memory_free(*finals);
-    *finals = NULL;
+    memory_free(*targets);
+    *targets = NULL;
     return fail(DIVERGED,
                 "the model's parameters are so large that its predictions are no numbers: "
                 "training diverged; begin again with a lower optimizer.rate");
 }
 
-static void score_chances(const struct comm *comm, const struct final *finals, size_t n,
-                          struct score *score)
+static void score_chances(const struct comm *comm, const struct target_prediction *targets,
+                          size_t n, struct score *score)
 {
     struct prediction *list = NEW_SCRATCH(struct prediction, n);
     size_t n_known = 0;
     for (size_t i = 0; i < n; i++)
-        if (!isnan(finals[i].target))
-            list[n_known++] = (struct prediction){.probability = (float)finals[i].mean,
-                                                  .student = finals[i].student,
+        if (!isnan(targets[i].target))
+            list[n_known++] = (struct prediction){.probability = (float)targets[i].mean,
+                                                  .student = targets[i].student,
                                                   .group = -1,
-                                                  .correct = finals[i].target > 0.5};
+                                                  .correct = targets[i].target > 0.5};
     metrics_score(comm, list, n_known, score);
     score->r2 = NAN;
     memory_free(list);
 }
 
 /* Rank 0: all students. */
-static void score_all(enum model_task task, const struct final *all, size_t n,
+static void score_all(enum model_task task, const struct target_prediction *all, size_t n,
                       struct score *score)
 {
     static const double log_2_pi = 1.8378770664093454836;
@@ -92,16 +92,16 @@ static void score_all(enum model_task task, const struct final *all, size_t n,
                                     : 0.5 * (log_2_pi + 1 + Sleef_cinz_logd1_u10purec(square))};
 }
 
-void finals_score(const struct comm *comm, const struct model *model,
-                  const struct final *finals, size_t n, struct score *score)
+void targets_score(const struct comm *comm, const struct model *model,
+                   const struct target_prediction *targets, size_t n, struct score *score)
 {
     const enum model_task task = model_task(model);
     if (task == TASK_CHANCE) {
-        score_chances(comm, finals, n, score);
+        score_chances(comm, targets, n, score);
         return;
     }
     size_t n_bytes = 0;
-    struct final *all = comm_gather(comm, finals, n * sizeof *finals, &n_bytes);
+    struct target_prediction *all = comm_gather(comm, targets, n * sizeof *targets, &n_bytes);
     if (comm->rank == 0)
         score_all(task, all, n_bytes / sizeof *all, score);
     comm_broadcast(comm, score, sizeof *score, 0);

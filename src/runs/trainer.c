@@ -7,11 +7,12 @@
  * every so many steps (the number is agreed on, about a tenth of a second's worth), because all
  * ranks must stop at the same step. */
 #include "runs/trainer.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "runs/checkpoint.h"
 #include "runs/continuation.h"
 #include "runs/likelihood.h"
@@ -23,29 +24,8 @@
 #include "runs/targets.h"
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-static volatile sig_atomic_t asked_to_stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    asked_to_stop = 1;
-}
-
-void trainer_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGUSR1, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-bool trainer_is_stopped(void)
-{
-    return asked_to_stop;
-}
 
 struct trainer {
     const struct comm *comm;
@@ -68,7 +48,7 @@ struct trainer {
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
-    TRY(continuing_check(checkpoint, t->config, t->settings->groups, N_TRAINER_GROUPS));
+    TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_TRAINER_GROUPS));
     if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
         return fail(BAD_USER,
                     "%s: trained on a data set with digest %s, but %s has digest %s: it does "
@@ -94,7 +74,7 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
 static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
 {
     for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
-        exact_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
+        exact_slices_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
     size_t n_own = 0, n_state = 0;
     void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
     void *state = comm_gather(t->comm, own, n_own, &n_state);
@@ -195,7 +175,7 @@ static enum status look_around(struct trainer *t, bool must_save)
     const double now = log_clock(), seconds = now - t->started;
     const int64_t steps = t->progress.all_steps - t->steps_at_start;
     int64_t wishes[3] = {
-        asked_to_stop,
+        signals_came(),
         t->comm->rank == 0 && now - t->saved >= 60 * t->settings->run.save_minutes,
         t->comm->rank == 0 ? (int64_t)fmax(1, 0.1 * (double)steps / fmax(seconds, 1e-3)) : 0,
     };
@@ -240,12 +220,12 @@ static enum status train_epoch(struct trainer *t)
 
 static enum status score_finals(struct trainer *t, enum split split, struct score *score)
 {
-    struct final *finals = NULL;
+    struct target_prediction *targets = NULL;
     size_t n = 0;
-    TRY(comm_agree(t->comm, finals_predict(t->model, t->stepper.work, &t->stepper.shard,
-                                           1u << split, &finals, &n)));
-    finals_score(t->comm, t->model, finals, n, score);
-    memory_free(finals);
+    TRY(comm_agree(t->comm, targets_predict(t->model, t->stepper.work, &t->stepper.shard,
+                                            1u << split, &targets, &n)));
+    targets_score(t->comm, t->model, targets, n, score);
+    memory_free(targets);
     return OK;
 }
 
@@ -521,8 +501,8 @@ static enum status begin(struct trainer *t, bool *done)
         log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
                 (long long)n_epochs(t), (long long)t->stepper.n_joined);
-    continuing_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
-                            t->config);
+    continuation_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
+                              t->config);
     return OK;
 }
 
@@ -531,7 +511,7 @@ static enum status train(struct trainer *t, struct result *result)
     bool done = false;
     TRY(begin(t, &done));
     char *path = run_path(&t->run, "result.json");
-    int64_t has_result = t->comm->rank == 0 && store_exists(path);
+    int64_t has_result = t->comm->rank == 0 && file_exists(path);
     comm_max_i64(t->comm, &has_result, 1);
     result->was_finished = done && has_result;
     memory_free(path);

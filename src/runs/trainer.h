@@ -1,4 +1,4 @@
-/* layer 4 (runs): trains a model in a run directory. */
+/* Trains a model in a run directory. */
 #ifndef COHORT_TRAINER_H
 #define COHORT_TRAINER_H
 
@@ -72,9 +72,5 @@ struct result {
  * after a signal, everything saved. */
 CHECKED enum status trainer_run(const struct comm *comm, struct settings *settings,
                                 struct result *result);
-
-/* Installs the handlers of USR1 and TERM: finish the step, save, end with STOPPED. */
-void trainer_signals(void);
-bool trainer_is_stopped(void); /* such a signal has come to this rank */
 
 #endif

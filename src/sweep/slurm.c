@@ -12,9 +12,10 @@
  * (SLURM_...) is about that job. */
 #define _GNU_SOURCE
 #include "sweep/slurm.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "cohort.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <spawn.h>
@@ -299,7 +300,7 @@ static char **first_environment(char **bytes)
 {
     size_t n = 0, n_kept = 0, capacity = 0;
     char **list = NULL;
-    if (store_read("/proc/self/environ", bytes, &n) != OK) {
+    if (file_read("/proc/self/environ", bytes, &n) != OK) {
         fail_clear();
         n = 0;
     }
@@ -463,14 +464,14 @@ enum status slurm_make(const char *directory, char **kept)
     for (size_t i = 1; i <= strlen(directory); i++)
         if (directory[i] == '/' || directory[i] == '\0') {
             path[i] = '\0';
-            if (!store_exists(path))
+            if (!file_exists(path))
                 break;
             path[i] = directory[i];
             n = i;
         }
     memory_free(path);
     *kept = memory_text("%.*s", (int)n, directory);
-    const enum status status = store_directory(directory);
+    const enum status status = file_make_directory(directory);
     if (status != OK)
         slurm_unmake(directory, *kept);
     return status;

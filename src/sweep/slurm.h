@@ -1,4 +1,4 @@
-/* layer 5 (what people do with runs): jobs for Slurm, made of the templates in jobs/. */
+/* Jobs for Slurm, made of the templates in jobs/. */
 #ifndef COHORT_SLURM_H
 #define COHORT_SLURM_H
 

@@ -11,7 +11,6 @@
  * settings are resolved here, before anything is written: what one of them would refuse, the
  * sweep refuses. */
 #include "sweep/sweep.h"
-#include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"

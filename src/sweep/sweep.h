@@ -1,4 +1,4 @@
-/* layer 5 (what people do with runs): many runs that differ in some settings. */
+/* Many runs that differ in some settings. */
 #ifndef COHORT_SWEEP_H
 #define COHORT_SWEEP_H
 

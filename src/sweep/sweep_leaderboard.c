@@ -1,9 +1,9 @@
 /* The files of the leaderboard: every trial, best first; what each hyperparameter does; and the
  * best trial's settings, ready to train. */
 #include "base/atomic_file.h"
+#include "base/csv_quote.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "runs/rank_output.h"
 #include "sweep/sweep.h"
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static enum status text_write(struct text *text, const struct sweep *sweep, cons
 {
     fclose(text->out);
     char *path = memory_text("%s/%s", sweep->directory, name);
-    enum status status = store_write(path, text->bytes, text->n);
+    enum status status = atomic_file_write(path, text->bytes, text->n);
     memory_free(path);
     free(text->bytes);
     return status;
@@ -69,14 +69,14 @@ static enum status write_board(const struct sweep *sweep, const struct sweep_boa
             fprintf(text.out, "%lld", (long long)result->epochs);
         for (size_t d = 0; d < sweep->n_dimensions; d++) {
             fputc(',', text.out);
-            listing_cell(text.out, sweep->trials[t].values[d]);
+            csv_quote(text.out, sweep->trials[t].values[d]);
         }
         const struct score *const scores[] = {&result->valid, &result->test,
                                               &result->valid_spread, &result->test_spread};
         for (int p = 0; p < n_parts; p++)
             print_score(text.out, scores[p], done && scores[p < 2 ? p : p - 2]->n > 0);
         fputc(',', text.out);
-        listing_cell(text.out, result->reason ? result->reason : "");
+        csv_quote(text.out, result->reason ? result->reason : "");
         fputc('\n', text.out);
     }
     return text_write(&text, sweep, "leaderboard.csv");
@@ -94,7 +94,7 @@ static enum status write_effects(const struct sweep *sweep)
         for (size_t l = 0; l < effect.n_levels; l++) {
             const struct sweep_level *level = &effect.levels[l];
             fprintf(text.out, "%s.%s,", sweep->dimensions[d].section, sweep->dimensions[d].key);
-            listing_cell(text.out, level->name);
+            csv_quote(text.out, level->name);
             fprintf(text.out, ",%zu,", level->n);
             if (level->n > 0)
                 fprintf(text.out, "%.9g,%.9g,", level->mean, level->best);
@@ -120,7 +120,7 @@ static enum status write_best(const struct sweep *sweep, size_t trial)
         char *path = memory_text("%s/best.ini", sweep->directory);
         char *text = memory_text("# The best trial of the sweep, %s.\n%s",
                                  sweep->trials[trial].id, config);
-        status = store_write(path, text, strlen(text));
+        status = atomic_file_write(path, text, strlen(text));
         memory_free(text);
         memory_free(path);
         memory_free(config);

@@ -8,6 +8,7 @@
  * few files that are not of one trial, by the kernel's lock on the file `lock`. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "runs/run.h"
@@ -53,7 +54,7 @@ static enum status other_sweep(const char *path, const char *stored, const char 
 enum status sweep_lock(const struct sweep *sweep, int *file)
 {
     char *path = memory_text("%s/lock", sweep->directory);
-    const enum status status = lock_take(path, LOCK_FOREVER, file);
+    const enum status status = file_lock_take(path, LOCK_FOREVER, file);
     memory_free(path);
     return status;
 }
@@ -62,7 +63,7 @@ static enum status check_same(const struct sweep *sweep, const char *path)
 {
     char *stored = NULL;
     size_t n = 0;
-    enum status status = store_read(path, &stored, &n);
+    enum status status = file_read(path, &stored, &n);
     if (status == OK && strcmp(stored, sweep->text) != 0)
         status = other_sweep(sweep->directory, stored, sweep->text);
     memory_free(stored);
@@ -72,11 +73,11 @@ static enum status check_same(const struct sweep *sweep, const char *path)
 static enum status make(const struct sweep *sweep, const char *path)
 {
     int file = -1;
-    TRY(store_directory(sweep->directory));
+    TRY(file_make_directory(sweep->directory));
     TRY(sweep_lock(sweep, &file));
-    const enum status status = store_exists(path)
+    const enum status status = file_exists(path)
                                    ? check_same(sweep, path)
-                                   : store_write(path, sweep->text, strlen(sweep->text));
+                                   : atomic_file_write(path, sweep->text, strlen(sweep->text));
     close(file);
     return status;
 }
@@ -86,9 +87,9 @@ enum status sweep_open(const struct sweep *sweep)
     char *path = memory_text("%s/sweep.ini", sweep->directory);
     char *config = memory_text("%s/config.ini", sweep->directory);
     enum status status = OK;
-    if (store_exists(path))
+    if (file_exists(path))
         status = check_same(sweep, path);
-    else if (store_exists(config))
+    else if (file_exists(config))
         status = fail(BAD_USER,
                       "%s: this is the directory of a run; choose another run= for "
                       "the sweep",
@@ -139,7 +140,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
     char *text =
         json_dumps(object, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     char *line = memory_text("%s\n", text), *path = result_path(sweep, trial, result->rung);
-    enum status status = store_write(path, line, strlen(line));
+    enum status status = atomic_file_write(path, line, strlen(line));
     memory_free(path);
     memory_free(line);
     free(text);
@@ -151,7 +152,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
 static bool is_claimed(const struct sweep *sweep, size_t trial)
 {
     char *path = sweep_path(sweep, trial, "claim");
-    const bool claimed = lock_is_held(path);
+    const bool claimed = file_lock_is_held(path);
     memory_free(path);
     return claimed;
 }

@@ -7,11 +7,12 @@
  * With successive halving all teams meet after each rung, and wait for trials that other jobs
  * are at: the order in it decides who goes on. Scores compare only on the same data, so every
  * result has their digest. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "data/dataset.h"
 #include "runs/cross_validation.h"
 #include "sweep/sweep.h"
@@ -61,9 +62,9 @@ static enum status claim(const struct runner *r, size_t trial, int64_t rung, int
         return OK;
     char *directory = sweep_path(r->sweep, trial, NULL),
          *path = sweep_path(r->sweep, trial, "claim");
-    enum status status = store_directory(directory);
+    enum status status = file_make_directory(directory);
     if (status == OK)
-        status = lock_take(path, 0, file);
+        status = file_lock_take(path, 0, file);
     memory_free(path);
     memory_free(directory);
     if (*file < 0)
@@ -84,13 +85,13 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
     enum status status =
         sweep_settings(r->sweep, trial, sweep_epochs(r->sweep, result->rung), &settings);
     if (status == OK && r->sweep->folds) {
-        struct crossval crossval;
-        status = crossval_run(&r->team, &settings, &crossval);
+        struct cross_validation folds;
+        status = cross_validation_run(&r->team, &settings, &folds);
         result->epochs = settings.train.epochs;
-        result->valid = crossval.mean[VALID];
-        result->valid_spread = crossval.spread[VALID];
-        result->test = crossval.mean[TEST];
-        result->test_spread = crossval.spread[TEST];
+        result->valid = folds.mean[VALID];
+        result->valid_spread = folds.spread[VALID];
+        result->test = folds.mean[TEST];
+        result->test_spread = folds.spread[TEST];
     } else if (status == OK) {
         struct result trained;
         status = trainer_run(&r->team, &settings, &trained);
@@ -140,7 +141,7 @@ static void say_progress(struct runner *r, const size_t *trials, size_t n, int64
         char name[32];
         snprintf(name, sizeof name, "rung-%lld.json", (long long)rung);
         char *path = sweep_path(r->sweep, trials[i], name);
-        n_done += store_exists(path);
+        n_done += file_exists(path);
         memory_free(path);
     }
     char which[64] = "";
@@ -158,7 +159,7 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
         int file = -1;
         enum status status = OK;
         if (r->team.rank == 0)
-            while (i < n && status == OK && file < 0 && !trainer_is_stopped()) {
+            while (i < n && status == OK && file < 0 && !signals_came()) {
                 const bool own = i % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
                 if (own)
                     status = claim(r, trials[i], rung, &file);
@@ -210,7 +211,7 @@ static size_t count_open(const struct runner *r, int64_t rung, const size_t *tri
 static enum status run_pass(struct runner *r, const size_t *trials, size_t n, int64_t rung)
 {
     const enum status status = run_list(r, trials, n, rung);
-    int64_t stopped = trainer_is_stopped();
+    int64_t stopped = signals_came();
     comm_max_i64(r->comm, &stopped, 1);
     TRY(comm_agree(r->comm, status == STOPPED ? OK : status));
     fail_clear();

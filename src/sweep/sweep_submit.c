@@ -9,8 +9,8 @@
  * An array larger than the site's MaxArraySize becomes several. With a throttle these follow
  * each other, for Slurm counts within one array only. Tasks find out by themselves which of
  * their trials are missing. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "sweep/slurm.h"
@@ -204,7 +204,7 @@ enum status sweep_submit(const struct sweep *sweep, const struct sweep_submissio
     sender.directory = memory_text("%s/slurm", sweep->directory);
     char *file = memory_text("%s/sweep.ini", sweep->directory), *kept = NULL;
     char *lock = memory_text("%s/lock", sweep->directory);
-    const bool was_there = store_exists(file), acts = !submission->dry_run;
+    const bool was_there = file_exists(file), acts = !submission->dry_run;
     enum status status = acts ? slurm_make(sender.directory, &kept) : OK;
     if (status == OK && (acts || was_there))
         status = sweep_open(sweep);

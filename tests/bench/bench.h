@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* `tests/bench/run.sh --short` says so; its figures mean nothing. */
+/* `tests/bench/run_benches.sh --short` says so; its figures mean nothing. */
 static inline bool bench_is_short(void)
 {
     return getenv("BENCH_SHORT") != NULL;

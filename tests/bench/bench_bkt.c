@@ -3,11 +3,11 @@
  * usually are), and the time to convergence from data in memory, traces and all.
  *
  * The class is simulated: 50 000 students, 10 skills, 5 million attempts for training. Where
- * BENCH_A09 names a data set (tests/bench/run.sh imports ASSISTments 2009 if it is there), that
- * is measured too. Rates are the best of several interleaved rounds. */
-#include "base/atomic_file.h"
+ * BENCH_A09 names a data set (tests/bench/run_benches.sh imports ASSISTments 2009 if it is
+ * there), that is measured too. Rates are the best of several interleaved rounds. */
 #include "base/comm.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -158,16 +158,16 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *directory = getenv("BENCH_DIRECTORY"); /* tests/bench/run.sh makes it */
+    const char *directory = getenv("BENCH_DIRECTORY"); /* tests/bench/run_benches.sh makes it */
     char *class = memory_text("%s/bkt.h5", directory != NULL ? directory : ".");
-    if (!store_exists(class)) {
+    if (!file_exists(class)) {
         const struct simulate_flags flags = {.n_students = bench_is_short() ? 500 : 50000,
                                              .n_skills = 10,
                                              .seed = 1,
                                              .split = "none",
                                              .output = class};
         const void *kind = NULL;
-        must(menu_find(&simulate_menu, "bkt", &kind));
+        must(subcommands_find(&simulate_menu, "bkt", &kind));
         must(simulate_run(kind, &flags));
     }
     const char *a09 = getenv("BENCH_A09");
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     measure_rate(&world, class, "simulated, items' guess and slip", "items = yes");
     measure_fit(&world, class, "simulated, no prior", "prior = 0");
     measure_fit(&world, class, "simulated, no prior, 10 starts", "prior = 0\nrestarts = 10");
-    if (a09 != NULL && store_exists(a09)) {
+    if (a09 != NULL && file_exists(a09)) {
         measure_rate(&world, a09, "assist2009", "");
         measure_fit(&world, a09, "assist2009, no prior", "prior = 0");
         measure_fit(&world, a09, "assist2009, no prior, forgetting", "prior = 0\nforget = yes");

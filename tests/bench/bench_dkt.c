@@ -59,8 +59,8 @@ static double time_epoch(struct stepper *stepper, int64_t epoch)
 }
 
 /* Products forward are with a matrix wider than deep, backward the other way round. */
-static const struct product_table *timed;
-static double product_seconds[2], product_operations[2];
+static const struct matmul_table *timed;
+static double matmul_seconds[2], matmul_operations[2];
 
 static void add_timed(size_t n, const real *a, size_t a_stride, const struct packed *b, real *c,
                       size_t c_stride)
@@ -68,8 +68,8 @@ static void add_timed(size_t n, const real *a, size_t a_stride, const struct pac
     const int back = b->depth > b->columns;
     const double start = log_clock();
     timed->add(n, a, a_stride, b, c, c_stride);
-    product_seconds[back] += log_clock() - start;
-    product_operations[back] += 2.0 * (double)n * HIDDEN * HIDDEN * GATES;
+    matmul_seconds[back] += log_clock() - start;
+    matmul_operations[back] += 2.0 * (double)n * HIDDEN * HIDDEN * GATES;
 }
 
 /* Operations a second of square products, all ranks at once, summed. */
@@ -112,7 +112,7 @@ static double gradient_rate(const struct stepper *stepper, const uint32_t *lengt
             if (pass == 0 || rows == 0)
                 continue;
             const double start = log_clock();
-            product->outer(rows, HIDDEN, columns, 1, a, width, b, columns, g, columns);
+            matmul->outer(rows, HIDDEN, columns, 1, a, width, b, columns, g, columns);
             seconds += log_clock() - start;
             n_rows += rows;
         }
@@ -146,11 +146,11 @@ int main(int argc, char **argv)
         seconds = fmin(seconds, time_epoch(&stepper, round));
         gradient = fmax(gradient, gradient_rate(&stepper, length));
     }
-    timed = product;
-    const struct product_table wrapped = {.add = add_timed, .outer = timed->outer};
-    product = &wrapped;
+    timed = matmul;
+    const struct matmul_table wrapped = {.add = add_timed, .outer = timed->outer};
+    matmul = &wrapped;
     time_epoch(&stepper, ROUNDS);
-    product = timed;
+    matmul = timed;
     const double rate = (double)stepper.n_training / seconds;
     log_say(
         "lstm %d, batch 64: an epoch of %lld answers in %.2f s on %d ranks, %.0f thousand a "
@@ -158,8 +158,8 @@ int main(int argc, char **argv)
         HIDDEN, (long long)stepper.n_training, seconds, world.size, rate / 1e3,
         useful / seconds / 1e9, sgemm / 1e9, 100 * useful / seconds / sgemm);
     log_say("one rank, products alone: %.0f forward, %.0f backward, %.0f weight gradient",
-            product_operations[0] / product_seconds[0] / 1e9,
-            product_operations[1] / product_seconds[1] / 1e9, gradient / 1e9);
+            matmul_operations[0] / matmul_seconds[0] / 1e9,
+            matmul_operations[1] / matmul_seconds[1] / 1e9, gradient / 1e9);
     if (world.rank == 0)
         printf("%.0f\n", rate);
     stepper_destroy(&stepper);

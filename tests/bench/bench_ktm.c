@@ -6,9 +6,9 @@
  *
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
  * figure is the best of a few interleaved epochs of six passes or so. */
-#include "base/atomic_file.h"
 #include "base/comm.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -69,8 +69,8 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run.sh makes it */
-    if (data == NULL || !store_exists(data))
+    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run_benches.sh makes it */
+    if (data == NULL || !file_exists(data))
         fail_abort(BAD_USER, "BENCH_CLASS names no data set; run `make bench`");
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
     for (size_t p = 0; p < COUNT(presets); p++) {

@@ -23,9 +23,9 @@
  * First the sampler has to find what is known: answers drawn from a machine with 2 factors.
  * Where its posterior is right, 90 % of the true scores lie within 1.645 deviations of its
  * mean. */
-#include "base/atomic_file.h"
 #include "base/comm.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -63,7 +63,7 @@ static void design_of_ktm(struct design *d, const struct stepper *stepper, enum 
     d->group_first[d->n_groups] = features->n_rows;
     for (size_t s = 0; s < shard->n_students; s++) {
         ktm_walk_student(&work->walk, shard, s, 1u << split, true, features->n_common + s);
-        const struct sparse *a = &work->walk.attempts;
+        const struct fm_features *a = &work->walk.attempts;
         for (size_t t = 0; t < a->n; t++) {
             for (size_t e = a->first[t]; e < a->first[t + 1]; e++)
                 design_add(d, a->row[e], (double)a->x[e]);
@@ -322,7 +322,7 @@ static void train(struct stepper *stepper, double goal, struct tried *tried)
 static void compare(const struct comm *comm, const char *name, const char *data,
                     const char *options)
 {
-    if (data == NULL || !store_exists(data)) {
+    if (data == NULL || !file_exists(data)) {
         log_say("%s: skipped, the data are not there", name);
         return;
     }

@@ -5,14 +5,14 @@
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
  * figure is the best of several interleaved rounds, so that a busy moment of the machine spoils
  * none of the ratios. */
-#include "base/atomic_file.h"
 #include "base/comm.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "bench.h"
-#include "kernels/vec.h"
+#include "kernels/rbm_rows.h"
 #include "runs/stepper.h"
 #include <math.h>
 #include <stdio.h>
@@ -169,17 +169,17 @@ static void measure(const struct comm *world, const char *data, const struct sha
     plain_unit = tally_unit(&all.tally);
     real *speed = NEW(real, all.model->params.n), *own = NEW(real, all.model->params.n);
     memcpy(own, all.model->params.value, all.model->params.n * sizeof *own);
-    const struct rows_table *const exact_rows = rows;
-    struct rows_table plain_rows = *rows;
+    const struct rbm_rows_table *const exact_rows = rbm_rows;
+    struct rbm_rows_table plain_rows = *rbm_rows;
     plain_rows.tally = plain_tally;
     double together = INFINITY, one = INFINITY, floating = INFINITY;
     for (int64_t round = 0; round < bench_rounds(ROUNDS); round++) {
         together = fmin(together, time_epoch(&all, round, NULL));
         real *const shared = all.model->params.value;
         all.model->params.value = own;
-        rows = &plain_rows;
+        rbm_rows = &plain_rows;
         floating = fmin(floating, time_epoch(&all, round, speed));
-        rows = exact_rows;
+        rbm_rows = exact_rows;
         all.model->params.value = shared;
         if (world->rank == 0)
             one = fmin(one, time_epoch(&alone, round, NULL));
@@ -218,8 +218,8 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run.sh makes it */
-    if (data == NULL || !store_exists(data))
+    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run_benches.sh makes it */
+    if (data == NULL || !file_exists(data))
         fail_abort(BAD_USER, "BENCH_CLASS names no data set; run `make bench`");
     comm_barrier(&world);
     double memory = memory_rate(), vector = vector_rate();

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs the benchmarks: the programs of tests/bench/*.c (under mpirun with each of the numbers that a comment
+# Runs the benchmarks: the programs of tests/bench/bench_*.c (under mpirun with each of the numbers that a comment
 # `ranks: 1 2` in the first ten lines gives), then the scripts tests/bench/bench_*.sh, which may run a program of
 # the same name themselves. `make bench` builds and then calls this; arguments select by name.
 #
-#     tests/bench/run.sh [--short] [NAME...]     --short: seconds each, on small classes, to see that they all run
+#     tests/bench/run_benches.sh [--short] [NAME...]     --short: seconds each, on small classes, to see that they all run
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/lib/mpi.sh

@@ -1,5 +1,6 @@
 /* Checkpoints with a changed content and the right digest. The first bytes of an input choose a
  * kind and who reads its checkpoint; edits follow (see hurt.h). */
+#include "base/file.h"
 #include "hurt.h"
 
 enum { FRONT = 512, N_RUNS = COUNT(hurt_kinds) + 1 };
@@ -40,7 +41,7 @@ static void copy(const struct hurt_kind *kind, const char *name)
     char *bytes = NULL, *from = memory_text("%s/%s", kind->name, name);
     char *to = memory_text("out/%s", name);
     size_t n = 0;
-    fuzz_must(!store_exists(from) || store_read(from, &bytes, &n) == OK, from);
+    fuzz_must(!file_exists(from) || file_read(from, &bytes, &n) == OK, from);
     if (bytes != NULL)
         fuzz_write(to, bytes, n);
     memory_free(bytes);

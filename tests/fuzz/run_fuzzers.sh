@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the fuzzers that have been built, each for LIMIT (60) seconds, as many at once as there are cores:
 #
-#     tests/fuzz/run.sh [PATTERN...]      only fuzzers whose name contains one of the patterns
+#     tests/fuzz/run_fuzzers.sh [PATTERN...]      only fuzzers whose name contains one of the patterns
 #
 # BUILD (build/fuzz) holds the programs. What they learn, a corpus of inputs, stays in BUILD/corpus and is where
 # they go on the next time; they begin with tests/fuzz/seeds. A finding is kept in BUILD/findings, and

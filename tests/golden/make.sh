@@ -5,7 +5,7 @@
 #
 # A class of 24 students as CSV, the data sets imported from it, a run of every kind of model with its
 # checkpoints, and the predictions of each run. They are committed and never made again: what this program
-# writes today is what tests/cli_golden.sh opens with every later one. When a format changes, the files of
+# writes today is what tests/cli/cli_golden.sh opens with every later one. When a format changes, the files of
 # the new version go into a directory beside the old ones.
 #
 # v1: format version 1 of data sets and checkpoints, without items' skills in checkpoints.

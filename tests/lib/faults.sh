@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A fault at every system call: for tests/cli_faults.sh and tests/soak_faults.sh, after lib.sh. A command is
+# A fault at every system call: for tests/cli/cli_faults.sh and tests/soak/soak_faults.sh, after lib.sh. A command is
 # traced once; each call by which it changes something below a directory is a place, at which the next time
 # it is killed, or the disk is full.
 

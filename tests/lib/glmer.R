@@ -1,6 +1,6 @@
 # lme4's glmer (Laplace, nAGQ = 1) on predictions written by `cohort predict`, and how far cohort is from it:
 #
-#     Rscript tests/glmer.R PREDICTIONS.csv EXPORTED HIDDEN.csv [ANSWERS.csv]
+#     Rscript tests/lib/glmer.R PREDICTIONS.csv EXPORTED HIDDEN.csv [ANSWERS.csv]
 #
 # EXPORTED is the directory of `cohort export`, HIDDEN.csv the students' effects; ANSWERS.csv, which has columns who,
 # what and teacher, adds effects of teachers. One line of words and numbers.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Jobs that are stopped and killed: for tests/cli_runs.sh and its like, after lib.sh.
+# Jobs that are stopped and killed: for tests/cli/cli_runs.sh and its like, after lib.sh.
 PATIENCE=${PATIENCE:-120} # seconds after which a job hangs
 
 # on N COMMAND...: the command on N ranks, ended after a while in any case (exit code 124). One rank needs

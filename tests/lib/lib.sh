@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What every tests/cli_*.sh begins with:
+# What every tests/cli/cli_*.sh begins with:
 #
 #     . "$(dirname "$0")/lib.sh"
 #     section "unknown keys"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A Slurm of one's own on one machine, for tests/cli_slurm.sh: real daemons, and nodes that are only names.
+# A Slurm of one's own on one machine, for tests/cli/cli_slurm.sh: real daemons, and nodes that are only names.
 #
 #     slurm_namespace "$0" "$@"    first of all: starts the script again where only it sees the network
 #     slurm_start 4 2              4 nodes of 2 cores, n1 ... n4; sets SLURM_CONF; fails with a line on stderr

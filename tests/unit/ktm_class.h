@@ -86,7 +86,7 @@ static inline void close_bench(struct bench *b)
 }
 
 /* The sum of the values that attempt `a` of a walk has in some rows. */
-static inline double sum_of(const struct sparse *attempts, size_t a, size_t row)
+static inline double sum_of(const struct fm_features *attempts, size_t a, size_t row)
 {
     double sum = 0;
     for (size_t e = attempts->first[a]; e < attempts->first[a + 1]; e++)

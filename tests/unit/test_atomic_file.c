@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* nftw */
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -74,7 +75,7 @@ static void expect_content(const char *path, const void *bytes, size_t n_bytes)
 {
     char *got = NULL;
     size_t n_got = 0;
-    assert_int_equal(store_read(path, &got, &n_got), OK);
+    assert_int_equal(file_read(path, &got, &n_got), OK);
     assert_int_equal(n_got, n_bytes);
     assert_memory_equal(got, bytes, n_bytes);
     assert_int_equal(got[n_got], '\0');
@@ -95,13 +96,13 @@ static void test_write_and_replace(void **state)
     (void)state;
     char *path = in_home("a");
     static const char binary[] = {'a', '\0', '\n', '\xff', '\r', '\n', '\0'};
-    assert_false(store_exists(path));
-    assert_int_equal(store_write(path, "first", 5), OK);
-    assert_true(store_exists(path));
+    assert_false(file_exists(path));
+    assert_int_equal(atomic_file_write(path, "first", 5), OK);
+    assert_true(file_exists(path));
     expect_content(path, "first", 5);
-    assert_int_equal(store_write(path, binary, sizeof binary), OK);
+    assert_int_equal(atomic_file_write(path, binary, sizeof binary), OK);
     expect_content(path, binary, sizeof binary);
-    assert_int_equal(store_write(path, "", 0), OK);
+    assert_int_equal(atomic_file_write(path, "", 0), OK);
     expect_content(path, "", 0);
     assert_int_equal(n_files(home), 1);
     memory_free(path);
@@ -113,12 +114,12 @@ static void test_only_files_are_replaced(void **state)
     char *pipe = in_home("pipe");
     struct stat info;
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    expect_failure(store_write(pipe, "x", 1), BAD_USER, pipe);
+    expect_failure(atomic_file_write(pipe, "x", 1), BAD_USER, pipe);
     assert_int_equal(stat(pipe, &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
     char *stream = in_home("stdout");
     assert_int_equal(symlink("/proc/self/fd/1", stream), 0);
-    expect_failure(store_write(stream, "x", 1), BAD_USER, stream);
+    expect_failure(atomic_file_write(stream, "x", 1), BAD_USER, stream);
     assert_int_equal(lstat(stream, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
     assert_int_equal(n_files(home), 2);
@@ -136,22 +137,22 @@ static void test_pipes_and_links(void **state)
     size_t n = 0;
     int file = -1;
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    assert_int_equal(store_write(precious, "precious", 8), OK);
+    assert_int_equal(atomic_file_write(precious, "precious", 8), OK);
     assert_int_equal(symlink(precious, link_to), 0);
-    expect_failure(store_read(pipe, &bytes, &n), BAD_USER, pipe);
-    expect_failure(store_read("/dev/zero", &bytes, &n), BAD_USER, "/dev/zero");
-    assert_int_equal(store_peek(pipe, start, sizeof start), 0);
-    assert_int_equal(store_peek(precious, start, sizeof start), sizeof start);
+    expect_failure(file_read(pipe, &bytes, &n), BAD_USER, pipe);
+    expect_failure(file_read("/dev/zero", &bytes, &n), BAD_USER, "/dev/zero");
+    assert_int_equal(file_peek(pipe, start, sizeof start), 0);
+    assert_int_equal(file_peek(precious, start, sizeof start), sizeof start);
     assert_memory_equal(start, "prec", sizeof start);
-    expect_failure(lock_take(pipe, 0, &file), BAD_USER, pipe);
-    expect_failure(lock_take(link_to, 0, &file), BAD_USER, link_to);
+    expect_failure(file_lock_take(pipe, 0, &file), BAD_USER, pipe);
+    expect_failure(file_lock_take(link_to, 0, &file), BAD_USER, link_to);
     assert_int_equal(link(precious, second), 0);
-    expect_failure(lock_take(second, 0, &file), BAD_USER, second);
-    expect_failure(lock_take(home, 0, &file), BAD_IO, home);
+    expect_failure(file_lock_take(second, 0, &file), BAD_USER, second);
+    expect_failure(file_lock_take(home, 0, &file), BAD_IO, home);
     assert_int_equal(file, -1);
-    assert_false(lock_is_held(pipe));
-    assert_int_equal(lock_take(own, 0, &file), OK);
-    assert_true(file >= 0 && lock_is_held(own));
+    assert_false(file_lock_is_held(pipe));
+    assert_int_equal(file_lock_take(own, 0, &file), OK);
+    assert_true(file >= 0 && file_lock_is_held(own));
     close(file);
     expect_content(precious, "precious", 8);
     memory_free(pipe);
@@ -170,7 +171,7 @@ static void test_large_files(void **state)
         char *bytes = NEW_SCRATCH(char, sizes[j]);
         for (size_t b = 0; b < sizes[j]; b++)
             bytes[b] = (char)(b * 2654435761u >> 13);
-        assert_int_equal(store_write(path, bytes, sizes[j]), OK);
+        assert_int_equal(atomic_file_write(path, bytes, sizes[j]), OK);
         expect_content(path, bytes, sizes[j]);
         memory_free(bytes);
     }
@@ -182,10 +183,10 @@ static void test_old_file_is_never_touched(void **state)
 {
     (void)state;
     char *path = in_home("a"), bytes[8] = "";
-    assert_int_equal(store_write(path, "old", 3), OK);
+    assert_int_equal(atomic_file_write(path, "old", 3), OK);
     const int reader = open(path, O_RDONLY);
     assert_true(reader >= 0);
-    assert_int_equal(store_write(path, "young", 5), OK);
+    assert_int_equal(atomic_file_write(path, "young", 5), OK);
     assert_int_equal(read(reader, bytes, sizeof bytes), 3);
     assert_memory_equal(bytes, "old", 3);
     close(reader);
@@ -199,30 +200,30 @@ static void test_the_file_before_is_kept(void **state)
 {
     (void)state;
     char *path = in_home("last"), *kept = in_home("previous"),
-         *leftover = store_temporary(kept);
-    assert_int_equal(store_write_keeping(path, kept, "1", 1), OK);
-    assert_false(store_exists(kept));
+         *leftover = atomic_file_temporary(kept);
+    assert_int_equal(atomic_file_write_keeping(path, kept, "1", 1), OK);
+    assert_false(file_exists(kept));
     assert_int_equal(symlink("nowhere", leftover), 0);
-    assert_int_equal(store_write_keeping(path, kept, "2", 1), OK);
+    assert_int_equal(atomic_file_write_keeping(path, kept, "2", 1), OK);
     expect_content(kept, "1", 1);
     const pid_t writer = fork();
     assert_true(writer >= 0);
     if (writer == 0) {
         for (int n = 0; n < 300; n++)
-            if (store_write_keeping(path, kept, "3", 1) != OK)
+            if (atomic_file_write_keeping(path, kept, "3", 1) != OK)
                 _exit(1);
         _exit(0);
     }
     int64_t n_missing = 0;
     int code = -1;
     while (waitpid(writer, &code, WNOHANG) == 0)
-        n_missing += !store_exists(path) + !store_exists(kept);
+        n_missing += !file_exists(path) + !file_exists(kept);
     assert_int_equal(code, 0);
     assert_int_equal(n_missing, 0);
     /* Killed when the old file had both names and the new one none. */
     unlink(kept);
     assert_int_equal(link(path, kept), 0);
-    assert_int_equal(store_write_keeping(path, kept, "4", 1), OK);
+    assert_int_equal(atomic_file_write_keeping(path, kept, "4", 1), OK);
     expect_content(path, "4", 1);
     expect_content(kept, "3", 1);
     assert_int_equal(n_files(home), 2);
@@ -234,14 +235,14 @@ static void test_the_file_before_is_kept(void **state)
 static void test_leftovers_do_not_stand_in_the_way(void **state)
 {
     (void)state;
-    char *path = in_home("a"), *leftover = store_temporary(path);
+    char *path = in_home("a"), *leftover = atomic_file_temporary(path);
     FILE *file = fopen(leftover, "w");
     assert_non_null(file);
     fputs("half of a much longer file than the one that comes now", file);
     fclose(file);
-    assert_int_equal(store_write(path, "whole", 5), OK);
+    assert_int_equal(atomic_file_write(path, "whole", 5), OK);
     expect_content(path, "whole", 5);
-    assert_false(store_exists(leftover));
+    assert_false(file_exists(leftover));
     memory_free(leftover);
     memory_free(path);
 }
@@ -250,10 +251,10 @@ static void test_temporary(void **state)
 {
     (void)state;
     char *path = in_home("a");
-    assert_int_equal(store_write(path, "old", 3), OK);
+    assert_int_equal(atomic_file_write(path, "old", 3), OK);
     for (int commit = 0; commit < 2; commit++) {
-        struct store_draft draft;
-        assert_int_equal(store_begin(&draft, path), OK);
+        struct atomic_file draft;
+        assert_int_equal(atomic_file_begin(&draft, path), OK);
         assert_memory_equal(draft.name, home, strlen(home)); /* in the same file system */
         assert_string_not_equal(draft.name, path);
         FILE *file = fopen(draft.name, "w");
@@ -262,19 +263,19 @@ static void test_temporary(void **state)
         fclose(file);
         expect_content(path, "old", 3);
         if (commit) {
-            assert_int_equal(store_commit(&draft, path), OK);
+            assert_int_equal(atomic_file_commit(&draft, path), OK);
             expect_content(path, "young", 5);
         } else {
-            store_abandon(&draft);
+            atomic_file_abandon(&draft);
             expect_content(path, "old", 3);
         }
         assert_null(draft.name);
         assert_int_equal(n_files(home), 1);
     }
-    struct store_draft lost;
-    assert_int_equal(store_begin(&lost, path), OK);
+    struct atomic_file lost;
+    assert_int_equal(atomic_file_begin(&lost, path), OK);
     unlink(lost.name);
-    expect_failure(store_commit(&lost, path), BAD_IO, path);
+    expect_failure(atomic_file_commit(&lost, path), BAD_IO, path);
     expect_content(path, "young", 5);
     memory_free(path);
 }
@@ -286,7 +287,7 @@ static void test_writers_take_turns(void **state)
     (void)state;
     enum { SIZE = 200000, N_WRITERS = 4, N_TURNS = 40 };
     char *path = in_home("a"), *bytes = NEW(char, SIZE);
-    assert_int_equal(store_write(path, bytes, SIZE), OK);
+    assert_int_equal(atomic_file_write(path, bytes, SIZE), OK);
     pid_t writers[N_WRITERS];
     for (int w = 0; w < N_WRITERS; w++) {
         writers[w] = fork();
@@ -295,7 +296,7 @@ static void test_writers_take_turns(void **state)
             continue;
         memset(bytes, 'a' + w, SIZE);
         for (int n = 0; n < N_TURNS; n++)
-            if (store_write(path, bytes, SIZE) != OK)
+            if (atomic_file_write(path, bytes, SIZE) != OK)
                 _exit(1);
         _exit(0);
     }
@@ -303,7 +304,7 @@ static void test_writers_take_turns(void **state)
     for (int w = 0; w < N_WRITERS;) {
         char *got = NULL;
         size_t n = 0;
-        assert_int_equal(store_read(path, &got, &n), OK);
+        assert_int_equal(file_read(path, &got, &n), OK);
         n_bad += n != SIZE || memcmp(got, got + 1, SIZE - 1) != 0;
         memory_free(got);
         int code = 0;
@@ -323,11 +324,11 @@ static void test_no_such_directory(void **state)
 {
     (void)state;
     char *path = in_home("missing/a");
-    expect_failure(store_write(path, "x", 1), BAD_IO, path);
+    expect_failure(atomic_file_write(path, "x", 1), BAD_IO, path);
     assert_int_equal(n_files(home), 0);
     char *bytes = NULL;
     size_t n = 0;
-    expect_failure(store_read(path, &bytes, &n), BAD_USER, path);
+    expect_failure(file_read(path, &bytes, &n), BAD_USER, path);
     assert_null(bytes);
     memory_free(path);
 }
@@ -339,13 +340,13 @@ static void test_places_where_nothing_can_be_written(void **state)
     char *file = in_home("file"), *below = in_home("file/a"), *directory = in_home("directory");
     char *bytes = NULL;
     size_t n = 0;
-    assert_int_equal(store_write(file, "x", 1), OK);
+    assert_int_equal(atomic_file_write(file, "x", 1), OK);
     assert_int_equal(mkdir(directory, 0777), 0);
-    expect_failure(store_write(below, "y", 1), BAD_IO, below);
-    expect_failure(store_write(directory, "y", 1), BAD_IO, directory);
-    expect_failure(store_directory(below), BAD_USER, file);
-    expect_failure(store_directory(file), BAD_USER, file);
-    expect_failure(store_read(directory, &bytes, &n), BAD_USER, directory);
+    expect_failure(atomic_file_write(below, "y", 1), BAD_IO, below);
+    expect_failure(atomic_file_write(directory, "y", 1), BAD_IO, directory);
+    expect_failure(file_make_directory(below), BAD_USER, file);
+    expect_failure(file_make_directory(file), BAD_USER, file);
+    expect_failure(file_read(directory, &bytes, &n), BAD_USER, directory);
     assert_int_equal(n_files(home), 2);
     expect_content(file, "x", 1);
     memory_free(file);
@@ -358,13 +359,13 @@ static void expect_no_room(const char *directory)
 {
     enum { BIG = 1 << 20 };
     char *path = memory_text("%s/a", directory), *big = NEW(char, BIG);
-    assert_int_equal(store_write(path, "old", 3), OK);
-    const enum status status = store_write(path, big, BIG);
+    assert_int_equal(atomic_file_write(path, "old", 3), OK);
+    const enum status status = atomic_file_write(path, big, BIG);
     char *sentence = memory_text("%s", fail_sentence());
     expect_failure(status, BAD_IO, path);
     expect_content(path, "old", 3);
     assert_int_equal(n_files(directory), 1);
-    assert_int_equal(store_write(path, "next", 4), OK);
+    assert_int_equal(atomic_file_write(path, "next", 4), OK);
     expect_content(path, "next", 4);
     assert_non_null(strstr(sentence, "untouched"));
     memory_free(sentence);
@@ -375,7 +376,7 @@ static void expect_no_room(const char *directory)
 static void test_file_size_limit(void **state)
 {
     (void)state;
-    store_start();
+    atomic_file_start();
     struct rlimit before, limit;
     getrlimit(RLIMIT_FSIZE, &before);
     limit = before;
@@ -411,14 +412,14 @@ static void test_kills(void **state)
     char *path = in_home("a"), *bytes[2] = {NEW(char, SIZE), NEW(char, SIZE)};
     memset(bytes[0], 'a', SIZE);
     memset(bytes[1], 'b', SIZE);
-    assert_int_equal(store_write(path, bytes[0], SIZE), OK);
+    assert_int_equal(atomic_file_write(path, bytes[0], SIZE), OK);
     int n_seen[2] = {0};
     for (uint32_t k = 0; k < N_KILLS || (k < MOST_KILLS && n_seen[0] * n_seen[1] == 0); k++) {
         const pid_t writer = fork();
         assert_true(writer >= 0);
         if (writer == 0)
             for (int turn = 1;; turn = !turn)
-                if (store_write(path, bytes[turn], SIZE) != OK)
+                if (atomic_file_write(path, bytes[turn], SIZE) != OK)
                     _exit(1);
         const struct rng rng = {.seed = 3, .purpose = RNG_SIMULATE, .when = k};
         const uint64_t most = UINT64_C(20000000) << k / N_KILLS; /* nanoseconds */
@@ -430,7 +431,7 @@ static void test_kills(void **state)
         assert_true(WIFSIGNALED(status));
         char *got = NULL;
         size_t n = 0;
-        assert_int_equal(store_read(path, &got, &n), OK);
+        assert_int_equal(file_read(path, &got, &n), OK);
         assert_int_equal(n, SIZE);
         const int turn = got[0] == 'b';
         assert_memory_equal(got, bytes[turn], SIZE);
@@ -449,16 +450,16 @@ static void test_directory(void **state)
     static const char *const names[] = {"a/b/c", "a/b/c/", "a//d", "a/b"};
     for (size_t j = 0; j < COUNT(names); j++) {
         char *path = in_home(names[j]);
-        assert_int_equal(store_directory(path), OK);
+        assert_int_equal(file_make_directory(path), OK);
         struct stat info;
         assert_int_equal(stat(path, &info), 0);
         assert_true(S_ISDIR(info.st_mode));
-        assert_int_equal(store_directory(path), OK);
+        assert_int_equal(file_make_directory(path), OK);
         memory_free(path);
     }
-    assert_int_equal(store_directory("/"), OK);
-    assert_int_equal(store_directory("."), OK);
-    expect_failure(store_directory(""), BAD_IO, "");
+    assert_int_equal(file_make_directory("/"), OK);
+    assert_int_equal(file_make_directory("."), OK);
+    expect_failure(file_make_directory(""), BAD_IO, "");
 }
 
 static void test_relative_path(void **state)
@@ -466,10 +467,10 @@ static void test_relative_path(void **state)
     (void)state;
     char *before = getcwd(NULL, 0);
     assert_int_equal(chdir(home), 0);
-    assert_int_equal(store_write("a", "x", 1), OK);
+    assert_int_equal(atomic_file_write("a", "x", 1), OK);
     expect_content("a", "x", 1);
-    assert_int_equal(store_directory("b/c"), OK);
-    assert_int_equal(store_write("b/c/d", "y", 1), OK);
+    assert_int_equal(file_make_directory("b/c"), OK);
+    assert_int_equal(atomic_file_write("b/c/d", "y", 1), OK);
     assert_int_equal(chdir(before), 0);
     assert_int_equal(n_files(home), 2);
     free(before);

@@ -472,7 +472,7 @@ static void recovers(double forget)
                                          .split = "none",
                                          .output = path};
     const void *kind = NULL;
-    tiny_must(menu_find(&simulate_menu, "bkt", &kind));
+    tiny_must(subcommands_find(&simulate_menu, "bkt", &kind));
     tiny_must(simulate_run(kind, &flags));
     struct config *config = config_create();
     char *text = memory_text("[data]\nfile = %s\n[model]\nkind = bkt\nforget = %s\nrestarts = "

@@ -14,30 +14,30 @@
 
 #undef fail /* cmocka's word for its own kind of failure */
 
-static uint32_t add(struct index *index, const char *name)
+static uint32_t add(struct name_index *index, const char *name)
 {
-    return index_add(index, name, strlen(name));
+    return name_index_add(index, name, strlen(name));
 }
 
 static void test_index(void **state)
 {
     (void)state;
-    struct index index = {0};
-    assert_true(index_find(&index, "a", 1) == INDEX_NONE);
+    struct name_index index = {0};
+    assert_true(name_index_find(&index, "a", 1) == INDEX_NONE);
     /* Names of all lengths, among them all that a key of 8 bytes might take for one another. */
     char name[64];
     enum { N = 50000 };
     for (uint32_t i = 0; i < N; i++) {
         const int n = snprintf(name, sizeof name, i % 3 ? "%u" : "student number %u", i);
-        assert_int_equal(index_add(&index, name, (size_t)n), i);
+        assert_int_equal(name_index_add(&index, name, (size_t)n), i);
     }
     for (uint32_t i = 0; i < N; i++) {
         const int n = snprintf(name, sizeof name, i % 3 ? "%u" : "student number %u", i);
-        assert_int_equal(index_add(&index, name, (size_t)n), i);
-        assert_int_equal(index_find(&index, name, (size_t)n), i);
+        assert_int_equal(name_index_add(&index, name, (size_t)n), i);
+        assert_int_equal(name_index_find(&index, name, (size_t)n), i);
         assert_string_equal(names_get(&index.names, i), name);
     }
-    index_free(&index);
+    name_index_free(&index);
 
     static const char *const alike[] = {"",         "a",         "aa",   "aaa",   "aaaa",
                                         "aaaaa",    "ab",        "aba",  "abab",  "ababab",
@@ -46,17 +46,17 @@ static void test_index(void **state)
     for (uint32_t i = 0; i < COUNT(alike); i++)
         assert_int_equal(add(&index, alike[i]), i);
     for (uint32_t i = 0; i < COUNT(alike); i++)
-        assert_int_equal(index_find(&index, alike[i], strlen(alike[i])), i);
-    index_free(&index);
+        assert_int_equal(name_index_find(&index, alike[i], strlen(alike[i])), i);
+    name_index_free(&index);
 }
 
 static void test_index_letters(void **state)
 {
     (void)state;
-    struct index index = {0};
+    struct name_index index = {0};
     const uint32_t cafe = add(&index, "caf\xc3\xa9");
     assert_int_equal(add(&index, "caf\xe9"), cafe); /* the same word in Latin-1 */
-    assert_int_equal(index_find(&index, "caf\xe9", 4), cafe);
+    assert_int_equal(name_index_find(&index, "caf\xe9", 4), cafe);
     assert_string_equal(names_get(&index.names, cafe), "caf\xc3\xa9");
     static const char *const not_utf8[] = {"\xc3", "\xed\xa0\x80", "\xc0\x80",
                                            "\xf5\x80\x80\x80", "\x80"};
@@ -64,7 +64,7 @@ static void test_index_letters(void **state)
         const uint32_t number = add(&index, not_utf8[i]);
         assert_int_equal(strlen(names_get(&index.names, number)), 2 * strlen(not_utf8[i]));
     }
-    index_free(&index);
+    name_index_free(&index);
 }
 
 static void test_index_sort(void **state)
@@ -79,7 +79,7 @@ static void test_index_sort(void **state)
         names_add(&names, sorted[j], strlen(sorted[j]));
         numbers[i] = (uint32_t)i;
     }
-    index_sort(&names, numbers);
+    name_index_sort(&names, numbers);
     for (size_t i = 0; i < COUNT(sorted); i++) {
         if (i == 1 ||
             i == 2) /* "7" and "07" are one number: either may come first, always the same */

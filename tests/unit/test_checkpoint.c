@@ -2,6 +2,7 @@
 /* Checkpoints: what is written is read back on any number of ranks; what was damaged, cut short
  * or holds a number that is none is refused on every rank with a sentence. */
 #include "base/atomic_file.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "runs/checkpoint.h"
 #include "runs/run.h"
@@ -81,7 +82,7 @@ static void fill(struct bench *b)
 static char *bytes_of(struct bench *b, size_t *n_bytes)
 {
     for (int k = 0; k < b->optimizer.n_slots; k++)
-        exact_collect(&b->slices, b->optimizer.slot[k]);
+        exact_slices_collect(&b->slices, b->optimizer.slot[k]);
     size_t n_state = 0;
     void *state = comm_gather(&world, b->state, b->n_state, &n_state);
     const struct checkpoint_content content = {
@@ -105,7 +106,7 @@ static char *bytes_of(struct bench *b, size_t *n_bytes)
 static void store(const struct bench *b, const char *bytes, size_t n_bytes)
 {
     if (world.rank == 0)
-        assert_int_equal(store_write(b->path, bytes, n_bytes), OK);
+        assert_int_equal(atomic_file_write(b->path, bytes, n_bytes), OK);
     comm_barrier(&world);
 }
 
@@ -205,7 +206,7 @@ static void sign(const char *path)
     enum { BLOCK = 512 };
     char *bytes = NULL, digest[33], text[BLOCK];
     size_t n = 0;
-    assert_int_equal(store_read(path, &bytes, &n), OK);
+    assert_int_equal(file_read(path, &bytes, &n), OK);
     const XXH128_hash_t hash = XXH3_128bits(bytes + BLOCK, n - BLOCK);
     snprintf(digest, sizeof digest, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
@@ -213,7 +214,7 @@ static void sign(const char *path)
              digest, n - BLOCK);
     memset(bytes, '\n', BLOCK);
     memcpy(bytes, text, strlen(text));
-    assert_int_equal(store_write(path, bytes, n), OK);
+    assert_int_equal(atomic_file_write(path, bytes, n), OK);
     memory_free(bytes);
 }
 
@@ -280,7 +281,7 @@ static void test_versions(void **state)
     fail_clear();
     comm_barrier(&world);
     if (world.rank == 0) {
-        assert_true(store_exists(last));
+        assert_true(file_exists(last));
         assert_int_equal(run_remove(&run, "last.h5"), OK);
         assert_int_equal(run_remove(&run, "lock"), OK);
     }
@@ -416,7 +417,7 @@ static void test_impossible_numbers(void **state)
             assert_true(H5Fclose(file) >= 0);
             char *bytes = NULL, text[512];
             size_t n_bytes = 0;
-            tiny_must(store_read(b.path, &bytes, &n_bytes));
+            tiny_must(file_read(b.path, &bytes, &n_bytes));
             const XXH128_hash_t hash = XXH3_128bits(bytes + 512, n_bytes - 512);
             const int n = snprintf(
                 text, sizeof text,
@@ -425,7 +426,7 @@ static void test_impossible_numbers(void **state)
                 (unsigned long long)hash.high64, (unsigned long long)hash.low64, n_bytes - 512);
             memset(bytes, '\n', 512);
             memcpy(bytes, text, (size_t)n);
-            tiny_must(store_write(b.path, bytes, n_bytes));
+            tiny_must(atomic_file_write(b.path, bytes, n_bytes));
             memory_free(bytes);
         }
         comm_barrier(&world);

@@ -279,7 +279,7 @@ static void test_lines_that_make_no_sense(void **state)
 
 static void write_file(const char *path, const char *bytes, size_t n)
 {
-    assert_int_equal(store_write(path, bytes, n), OK);
+    assert_int_equal(atomic_file_write(path, bytes, n), OK);
 }
 
 static void test_read_from_disk(void **state)

@@ -18,7 +18,7 @@ static enum status check(const char *stored, const char *now)
 {
     char *config = memory_text("%s", stored);
     const struct checkpoint checkpoint = {.path = (char[]){"last.h5"}, .config = config};
-    const enum status status = continuing_check(&checkpoint, now, &group, 1);
+    const enum status status = continuation_check(&checkpoint, now, &group, 1);
     memory_free(config);
     return status;
 }

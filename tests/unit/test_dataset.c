@@ -2,6 +2,7 @@
 /* Data sets: what is written is read, by any number of ranks; damage is noticed; items follow a
  * model's. */
 #include "base/atomic_file.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "tiny.h"
 #include <setjmp.h>
@@ -123,8 +124,8 @@ static void test_digest(void **state)
     if (world.rank == 0) {
         char *bytes[2];
         size_t n_bytes[2];
-        tiny_must(store_read(class.path, &bytes[0], &n_bytes[0]));
-        tiny_must(store_read(other.path, &bytes[1], &n_bytes[1]));
+        tiny_must(file_read(class.path, &bytes[0], &n_bytes[0]));
+        tiny_must(file_read(other.path, &bytes[1], &n_bytes[1]));
         assert_int_equal(n_bytes[0], n_bytes[1]);
         assert_memory_equal(bytes[0], bytes[1], n_bytes[0]);
         memory_free(bytes[0]);
@@ -193,7 +194,7 @@ static void test_damage(void **state)
     size_t n_bytes = 0;
     snprintf(path, sizeof path, "%s.damaged", class.path);
     if (world.rank == 0)
-        tiny_must(store_read(class.path, &bytes, &n_bytes));
+        tiny_must(file_read(class.path, &bytes, &n_bytes));
     comm_broadcast(&world, &n_bytes, sizeof n_bytes, 0);
     const struct rng rng = {.seed = 2, .purpose = RNG_SIMULATE};
     const int n_flips = getenv("COHORT_QUICK") ? 60 : 400;
@@ -203,7 +204,7 @@ static void test_damage(void **state)
         const bool flip = round < n_flips;
         if (world.rank == 0) {
             bytes[place] ^= (char)(1 << round % 8);
-            tiny_must(store_write(path, bytes, flip ? n_bytes : place));
+            tiny_must(atomic_file_write(path, bytes, flip ? n_bytes : place));
             bytes[place] ^= (char)(1 << round % 8);
         }
         comm_barrier(&world);
@@ -240,14 +241,14 @@ static void test_what_is_no_data_set(void **state)
     assert_int_equal(try_file(path, &class, &same), BAD_USER); /* not there */
     assert_non_null(strstr(fail_sentence(), path));
     if (world.rank == 0)
-        tiny_must(store_write(path, "student,item,outcome\n", 21));
+        tiny_must(atomic_file_write(path, "student,item,outcome\n", 21));
     comm_barrier(&world);
     fail_clear();
     assert_int_equal(try_file(path, &class, &same), BAD_DATA);
     assert_non_null(strstr(fail_sentence(), path));
     comm_barrier(&world);
     if (world.rank == 0)
-        tiny_must(store_write(path, "", 0));
+        tiny_must(atomic_file_write(path, "", 0));
     comm_barrier(&world);
     fail_clear();
     assert_int_equal(try_file(path, &class, &same), BAD_DATA);
@@ -275,7 +276,7 @@ static enum status follow(struct dataset *dataset, const struct names *items,
 {
     const struct names none = {0};
     const struct item_table known = {.items = items, .skills = skills, .groups = &none};
-    return dataset_follow(dataset, &known, covariates);
+    return dataset_renumber(dataset, &known, covariates);
 }
 
 /* A model's items in another order, and some more: attempts and tables follow them. */
@@ -362,7 +363,7 @@ static void follow_table(struct dataset *dataset, const char *path,
 {
     const struct covariates none = {0};
     tiny_must(dataset_open(dataset, path, &world));
-    tiny_must(dataset_follow(dataset, known, &none));
+    tiny_must(dataset_renumber(dataset, known, &none));
 }
 
 /* Skills and groups are the model's, by name; what the file says otherwise is noted. */

@@ -32,10 +32,10 @@ static void in_all_ways(void (*test)(void))
 {
     setenv("COHORT_SHARED", "no", 1);
     test();
-    const size_t piece = exact_piece;
-    exact_piece = 7;
+    const size_t piece = exact_sum_piece;
+    exact_sum_piece = 7;
     test();
-    exact_piece = piece;
+    exact_sum_piece = piece;
     unsetenv("COHORT_SHARED");
     test();
 }
@@ -156,7 +156,7 @@ static void few_rows(void)
     exact_sum(&slices, &tally);
     for (size_t i = slices.cuts[world.rank]; i < slices.cuts[world.rank + 1]; i++)
         assert_int_equal(((int64_t *)tally.values)[i], 16 * world.size);
-    exact_share(&slices);
+    exact_slices_share(&slices);
     memory_free(ones);
     tally_destroy(&tally);
     exact_slices_destroy(&slices);
@@ -272,7 +272,7 @@ static void share(void)
     for (int round = 1; round < 4; round++) {
         for (size_t i = slices.cuts[world.rank]; i < slices.cuts[world.rank + 1]; i++)
             params.value[i] += 1000;
-        exact_share(&slices);
+        exact_slices_share(&slices);
         for (size_t i = 0; i < params.n; i++)
             assert_true(params.value[i] == (real)(i + 1000 * (size_t)round));
         comm_barrier(&world); /* as exact_sum does before anyone moves again */
@@ -301,12 +301,12 @@ static void test_collect_and_hand_out(void **state)
     for (size_t i = 0; i < params.n; i++)
         flat[i] =
             i >= slices.cuts[world.rank] && i < slices.cuts[world.rank + 1] ? (real)i : -1;
-    exact_collect(&slices, flat);
+    exact_slices_collect(&slices, flat);
     for (size_t i = 0; world.rank == 0 && i < params.n; i++) {
         assert_true(flat[i] == (real)i);
         flat[i] += 7;
     }
-    exact_hand_out(&slices, flat);
+    exact_slices_hand_out(&slices, flat);
     for (size_t i = slices.cuts[world.rank]; i < slices.cuts[world.rank + 1]; i++)
         assert_true(flat[i] == (real)(i + 7));
     memory_free(flat);
@@ -321,12 +321,12 @@ static void test_any_number(void **state)
     const double numbers[] = {3, 1e300, -7, INFINITY, -INFINITY, NAN, -1e300, 1e300, 1e300, 5};
     int64_t forth = 0, back = 0, plain = 0;
     for (size_t i = 0; i < COUNT(numbers); i++) {
-        exact_add(&forth, numbers[i]);
-        exact_add(&back, numbers[COUNT(numbers) - 1 - i]);
+        exact_sum_add(&forth, numbers[i]);
+        exact_sum_add(&back, numbers[COUNT(numbers) - 1 - i]);
     }
     assert_int_equal(forth, back);
-    exact_add(&plain, 3);
-    exact_add(&plain, -1234567);
+    exact_sum_add(&plain, 3);
+    exact_sum_add(&plain, -1234567);
     assert_int_equal(plain, -1234564);
 }
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-extern const struct chains_table chains_plain;
+extern const struct hmm_table hmm_plain;
 
 static const bool is_double = sizeof(real) == sizeof(double);
 static const double tolerance = is_double ? 1e-12 : 1e-5;
@@ -25,7 +25,7 @@ static void chain_case(size_t n, bool forgets, bool gaps, bool own, uint32_t whi
     const struct rng rng = {.seed = 9, .purpose = RNG_SIMULATE, .who = which};
     uint32_t next = 0;
     struct oracle lane[WIDTH];
-    struct chains_rates rates;
+    struct hmm_rates rates;
     uint16_t right[12] = {0}, known[12] = {0};
     real chance[12 * 2 * WIDTH] __attribute__((aligned(64)));
     for (size_t i = 0; i < WIDTH; i++) {
@@ -56,12 +56,12 @@ static void chain_case(size_t n, bool forgets, bool gaps, bool own, uint32_t whi
         }
         oracle_run(o);
     }
-    const struct chains_group group = {n, right, gaps ? known : NULL, own ? chance : NULL};
+    const struct hmm_group group = {n, right, gaps ? known : NULL, own ? chance : NULL};
     real scratch[3 * 12 * WIDTH] __attribute__((aligned(64)));
     real sums[N_CHAINS_SUMS][WIDTH] __attribute__((aligned(64)));
     real plain[N_CHAINS_SUMS][WIDTH] __attribute__((aligned(64)));
-    chains_plain.smooth(&group, &rates, forgets, scratch, plain);
-    chains->smooth(&group, &rates, forgets, scratch, sums);
+    hmm_plain.smooth(&group, &rates, forgets, scratch, plain);
+    hmm->smooth(&group, &rates, forgets, scratch, sums);
     assert_memory_equal(sums, plain, sizeof sums); /* every instruction set */
     for (size_t i = 0; i < WIDTH; i++) {
         const struct oracle *o = &lane[i];
@@ -98,7 +98,7 @@ struct path_sums {
     long double log_chance, first, last, right, wrong;
 };
 
-static struct path_sums add_paths(const struct chains_rates *rates, size_t i,
+static struct path_sums add_paths(const struct hmm_rates *rates, size_t i,
                                   const uint16_t *right, size_t n, long double *weight)
 {
     const long double p0 = rates->first[i], learn = rates->learn[i];
@@ -136,7 +136,7 @@ static void test_long_chains(void **state)
 {
     (void)state;
     enum { LONGEST = 20000 };
-    struct chains_rates rates;
+    struct hmm_rates rates;
     uint16_t *right = NEW(uint16_t, LONGEST);
     real *scratch = NEW(real, 3 * LONGEST * WIDTH);
     long double *weight = NEW(long double, LONGEST + 1);
@@ -154,9 +154,9 @@ static void test_long_chains(void **state)
             rates.guess[i] = (real)(i % 2 == 0 ? 0.2 : 0.01);
             rates.slip[i] = (real)(i % 4 < 2 ? 0.1 : 0.05);
         }
-        const struct chains_group group = {n, right, NULL, NULL};
-        chains->smooth(&group, &rates, false, scratch, sums);
-        chains_plain.smooth(&group, &rates, false, scratch, again);
+        const struct hmm_group group = {n, right, NULL, NULL};
+        hmm->smooth(&group, &rates, false, scratch, sums);
+        hmm_plain.smooth(&group, &rates, false, scratch, again);
         assert_memory_equal(sums, again, sizeof sums);
         for (size_t i = 0; i < WIDTH; i++) {
             const struct path_sums paths = add_paths(&rates, i, right, n, weight);
@@ -177,7 +177,7 @@ static void test_long_chains(void **state)
         }
         for (size_t t = 0; t < n; t++)
             right[t] = (uint16_t)(t % 2 << 5);
-        chains->smooth(&group, &rates, false, scratch, again);
+        hmm->smooth(&group, &rates, false, scratch, again);
         for (size_t q = 0; q < N_CHAINS_SUMS; q++)
             assert_memory_equal(&sums[q][5], &again[q][5], sizeof(real));
     }

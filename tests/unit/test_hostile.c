@@ -3,6 +3,7 @@
  * fit together, links and numbers in other files, shapes without numbers, changed content. All
  * are refused in a sentence by all ranks together, before anything is trained on. */
 #include "base/atomic_file.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "tiny.h"
 #include <setjmp.h>
@@ -313,8 +314,8 @@ static hid_t open_copy(const struct tiny *class, const char *path)
 {
     char *bytes = NULL;
     size_t n_bytes = 0;
-    tiny_must(store_read(class->path, &bytes, &n_bytes));
-    tiny_must(store_write(path, bytes, n_bytes));
+    tiny_must(file_read(class->path, &bytes, &n_bytes));
+    tiny_must(atomic_file_write(path, bytes, n_bytes));
     memory_free(bytes);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);

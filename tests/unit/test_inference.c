@@ -3,6 +3,7 @@
  * but wrong inside: every command refuses them with a sentence, on all ranks. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -81,29 +82,29 @@ static void test_open(void **state)
 {
     (void)state;
     char *path = in_home("run");
-    struct opened opened;
+    struct inference inference;
     fail_clear();
-    assert_int_equal(opened_open(&opened, path, "", &world), OK);
-    assert_true(opened.own_data);
-    assert_int_equal(opened.model->n_items, 7);
-    int64_t n = (int64_t)opened.shard.n_students;
+    assert_int_equal(inference_open(&inference, path, "", &world), OK);
+    assert_true(inference.own_data);
+    assert_int_equal(inference.model->n_items, 7);
+    int64_t n = (int64_t)inference.shard.n_students;
     comm_sum_i64(&world, &n, 1);
     assert_int_equal(n, 90);
-    assert_int_equal(tiny_before(&world, (int64_t)opened.shard.n_students),
-                     opened.shard.first_student);
+    assert_int_equal(tiny_before(&world, (int64_t)inference.shard.n_students),
+                     inference.shard.first_student);
 
     struct item_counts counts;
-    assert_true(opened_counts(&opened, &counts));
+    assert_true(inference_counts(&inference, &counts));
     int64_t expected[2] = {0};
-    for (uint64_t t = 0; t < opened.shard.n_attempts; t++)
-        if (mark_split(opened.shard.mark[t]) == TRAIN && opened.shard.item[t] == 4)
-            expected[mark_outcome(opened.shard.mark[t])]++;
+    for (uint64_t t = 0; t < inference.shard.n_attempts; t++)
+        if (mark_split(inference.shard.mark[t]) == TRAIN && inference.shard.item[t] == 4)
+            expected[mark_outcome(inference.shard.mark[t])]++;
     comm_sum_i64(&world, expected, 2);
     assert_true(expected[0] > 0 && expected[1] > 0);
     assert_int_equal(counts.wrong[4], expected[0]);
     assert_int_equal(counts.right[4], expected[1]);
     memory_free(counts.right);
-    opened_close(&opened);
+    inference_close(&inference);
     memory_free(path);
 }
 
@@ -111,9 +112,9 @@ static void test_open(void **state)
 static void write_changed(const char *from, const char *to, double number, size_t place)
 {
     char *path = in_home("run/best.h5"), *target = in_home("changed.h5");
-    struct opened opened;
-    assert_int_equal(opened_open_model(&opened, path, &world), OK);
-    const struct checkpoint *old = &opened.checkpoint;
+    struct inference inference;
+    assert_int_equal(inference_open_model(&inference, path, &world), OK);
+    const struct checkpoint *old = &inference.checkpoint;
     char *config = memory_text("%s", old->config);
     if (from != NULL) {
         char *at = strstr(config, from);
@@ -123,10 +124,10 @@ static void write_changed(const char *from, const char *to, double number, size_
         memory_free(config);
         config = longer;
     } else {
-        opened.model->params.value[place] = (real)number;
+        inference.model->params.value[place] = (real)number;
     }
     const struct checkpoint_content content = {
-        .model = opened.model,
+        .model = inference.model,
         .config = config,
         .data_digest = old->data_digest,
         .items = checkpoint_items(old),
@@ -136,7 +137,7 @@ static void write_changed(const char *from, const char *to, double number, size_
     size_t n = 0;
     enum status status = world.rank == 0 ? checkpoint_bytes(&content, &bytes, &n) : OK;
     if (status == OK && world.rank == 0)
-        status = store_write(target, bytes, n);
+        status = atomic_file_write(target, bytes, n);
     status = comm_agree(&world, status);
     if (status != OK)
         print_error("%s\n", fail_sentence());
@@ -145,7 +146,7 @@ static void write_changed(const char *from, const char *to, double number, size_
     memory_free(config);
     memory_free(path);
     memory_free(target);
-    opened_close(&opened);
+    inference_close(&inference);
 }
 
 static const struct {
@@ -210,29 +211,29 @@ static void test_step_beyond_epoch(void **state)
     (void)state;
     char *from = in_home("run/last.h5"), *directory = in_home("far"),
          *target = in_home("far/last.h5");
-    struct opened opened;
+    struct inference inference;
     fail_clear();
-    assert_int_equal(opened_open_model(&opened, from, &world), OK);
-    struct progress progress = opened.checkpoint.progress;
+    assert_int_equal(inference_open_model(&inference, from, &world), OK);
+    struct progress progress = inference.checkpoint.progress;
     progress.finished = 0;
     progress.step = 1000;
     const struct checkpoint_content content = {
-        .model = opened.model,
-        .config = opened.checkpoint.config,
-        .data_digest = opened.checkpoint.data_digest,
-        .items = checkpoint_items(&opened.checkpoint),
+        .model = inference.model,
+        .config = inference.checkpoint.config,
+        .data_digest = inference.checkpoint.data_digest,
+        .items = checkpoint_items(&inference.checkpoint),
         .progress = &progress,
     };
     char *bytes = NULL;
     size_t n = 0;
-    enum status status = world.rank == 0 ? store_directory(directory) : OK;
+    enum status status = world.rank == 0 ? file_make_directory(directory) : OK;
     if (status == OK && world.rank == 0)
         status = checkpoint_bytes(&content, &bytes, &n);
     if (status == OK && world.rank == 0)
-        status = store_write(target, bytes, n);
+        status = atomic_file_write(target, bytes, n);
     assert_int_equal(comm_agree(&world, status), OK);
     memory_free(bytes);
-    opened_close(&opened);
+    inference_close(&inference);
     assert_int_equal(run(&command_train,
                          "train model.kind=rbm model.hidden=3 data=@/class.h5 run=@/far "
                          "train.epochs=5 train.batch=30 train.block=5"),
@@ -249,16 +250,16 @@ static void test_two_at_once(void **state)
 {
     (void)state;
     char *paths[] = {in_home("run/last.h5"), in_home("changed.h5")};
-    struct opened opened[2];
+    struct inference inference[2];
     write_changed(NULL, NULL, 12345, 1);
     fail_clear();
     for (int k = 0; k < 2; k++)
-        assert_int_equal(opened_open_model(&opened[k], paths[k], &world), OK);
-    assert_true(opened[0].model->params.value[1] != 12345);
-    assert_true(opened[1].model->params.value[1] == 12345);
-    assert_string_not_equal(opened[0].checkpoint.digest, opened[1].checkpoint.digest);
+        assert_int_equal(inference_open_model(&inference[k], paths[k], &world), OK);
+    assert_true(inference[0].model->params.value[1] != 12345);
+    assert_true(inference[1].model->params.value[1] == 12345);
+    assert_string_not_equal(inference[0].checkpoint.digest, inference[1].checkpoint.digest);
     for (int k = 0; k < 2; k++) {
-        opened_close(&opened[k]);
+        inference_close(&inference[k]);
         memory_free(paths[k]);
     }
 }
@@ -266,19 +267,19 @@ static void test_two_at_once(void **state)
 static void test_recognize(void **state)
 {
     (void)state;
-    enum opened_kind kind = OPENED_CHECKPOINT;
+    enum path_kind kind = PATH_CHECKPOINT;
     char *paths[] = {in_home("class.h5"), in_home("run/last.h5"), in_home("run"),
                      in_home("none"), in_home("")};
     fail_clear();
-    assert_int_equal(opened_recognize(paths[0], &kind), OK);
-    assert_int_equal(kind, OPENED_DATA_SET);
-    assert_int_equal(opened_recognize(paths[1], &kind), OK);
-    assert_int_equal(kind, OPENED_CHECKPOINT);
-    assert_int_equal(opened_recognize(paths[2], &kind), OK);
-    assert_int_equal(kind, OPENED_RUN);
-    assert_int_equal(opened_recognize(paths[3], &kind), BAD_USER);
+    assert_int_equal(inference_recognize(paths[0], &kind), OK);
+    assert_int_equal(kind, PATH_DATA_SET);
+    assert_int_equal(inference_recognize(paths[1], &kind), OK);
+    assert_int_equal(kind, PATH_CHECKPOINT);
+    assert_int_equal(inference_recognize(paths[2], &kind), OK);
+    assert_int_equal(kind, PATH_RUN);
+    assert_int_equal(inference_recognize(paths[3], &kind), BAD_USER);
     fail_clear();
-    assert_int_equal(opened_recognize(paths[4], &kind), BAD_DATA);
+    assert_int_equal(inference_recognize(paths[4], &kind), BAD_DATA);
     assert_non_null(strstr(fail_sentence(), "not a run"));
     fail_clear();
     for (size_t p = 0; p < COUNT(paths); p++)

@@ -301,7 +301,7 @@ static void test_untrained_students(void **state)
     struct bench b;
     open_class(&class, false);
     open_bench(&b, "features=student item, factors=2, l2_factors=0", &class);
-    const struct sparse_point point = ktm_point(b.model);
+    const struct fm_point point = ktm_point(b.model);
     const real *factors = point.v + (1 + N_ITEMS) * point.stride; /* of students */
     learn(&b, 2);
     for (size_t c = 0; c < 2; c++)

@@ -61,7 +61,7 @@ static double previous(const struct tiny *class, const struct ktm_feature *f, si
 }
 
 static void check_feature(const struct tiny *class, const struct ktm_feature *f, size_t s,
-                          const struct sparse *attempts, size_t a, uint64_t t)
+                          const struct fm_features *attempts, size_t a, uint64_t t)
 {
     const struct dataset *d = &class->dataset;
     const uint32_t item = class->shard.item[t];
@@ -123,7 +123,7 @@ static void test_counts(void **state)
         assert_int_equal(work->design.n, 31);
         for (size_t s = 0; s < N_STUDENTS; s++) {
             ktm_walk_student(&work->walk, &class.shard, s, 7, false, work->design.n_common + s);
-            const struct sparse *attempts = &work->walk.attempts;
+            const struct fm_features *attempts = &work->walk.attempts;
             assert_int_equal(attempts->n, class.shard.first[s + 1] - class.shard.first[s]);
             for (size_t a = 0; a < attempts->n; a++)
                 for (size_t j = 0; j < work->design.n; j++)
@@ -185,7 +185,7 @@ static void test_kept(void **state)
                     ktm_kept_student(kept, &work->walk, &class.shard, s, row);
                 n_kept += seen.place != work->walk.place;
                 ktm_walk_student(&work->walk, &class.shard, s, 1u << TRAIN, true, row);
-                const struct sparse *a = &work->walk.attempts, *k = &seen.attempts;
+                const struct fm_features *a = &work->walk.attempts, *k = &seen.attempts;
                 const size_t n = a->n, n_entries = a->first[n];
                 assert_int_equal(k->n, n);
                 assert_memory_equal(k->first, a->first, (n + 1) * sizeof *a->first);

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-extern const struct ridge_table ridge_plain;
+extern const struct logistic_sums_table logistic_sums_plain;
 #ifdef __x86_64__
-extern const struct ridge_table ridge_avx2, ridge_avx512;
-static const struct ridge_table *const tables[N_ISAS] = {&ridge_plain, &ridge_avx2,
-                                                         &ridge_avx512};
+extern const struct logistic_sums_table logistic_sums_avx2, logistic_sums_avx512;
+static const struct logistic_sums_table *const tables[N_ISAS] = {
+    &logistic_sums_plain, &logistic_sums_avx2, &logistic_sums_avx512};
 #else
-static const struct ridge_table *const tables[N_ISAS] = {&ridge_plain, &ridge_plain,
-                                                         &ridge_plain};
+static const struct logistic_sums_table *const tables[N_ISAS] = {
+    &logistic_sums_plain, &logistic_sums_plain, &logistic_sums_plain};
 #endif
 
 enum { MOST_FACTORS = 20, MOST = 3000 };
@@ -290,7 +290,7 @@ static void test_predictions(void **state)
         open_class(&class, withheld);
         open_bench(&b, "features=student:l2=0.5 item, factors=2, l2_factors=0.7", &class);
         tiny_model_scatter(&b.tiny, 0.8, 4);
-        const struct sparse_point point = ktm_point(b.model);
+        const struct fm_point point = ktm_point(b.model);
         for (size_t s = 0; s < N_STUDENTS; s++) {
             const uint64_t start = class.shard.first[s];
             real p[40], q[40];
@@ -354,7 +354,7 @@ static void test_kernels(void **state)
             struct sums {
                 double r[ROWS], d[ROWS], slope[M], curve[M * M];
             } *first = NEW(struct sums, 1), *other = NEW(struct sums, 1);
-            const struct ridge_rows rows = {x, ROWS, k, n};
+            const struct logistic_rows rows = {x, ROWS, k, n};
             for (int isa = 0; isa <= (int)machine_isa(); isa++) {
                 struct sums *found = isa == 0 ? first : other;
                 tables[isa]->look(&rows, offset, outcome, b, found->r, found->d);

@@ -49,7 +49,7 @@ static void finish(struct bench *b, const char *options)
     comm_barrier(&world);
     memcpy(flat, b->tiny.model->params.value, b->tiny.model->params.n * sizeof *flat);
     comm_broadcast(&world, flat, b->tiny.model->params.n * sizeof *flat, 0);
-    exact_publish(&b->slices, flat);
+    exact_slices_publish(&b->slices, flat);
     memory_free(flat);
     memory_free(counts);
 }
@@ -395,7 +395,7 @@ static void test_predict(void **state)
     flat[model->params.panels[shape->spread_panel].offset] = (real)1.7;
     for (size_t i = 0; i < N_ITEMS; i++)
         flat[model->params.panels[shape->total_panel].offset + i] = (real)(0.9 * (double)i - 2);
-    exact_publish(&b.slices, flat);
+    exact_slices_publish(&b.slices, flat);
     const double variance = (double)(real)1.7 * (double)(real)1.7;
     for (size_t s = 0; s < b.shard.n_students; s++) {
         const uint64_t first = b.shard.first[s];

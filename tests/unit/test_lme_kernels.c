@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-extern const struct mixed_table mixed_plain;
+extern const struct lme_kernels_table lme_kernels_plain;
 #ifdef __x86_64__
-extern const struct mixed_table mixed_avx2, mixed_avx512;
-static const struct mixed_table *const tables[N_ISAS] = {&mixed_plain, &mixed_avx2,
-                                                         &mixed_avx512};
+extern const struct lme_kernels_table lme_kernels_avx2, lme_kernels_avx512;
+static const struct lme_kernels_table *const tables[N_ISAS] = {
+    &lme_kernels_plain, &lme_kernels_avx2, &lme_kernels_avx512};
 #else
-static const struct mixed_table *const tables[N_ISAS] = {&mixed_plain, &mixed_plain,
-                                                         &mixed_plain};
+static const struct lme_kernels_table *const tables[N_ISAS] = {
+    &lme_kernels_plain, &lme_kernels_plain, &lme_kernels_plain};
 #endif
 
 /* Every length up to three vectors, some around the places where products are flushed. */
@@ -67,7 +67,7 @@ static void test_logistic(void **state)
     for (size_t k = 0; k < COUNT(lengths); k++) {
         const size_t n = lengths[k];
         struct numbers *x = fill(n), *y = fill(n);
-        const double loss = mixed->logistic(x->eta, x->outcome, x->weight, n);
+        const double loss = lme_kernels->logistic(x->eta, x->outcome, x->weight, n);
         double expected = 0;
         for (size_t i = 0; i < n; i++) {
             const double eta = y->eta[i], p = 1 / (1 + exp(-eta));
@@ -90,7 +90,7 @@ static void test_slope(void **state)
         const size_t n = lengths[k];
         struct numbers *x = fill(n);
         double sums[2], expected[2] = {0};
-        mixed->slope(x->eta, x->outcome, n, 0.7, sums);
+        lme_kernels->slope(x->eta, x->outcome, n, 0.7, sums);
         for (size_t i = 0; i < n; i++) {
             const double p = 1 / (1 + exp(-x->eta[i] - 0.7));
             expected[0] += p - x->outcome[i];
@@ -113,7 +113,7 @@ static void test_add(void **state)
             const double scale = sign * (k % 2 == 0 ? 0x1p45 : 0.5);
             for (size_t i = 0; k % 2 == 1 && i < n; i++)
                 x->value[i] = (double)(i % 9);
-            mixed->add(x->fixed, x->at, x->value, n, scale);
+            lme_kernels->add(x->fixed, x->at, x->value, n, scale);
             for (size_t i = 0; i < n; i++)
                 y->fixed[x->at[i]] += (int64_t)rint(scale * x->value[i]);
             assert_memory_equal(x->fixed, y->fixed, sizeof x->fixed);
@@ -129,7 +129,8 @@ static void test_multiply(void **state)
     for (size_t k = 0; k < COUNT(lengths); k++) {
         const size_t n = lengths[k];
         struct numbers *x = fill(n), *y = fill(n);
-        const double sum = mixed->multiply(x->matrix, x->at, x->value, n, 1.5, x->product);
+        const double sum =
+            lme_kernels->multiply(x->matrix, x->at, x->value, n, 1.5, x->product);
         double expected = 0;
         for (size_t i = 0; i < n; i++) {
             expected += y->matrix[y->at[i]] * y->value[i];
@@ -153,7 +154,7 @@ static void test_same_bits(void **state)
             double losses[2], dots[2], slopes[2][2];
             struct numbers *x[2];
             for (int side = 0; side < 2; side++) {
-                const struct mixed_table *table = tables[side == 0 ? ISA_PLAIN : isa];
+                const struct lme_kernels_table *table = tables[side == 0 ? ISA_PLAIN : isa];
                 x[side] = fill(n);
                 table->slope(x[side]->eta, x[side]->outcome, n, -0.2, slopes[side]);
                 losses[side] =

@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-extern const struct product_table product_plain;
+extern const struct matmul_table matmul_plain;
 #ifdef __x86_64__
-extern const struct product_table product_avx2, product_avx512;
-static const struct product_table *const tables[N_ISAS] = {&product_plain, &product_avx2,
-                                                           &product_avx512};
+extern const struct matmul_table matmul_avx2, matmul_avx512;
+static const struct matmul_table *const tables[N_ISAS] = {&matmul_plain, &matmul_avx2,
+                                                          &matmul_avx512};
 #else
-static const struct product_table *const tables[N_ISAS] = {&product_plain, &product_plain,
-                                                           &product_plain};
+static const struct matmul_table *const tables[N_ISAS] = {&matmul_plain, &matmul_plain,
+                                                          &matmul_plain};
 #endif
 
 #ifdef COHORT_REAL_DOUBLE
@@ -49,10 +49,10 @@ static void compare(size_t depth, size_t columns, bool transposed)
     real *sums = NEW(real, (MOST + 1) * c_stride), *got = NEW(real, (MOST + 1) * c_stride);
     struct packed packed = {0};
     for (int again = 0; again < 2; again++) /* memory is used again */
-        product_pack(&packed, depth, columns, b, b_stride, transposed);
+        matmul_pack(&packed, depth, columns, b, b_stride, transposed);
     assert_int_equal(packed.columns, padded);
     memcpy(sums, c, (MOST + 1) * c_stride * sizeof *c);
-    product_plain.add(MOST, a, a_stride, &packed, sums, c_stride);
+    matmul_plain.add(MOST, a, a_stride, &packed, sums, c_stride);
     for (size_t i = 0; i < MOST; i++)
         for (size_t j = 0; j < c_stride; j++) {
             double sum = (double)c[i * c_stride + j], size = fabs(sum);
@@ -77,7 +77,7 @@ static void compare(size_t depth, size_t columns, bool transposed)
             assert_memory_equal(got + n * c_stride, c + n * c_stride,
                                 (MOST + 1 - n) * c_stride * sizeof *c);
         }
-    product_free(&packed);
+    matmul_free(&packed);
     real *const all[] = {a, b, c, sums, got};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);
@@ -103,7 +103,7 @@ static void compare_outer(size_t n, size_t rows, size_t columns, real alpha)
     real *a = random_table(n * a_stride, 1), *b = random_table(n * b_stride, 2);
     real *c = random_table(n_c, 3), *sums = NEW(real, n_c), *got = NEW(real, n_c);
     memcpy(sums, c, n_c * sizeof *c);
-    product_plain.outer(n, rows, columns, alpha, a, a_stride, b, b_stride, sums, c_stride);
+    matmul_plain.outer(n, rows, columns, alpha, a, a_stride, b, b_stride, sums, c_stride);
     for (size_t i = 0; i <= rows; i++)
         for (size_t j = 0; j < c_stride; j++) {
             const size_t at = i * c_stride + j;

@@ -1,5 +1,5 @@
 /* builds: float double */
-/* The contract of include/model.h, for every kind of model there is: no look into the future,
+/* The contract of src/learn/model.h, for every kind of model there is: no look into the future,
  * no look at what is held out, students independent of each other, numbers that only their
  * names decide. A new kind is tested with its standard options as soon as it is in the list,
  * and with those given here. */

@@ -199,7 +199,7 @@ static void compare_with_one_rank(void)
                             alone.params.n * sizeof(real));
         comm_barrier(&world);
         for (int k = 0; k < together.optimizer.n_slots; k++) {
-            exact_collect(&together.slices, together.optimizer.slot[k]);
+            exact_slices_collect(&together.slices, together.optimizer.slot[k]);
             if (world.rank == 0)
                 assert_memory_equal(together.optimizer.slot[k], alone.optimizer.slot[k],
                                     alone.params.n * sizeof(real));

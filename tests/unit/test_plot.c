@@ -109,12 +109,12 @@ static char *printed(void (*print)(FILE *, const void *), const void *arg)
 
 static void print_text(FILE *out, const void *arg)
 {
-    page_text(out, arg);
+    html_text(out, arg);
 }
 
 static void print_cut(FILE *out, const void *arg)
 {
-    page_cut(out, arg, 4);
+    html_cut(out, arg, 4);
 }
 
 static void check_text(void (*print)(FILE *, const void *), const char *text,
@@ -141,20 +141,20 @@ static void test_text(void **state)
     check_text(print_cut, "abcde", "abc…");
     check_text(print_cut, "学生学生", "学…");
     check_text(print_cut, "<<<<<", "&lt;&lt;&lt;…");
-    assert_int_equal(page_columns("学生a"), 5);
+    assert_int_equal(html_columns("学生a"), 5);
 }
 
 static void test_words(void **state)
 {
     (void)state;
-    assert_string_equal(page_whole(9999).text, "9999");
-    assert_string_equal(page_whole(10000).text, "10\u202f000");
-    assert_string_equal(page_whole(-1234567).text, "−1\u202f234\u202f567");
-    assert_string_equal(page_whole(INT64_MIN).text,
+    assert_string_equal(html_whole(9999).text, "9999");
+    assert_string_equal(html_whole(10000).text, "10\u202f000");
+    assert_string_equal(html_whole(-1234567).text, "−1\u202f234\u202f567");
+    assert_string_equal(html_whole(INT64_MIN).text,
                         "−9\u202f223\u202f372\u202f036\u202f854\u202f775\u202f808");
-    assert_string_equal(page_short(0.123456).text, "0.1235");
-    assert_string_equal(page_short(-2.5).text, "−2.5");
-    assert_string_equal(page_short(NAN).text, "");
+    assert_string_equal(html_short(0.123456).text, "0.1235");
+    assert_string_equal(html_short(-2.5).text, "−2.5");
+    assert_string_equal(html_short(NAN).text, "");
 }
 
 static void print_plot(FILE *out, const void *arg)

@@ -1,7 +1,9 @@
 /* ranks: 1 2 5 */
 /* Tables that all ranks write together, against the same table printed by one process. */
 #include "base/atomic_file.h"
+#include "base/csv_quote.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "runs/rank_output.h"
@@ -61,7 +63,8 @@ static void expect_table(size_t n)
     char *path = memory_text("%s/table.csv", home);
     const size_t first = cut(n, world.rank), end = cut(n, world.rank + 1);
     fail_clear();
-    assert_int_equal(listing_write(&world, path, "a,b\n", end - first, print_row, &first), OK);
+    assert_int_equal(rank_output_write(&world, path, "a,b\n", end - first, print_row, &first),
+                     OK);
     if (world.rank == 0) {
         char *expected = NULL, *got = NULL;
         size_t n_expected = 0, n_got = 0;
@@ -70,7 +73,7 @@ static void expect_table(size_t n)
         for (size_t r = 0; r < n; r++)
             print_one(out, r);
         fclose(out);
-        assert_int_equal(store_read(path, &got, &n_got), OK);
+        assert_int_equal(file_read(path, &got, &n_got), OK);
         assert_int_equal(n_got, n_expected);
         assert_memory_equal(got, expected, n_got);
         memory_free(got);
@@ -96,7 +99,7 @@ static void test_no_place(void **state)
     char *path = memory_text("%s/none/table.csv", home);
     const size_t first = 0;
     fail_clear();
-    assert_int_equal(listing_write(&world, path, "", 10, print_row, &first), BAD_IO);
+    assert_int_equal(rank_output_write(&world, path, "", 10, print_row, &first), BAD_IO);
     assert_non_null(strstr(fail_sentence(), "none/table.csv"));
     fail_clear();
     memory_free(path);
@@ -121,7 +124,7 @@ static void test_cells(void **state)
         char *text = NULL;
         size_t n = 0;
         FILE *out = open_memstream(&text, &n);
-        listing_cell(out, cells[c][0]);
+        csv_quote(out, cells[c][0]);
         fclose(out);
         assert_string_equal(text, cells[c][1]);
         free(text);
@@ -133,28 +136,28 @@ static void test_arrays(void **state)
     (void)state;
     enum { ROWS = 1000, COLUMNS = 3 };
     char *path = memory_text("%s/arrays.h5", home);
-    struct store_draft draft = {.file = -1};
+    struct atomic_file draft = {.file = -1};
     const size_t first = cut(ROWS, world.rank), n = cut(ROWS, world.rank + 1) - first;
     int64_t *values = NEW(int64_t, n * COLUMNS);
     for (size_t i = 0; i < n * COLUMNS; i++)
         values[i] = (int64_t)(first * COLUMNS + i);
     hid_t file = -1;
     fail_clear();
-    enum status status = world.rank == 0 ? listing_h5_begin(path, &draft, &file) : OK;
+    enum status status = world.rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
     assert_int_equal(comm_agree(&world, status), OK);
-    assert_int_equal(listing_h5_array(&world, file, "table", H5T_STD_I32LE, H5T_NATIVE_INT64, n,
-                                      COLUMNS, values),
+    assert_int_equal(rank_output_h5_array(&world, file, "table", H5T_STD_I32LE,
+                                          H5T_NATIVE_INT64, n, COLUMNS, values),
                      OK);
-    assert_int_equal(
-        listing_h5_array(&world, file, "vector", H5T_STD_I64LE, H5T_NATIVE_INT64, n, 0, values),
-        OK);
+    assert_int_equal(rank_output_h5_array(&world, file, "vector", H5T_STD_I64LE,
+                                          H5T_NATIVE_INT64, n, 0, values),
+                     OK);
     if (world.rank == 0) {
         struct names names = {0};
         names_add(&names, "one", 3);
         names_add(&names, "two", 3);
         assert_int_equal(names_write(file, "/people", &names), OK);
         names_free(&names);
-        assert_int_equal(listing_h5_end(OK, path, &draft, file), OK);
+        assert_int_equal(rank_output_h5_end(OK, path, &draft, file), OK);
         file = h5_open(path, MPI_COMM_SELF, 1);
         int rank = 0;
         uint64_t shape[4] = {0};
@@ -174,11 +177,11 @@ static void test_arrays(void **state)
         assert_memory_equal(bytes, "one\0two", 8);
         H5Fclose(file);
 
-        assert_int_equal(listing_h5_begin(path, &draft, &file), OK);
+        assert_int_equal(rank_output_h5_begin(path, &draft, &file), OK);
         fail(BAD_DATA, "something went wrong");
-        assert_int_equal(listing_h5_end(BAD_DATA, path, &draft, file), BAD_DATA);
+        assert_int_equal(rank_output_h5_end(BAD_DATA, path, &draft, file), BAD_DATA);
         assert_non_null(strstr(fail_sentence(), "arrays.h5: something went wrong"));
-        assert_true(store_exists(path));
+        assert_true(file_exists(path));
         unlink(path);
     }
     fail_clear();

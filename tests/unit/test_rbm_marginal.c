@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-extern const struct binary_table binary_plain;
+extern const struct rbm_marginal_table rbm_marginal_plain;
 #ifdef __x86_64__
-extern const struct binary_table binary_avx2, binary_avx512;
-static const struct binary_table *const tables[N_ISAS] = {&binary_plain, &binary_avx2,
-                                                          &binary_avx512};
+extern const struct rbm_marginal_table rbm_marginal_avx2, rbm_marginal_avx512;
+static const struct rbm_marginal_table *const tables[N_ISAS] = {
+    &rbm_marginal_plain, &rbm_marginal_avx2, &rbm_marginal_avx512};
 #else
-static const struct binary_table *const tables[N_ISAS] = {&binary_plain, &binary_plain,
-                                                          &binary_plain};
+static const struct rbm_marginal_table *const tables[N_ISAS] = {
+    &rbm_marginal_plain, &rbm_marginal_plain, &rbm_marginal_plain};
 #endif
 
 static const double tolerance = sizeof(real) == sizeof(double) ? 1e-13 : 2e-6;
@@ -52,8 +52,8 @@ static void test_sums(void **state)
         fill(w1, n, 0, 3);
         for (size_t i = n - n_off; i < n; i++)
             w0[i] = w1[i] = 0;
-        const double pair = (double)binary->pair(x, w0, w1, n, s0, s1);
-        const double worth = (double)binary->worth(x, n);
+        const double pair = (double)rbm_marginal->pair(x, w0, w1, n, s0, s1);
+        const double worth = (double)rbm_marginal->worth(x, n);
         double expected = 0, size = 1, total = 0;
         for (size_t i = 0; i < n; i++) {
             const double a = (double)(x[i] + w0[i]), b = (double)(x[i] + w1[i]);
@@ -70,7 +70,7 @@ static void test_sums(void **state)
     }
     /* units of input 0 are worth log 2 each: as many factors of 2 as there are */
     memset(x, 0, MOST * sizeof *x);
-    assert_true(fabs((double)binary->worth(x, MOST) - MOST * log(2)) < MOST * tolerance);
+    assert_true(fabs((double)rbm_marginal->worth(x, MOST) - MOST * log(2)) < MOST * tolerance);
     memory_free(x);
     memory_free(w0);
     memory_free(w1);
@@ -89,8 +89,8 @@ static void test_back_and_draw(void **state)
         r[i] = (real)i / 64;
         e[i] = 3;
     }
-    binary->back(d, r, e, g, 64);
-    binary->draw(r, g, h, 64);
+    rbm_marginal->back(d, r, e, g, 64);
+    rbm_marginal->draw(r, g, h, 64);
     for (size_t i = 0; i < 64; i++) {
         assert_true(fabs((double)(g[i] - d[i] * r[i] * (1 - r[i]))) < 1e-4);
         assert_true(e[i] == 3 + g[i]);
@@ -110,7 +110,7 @@ static void test_same_bits(void **state)
     for (int isa = ISA_PLAIN + 1; isa < N_ISAS; isa++) {
         if (!machine_has((enum isa)isa))
             continue;
-        const struct binary_table *both[2] = {&binary_plain, tables[isa]};
+        const struct rbm_marginal_table *both[2] = {&rbm_marginal_plain, tables[isa]};
         real sums[2][2];
         for (int t = 0; t < 2; t++) {
             sums[t][0] = both[t]->pair(x, w, s[0][3], MOST, s[t][0], s[t][1]);

@@ -3,7 +3,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernels/vec.h"
+#include "kernels/rbm_rows.h"
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -12,12 +12,14 @@
 
 #include <cmocka.h>
 
-extern const struct rows_table rows_plain;
+extern const struct rbm_rows_table rbm_rows_plain;
 #ifdef __x86_64__
-extern const struct rows_table rows_avx2, rows_avx512;
-static const struct rows_table *const tables[N_ISAS] = {&rows_plain, &rows_avx2, &rows_avx512};
+extern const struct rbm_rows_table rbm_rows_avx2, rbm_rows_avx512;
+static const struct rbm_rows_table *const tables[N_ISAS] = {&rbm_rows_plain, &rbm_rows_avx2,
+                                                            &rbm_rows_avx512};
 #else
-static const struct rows_table *const tables[N_ISAS] = {&rows_plain, &rows_plain, &rows_plain};
+static const struct rbm_rows_table *const tables[N_ISAS] = {&rbm_rows_plain, &rbm_rows_plain,
+                                                            &rbm_rows_plain};
 #endif
 
 enum { N_ITEMS = 11, MOST_UNITS = 64 };
@@ -98,7 +100,7 @@ static void test_gather(void **state)
     for (uint32_t which = 0; which < N_SAMPLES; which++) {
         struct sample s, other;
         open_sample(&s, which);
-        rows_plain.gather(&s.shape, s.table, s.unit, s.n, s.x);
+        rbm_rows_plain.gather(&s.shape, s.table, s.unit, s.n, s.x);
         for (int isa = 1; isa < N_ISAS; isa++) {
             open_sample(&other, which);
             if (machine_has((enum isa)isa)) {
@@ -118,7 +120,7 @@ static void test_gather(void **state)
             expect_near((double)s.x[c], sum, size, "gather");
         }
         for (size_t a = 0; a < s.n; a++) /* one call for each unit: the same bits */
-            rows_plain.gather(&s.shape, s.table, s.unit + a, 1, other.x);
+            rbm_rows_plain.gather(&s.shape, s.table, s.unit + a, 1, other.x);
         assert_memory_equal(other.x, s.x, s.shape.stride * sizeof(real));
         close_sample(&other);
         close_sample(&s);
@@ -134,7 +136,7 @@ static void test_dot(void **state)
         real *logit = NEW(real, MOST_UNITS + WIDTH), *same = NEW(real, MOST_UNITS + WIDTH);
         for (size_t a = 0; a < MOST_UNITS + WIDTH; a++)
             logit[a] = same[a] = 77;
-        rows_plain.dot(&s.shape, s.table, s.unit, s.n, s.g, logit);
+        rbm_rows_plain.dot(&s.shape, s.table, s.unit, s.n, s.g, logit);
         for (int isa = 1; isa < N_ISAS; isa++)
             if (machine_has((enum isa)isa)) {
                 tables[isa]->dot(&s.shape, s.table, s.unit, s.n, s.g, same);
@@ -164,7 +166,7 @@ static void test_mix(void **state)
     for (uint32_t which = 0; which < N_SAMPLES; which++) {
         struct sample s, other;
         open_sample(&s, which);
-        rows_plain.mix(&s.shape, s.table, s.unit, s.count, s.n, s.x);
+        rbm_rows_plain.mix(&s.shape, s.table, s.unit, s.count, s.n, s.x);
         for (int isa = 1; isa < N_ISAS; isa++) {
             open_sample(&other, which);
             if (machine_has((enum isa)isa)) {

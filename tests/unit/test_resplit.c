@@ -29,7 +29,7 @@ static void open_class(struct tiny *class, bool withheld)
 static uint8_t *marks_of(struct tiny *class, int64_t n_folds, int64_t fold, uint64_t seed)
 {
     memcpy(class->shard.mark, class->mark, class->n_attempts);
-    marking_folds(&class->shard, n_folds, fold, seed);
+    resplit_folds(&class->shard, n_folds, fold, seed);
     uint8_t *marks = NEW(uint8_t, class->n_attempts);
     memcpy(marks, class->shard.mark, class->n_attempts);
     return marks;
@@ -127,7 +127,7 @@ static void test_parts_agree_with_the_whole(void **state)
             struct shard part;
             const size_t n = size_min(31, N_STUDENTS - first);
             tiny_must(dataset_read(&class.dataset, first, n, &part));
-            marking_folds(&part, 5, 3, 7);
+            resplit_folds(&part, 5, 3, 7);
             assert_memory_equal(part.mark, marks + class.first[first], part.n_attempts);
             shard_free(&part);
         }
@@ -151,12 +151,12 @@ static void check_join(bool withheld, int64_t n_folds)
         uint8_t *before = NEW(uint8_t, class.n_attempts);
         memcpy(class.shard.mark, class.mark, class.n_attempts);
         if (n_folds > 0)
-            marking_folds(&class.shard, n_folds, fold, 9);
+            resplit_folds(&class.shard, n_folds, fold, 9);
         memcpy(before, class.shard.mark, class.n_attempts);
         int64_t n_valid = 0, n_unknown = 0;
         for (size_t t = 0; t < class.n_attempts; t++)
             n_valid += mark_split(before[t]) == VALID;
-        assert_int_equal(marking_join(&class.shard), n_valid);
+        assert_int_equal(resplit_join(&class.shard), n_valid);
         for (size_t t = 0; t < class.n_attempts; t++) {
             const uint8_t old = before[t], new = class.shard.mark[t];
             if (mark_split(old) != VALID) {
@@ -170,7 +170,7 @@ static void check_join(bool withheld, int64_t n_folds)
             assert_int_equal(new &MARK_STEP, old & MARK_STEP);
         }
         assert_true(n_valid > 0 && n_unknown > 0 && n_unknown < n_valid);
-        assert_int_equal(marking_join(&class.shard), 0); /* none are left */
+        assert_int_equal(resplit_join(&class.shard), 0); /* none are left */
         memory_free(before);
     }
     tiny_close(&class);

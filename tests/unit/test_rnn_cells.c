@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-extern const struct cells_table cells_plain;
+extern const struct rnn_cells_table rnn_cells_plain;
 #ifdef __x86_64__
-extern const struct cells_table cells_avx2, cells_avx512;
-static const struct cells_table *const tables[N_ISAS] = {&cells_plain, &cells_avx2,
-                                                         &cells_avx512};
+extern const struct rnn_cells_table rnn_cells_avx2, rnn_cells_avx512;
+static const struct rnn_cells_table *const tables[N_ISAS] = {&rnn_cells_plain, &rnn_cells_avx2,
+                                                             &rnn_cells_avx512};
 #else
-static const struct cells_table *const tables[N_ISAS] = {&cells_plain, &cells_plain,
-                                                         &cells_plain};
+static const struct rnn_cells_table *const tables[N_ISAS] = {&rnn_cells_plain, &rnn_cells_plain,
+                                                             &rnn_cells_plain};
 #endif
 
 static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : FLT_EPSILON;
@@ -85,7 +85,7 @@ enum kernel {
 };
 
 /* Calls one kernel on a sample. */
-static void call(const struct cells_table *table, enum kernel kernel, struct sample *s)
+static void call(const struct rnn_cells_table *table, enum kernel kernel, struct sample *s)
 {
     const size_t n = s->n, width = s->width;
     switch (kernel) {
@@ -138,7 +138,7 @@ static void test_instruction_sets(void **state)
             struct sample before, plain;
             open_sample(&before, which);
             open_sample(&plain, which);
-            call(&cells_plain, (enum kernel)kernel, &plain);
+            call(&rnn_cells_plain, (enum kernel)kernel, &plain);
             if (plain.n > 1)
                 assert_memory_not_equal(plain.all, before.all, plain.n_numbers * sizeof(real));
             for (int isa = 1; isa < N_ISAS; isa++) {
@@ -288,7 +288,7 @@ static void test_formulas(void **state)
             struct sample old, new;
             open_sample(&old, which);
             open_sample(&new, which);
-            call(cells, kernel, &new);
+            call(rnn_cells, kernel, &new);
             for (size_t row = 0; row < old.n; row++)
                 for (size_t j = 0; j < old.width; j++) {
                     if (kernel <= RNN_BACKWARD)
@@ -314,8 +314,10 @@ static void test_in_place(void **state)
         open_sample(&apart, which);
         open_sample(&same, which);
         const size_t n_bytes = apart.n * apart.width * sizeof(real);
-        cells->lstm_forward(apart.n, apart.width, apart.z, apart.c_before, apart.c, apart.h);
-        cells->lstm_forward(same.n, same.width, same.z, same.c_before, same.c_before, same.h);
+        rnn_cells->lstm_forward(apart.n, apart.width, apart.z, apart.c_before, apart.c,
+                                apart.h);
+        rnn_cells->lstm_forward(same.n, same.width, same.z, same.c_before, same.c_before,
+                                same.h);
         assert_memory_equal(apart.c, same.c_before, n_bytes);
         assert_memory_equal(apart.h, same.h, n_bytes);
         close_sample(&apart);

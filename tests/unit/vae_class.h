@@ -1,4 +1,5 @@
-/* A small class with a Q-matrix and a VAE of it with random parameters, for tests/test_vae*.c.
+/* A small class with a Q-matrix and a VAE of it with random parameters, for
+ * tests/unit/test_vae*.c.
  */
 #ifndef TESTS_VAE_CLASS_H
 #define TESTS_VAE_CLASS_H

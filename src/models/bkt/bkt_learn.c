@@ -482,10 +482,10 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
     pass->share = (double)n_live / (double)n_steps;
     for (size_t k = 0; pass->comm->rank == 0 && k < shape->n_skills; k++) {
         const double fit = (double)bkt_row(p, flat, shape->skill_panel, k)[shape->fit];
-        exact_add(&pass->loss, -rint(ldexp(fit, LOSS_BITS)));
+        exact_sum_add(&pass->loss, -rint(ldexp(fit, LOSS_BITS)));
         pass->n_scored += work->counts[k][COUNT_RIGHT] + work->counts[k][COUNT_WRONG];
     }
-    exact_publish(pass->slices, flat);
+    exact_slices_publish(pass->slices, flat);
     memory_free(flat);
     return OK;
 }

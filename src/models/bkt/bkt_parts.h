@@ -1,4 +1,4 @@
-/* layer 3 (learning): what the files of Bayesian knowledge tracing share. */
+/* What the files of Bayesian knowledge tracing share. */
 #ifndef COHORT_BKT_PARTS_H
 #define COHORT_BKT_PARTS_H
 

@@ -31,29 +31,29 @@ struct making {
 /* Puts the traces of student s at the end of the list. */
 static void find_traces(struct bkt_traces *traces, size_t *capacity, struct making *making,
                         const struct shard *shard, const struct bkt_links *links, size_t s,
-                        uint32_t *touched)
+                        uint32_t *met)
 {
-    size_t n_touched = 0;
+    size_t n_met = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const uint32_t item = shard->item[t];
         for (uint64_t j = links->first[item]; j < links->first[item + 1]; j++) {
             struct making *m = &making[links->skill[j]];
             if (m->student != s + 1) {
                 *m = (struct making){.student = s + 1};
-                touched[n_touched++] = links->skill[j];
+                met[n_met++] = links->skill[j];
             }
             m->n_steps++;
             if (is_evidence(shard->mark[t]))
                 m->length = m->n_steps;
         }
     }
-    for (size_t i = 0; i < n_touched; i++) {
-        struct making *m = &making[touched[i]];
+    for (size_t i = 0; i < n_met; i++) {
+        struct making *m = &making[met[i]];
         if (m->length == 0)
             continue;
         GROW(traces->list, traces->n, *capacity);
         m->trace = traces->n;
-        traces->list[traces->n++] = (struct bkt_trace){touched[i], m->length, traces->n_steps};
+        traces->list[traces->n++] = (struct bkt_trace){met[i], m->length, traces->n_steps};
         traces->n_steps += m->length;
     }
 }
@@ -108,10 +108,10 @@ void bkt_traces_create(struct bkt_traces *traces, const struct shard *shard,
 {
     *traces = (struct bkt_traces){0};
     struct making *making = NEW(struct making, shape->n_skills);
-    uint32_t *touched = NEW(uint32_t, shape->n_skills);
+    uint32_t *met = NEW(uint32_t, shape->n_skills);
     size_t capacity = 0, room = 0, from = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
-        find_traces(traces, &capacity, making, shard, links, s, touched);
+        find_traces(traces, &capacity, making, shard, links, s, met);
         if (traces->n_steps > room) {
             room = size_max(traces->n_steps, 2 * room);
             traces->outcome = memory_resize(traces->outcome, room, sizeof *traces->outcome);
@@ -123,7 +123,7 @@ void bkt_traces_create(struct bkt_traces *traces, const struct shard *shard,
         from = traces->n;
     }
     memory_free(making);
-    memory_free(touched);
+    memory_free(met);
     sort_traces(traces, false);
     sort_traces(traces, true);
 }
@@ -208,7 +208,7 @@ void bkt_traces_pack(struct bkt_traces *traces, const bool *settled)
 }
 
 static void spread_rates(const struct bkt_group *group, const real (*rates)[N_RATES],
-                         struct chains_rates *spread)
+                         struct hmm_rates *spread)
 {
     for (size_t lane = 0; lane < WIDTH; lane++) {
         const real *rate = rates[group->skill[lane]];
@@ -241,7 +241,7 @@ static void add_rows(struct bkt_traces *traces, const struct bkt_group *group, d
     const size_t n = group->n_steps * WIDTH;
     const uint32_t *symbol = traces->symbol + group->offset * WIDTH;
     double *of_symbol = row_sums[0];
-    chains->round(traces->scratch, unit, traces->rounded, n);
+    hmm->round(traces->scratch, unit, traces->rounded, n);
     for (size_t i = 0; i < n; i++)
         of_symbol[symbol[i]] += traces->rounded[i];
 }
@@ -263,13 +263,13 @@ void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
                        const real (*row_chance)[N_SEEN_KINDS][2], bool forgets, double unit,
                        double (*sums)[N_CHAINS_SUMS], double (*row_sums)[N_SEEN_KINDS])
 {
-    struct chains_rates spread;
+    struct hmm_rates spread;
     struct lane_sums lanes = {0};
     real of_group[N_CHAINS_SUMS][WIDTH] __attribute__((aligned(64)));
     bool is_spread = false;
     for (size_t g = 0; g < traces->n_groups; g++) {
         const struct bkt_group *group = &traces->groups[g];
-        const struct chains_group chain = {
+        const struct hmm_group chain = {
             .n_steps = group->n_steps,
             .right = traces->right + group->offset,
             .known = traces->has_gaps ? traces->known + group->offset : NULL,
@@ -279,11 +279,11 @@ void bkt_traces_expect(struct bkt_traces *traces, const real (*rates)[N_RATES],
             spread_rates(group, rates, &spread);
         if (row_chance != NULL)
             look_up(traces, group, row_chance);
-        chains->smooth(&chain, &spread, forgets, traces->scratch, of_group);
+        hmm->smooth(&chain, &spread, forgets, traces->scratch, of_group);
         if (row_chance != NULL)
             add_rows(traces, group, unit, row_sums);
         double *rounded = traces->rounded;
-        chains->round(of_group[0], unit, rounded, COUNT(of_group) * WIDTH);
+        hmm->round(of_group[0], unit, rounded, COUNT(of_group) * WIDTH);
         is_spread = group->uniform;
         if (group->uniform && group->skill[0] != lanes.skill) {
             flush(&lanes, sums);

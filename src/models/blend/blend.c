@@ -7,7 +7,8 @@
  * blend's own, tensor W of member 2 under the name 2_W, so one checkpoint holds all it takes to
  * predict; their settings are the JSON text model.members: a list of objects, key and value of
  * [model] as text. A member works on its part of the blend's flat vector, which has the layout
- * of its own. `cohort blend` makes blends (src/blend.c); they are not trained further. */
+ * of its own. `cohort blend` makes blends (src/runs/blending.c); they are not trained further.
+ */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/model.h"

@@ -169,10 +169,10 @@ void dkt_read_attempt(const struct model *model, const struct dkt_work *work, ui
                         : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                                         : SEEN_WRONG;
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-        cells->add(1,
-                   params_rows(&model->params, panel) +
-                       ((size_t)work->feature[f] * N_SEEN + seen) * stride,
-                   z, stride);
+        rnn_cells->add(1,
+                       params_rows(&model->params, panel) +
+                           ((size_t)work->feature[f] * N_SEEN + seen) * stride,
+                       z, stride);
 }
 
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
@@ -183,7 +183,7 @@ real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t 
     real logit = 0;
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
         const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
-        logit += cells->dot(row, h, width) + row[width];
+        logit += rnn_cells->dot(row, h, width) + row[width];
     }
     return logit;
 }

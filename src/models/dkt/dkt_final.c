@@ -61,7 +61,7 @@ static double output(const struct model *model, const struct dkt_work *work, siz
     const size_t panel = work->shape.output_panel, width = work->shape.stack.width;
     const real *w =
         params_rows(&model->params, panel) + row * model->params.panels[panel].stride;
-    return (double)(cells->dot(w, h, width) + w[width]);
+    return (double)(rnn_cells->dot(w, h, width) + w[width]);
 }
 
 void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, size_t t,
@@ -87,12 +87,13 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
     }
     real *const dh = work->run.dh + row * width;
     for (size_t k = 0; k < model->params.panels[panel].n_rows; k++) {
-        real *const sum = touched_at(&work->outputs, k);
-        cells->add((real)d[k], h, sum, width);
+        real *const sum = row_sums_at(&work->outputs, k);
+        rnn_cells->add((real)d[k], h, sum, width);
         sum[width] += (real)d[k];
-        cells->add((real)d[k],
-                   params_rows(&model->params, panel) + k * model->params.panels[panel].stride,
-                   dh, width);
+        rnn_cells->add((real)d[k],
+                       params_rows(&model->params, panel) +
+                           k * model->params.panels[panel].stride,
+                       dh, width);
     }
     dkt_undrop(model, work, dh);
     dkt_add_loss(tally, loss);

@@ -59,8 +59,8 @@ void *dkt_attach(const struct model *model, const struct shard *shard)
     list_features(model, work);
     find_lengths(model, work);
     const struct recurrent *stack = &work->shape.stack;
-    touched_create(&work->inputs, &model->params.panels[work->shape.input_panel]);
-    touched_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
+    row_sums_create(&work->inputs, &model->params.panels[work->shape.input_panel]);
+    row_sums_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
     work->mask = NEW(real, stack->width);
     work->u = NEW(real, stack->width + 4 * WIDTH);
     work->dropped = NEW(real, stack->width);
@@ -75,8 +75,8 @@ void *dkt_attach(const struct model *model, const struct shard *shard)
 void dkt_detach(void *memory)
 {
     struct dkt_work *work = memory;
-    touched_free(&work->inputs);
-    touched_free(&work->outputs);
+    row_sums_free(&work->inputs);
+    row_sums_free(&work->outputs);
     sequence_free(&work->sequence);
     recurrent_free(&work->run);
     recurrent_unpack(&work->packed);
@@ -178,10 +178,10 @@ double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t
     const real d = (real)(weight * difference);
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
         const uint32_t feature = work->feature[f];
-        real *sum = touched_at(&work->outputs, feature);
-        cells->add(d, h, sum, width);
+        real *sum = row_sums_at(&work->outputs, feature);
+        rnn_cells->add(d, h, sum, width);
         sum[width] += d;
-        cells->add(
+        rnn_cells->add(
             d, params_rows(&model->params, work->shape.output_panel) + feature * panel->stride,
             dh, width);
     }
@@ -249,10 +249,11 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
                                 : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                                                 : SEEN_WRONG;
             for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-                cells->add(1, work->run.z[0] + (sequence->offset[t] + i) * columns,
-                           touched_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
-                           columns);
+                rnn_cells->add(
+                    1, work->run.z[0] + (sequence->offset[t] + i) * columns,
+                    row_sums_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
+                    columns);
         }
-    touched_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
-    touched_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);
+    row_sums_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
+    row_sums_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);
 }

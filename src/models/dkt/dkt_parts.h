@@ -1,6 +1,5 @@
-/* layer 3 (learning): what the files of DKT share: dkt.c (what it is), dkt_learn.c (the
- * gradient), dkt_final.c (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing
- * else includes this. */
+/* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_final.c
+ * (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
 #ifndef COHORT_DKT_PARTS_H
 #define COHORT_DKT_PARTS_H
 
@@ -42,7 +41,7 @@ struct dkt_work {
                          to train on, final: attempts that are read, and one more */
     struct sequence sequence;
     struct recurrent_run run;
-    struct touched inputs, outputs;
+    struct row_sums inputs, outputs;
     real *mask, *dropped, *u; /* of one row: units that are kept, scaled; what they make of h */
     struct recurrent_packed packed; /* prediction: the parameters as they are now, and */
     real *z, *h, *c, *scratch;      /* states of PREDICTED_TOGETHER students */

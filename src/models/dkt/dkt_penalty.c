@@ -32,8 +32,8 @@ void dkt_free_waves(struct dkt_waves *waves)
                          waves->next, waves->d,        waves->d_next};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);
-    product_free(&waves->forward);
-    product_free(&waves->back);
+    matmul_free(&waves->forward);
+    matmul_free(&waves->back);
     memory_free(waves);
 }
 
@@ -80,12 +80,12 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
     memset(waves->gradient, 0, padded * stride * sizeof(real));
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
-            cells->add(1,
-                       params_rows(&model->params, work->shape.output_panel) +
-                           work->feature[f] * panel->stride,
-                       waves->row + i * stride, size_padded(width + 1));
-    product_pack(&waves->forward, work->shape.stack.hidden, padded, waves->row, stride, true);
-    product_pack(&waves->back, padded, width, waves->row, stride, false);
+            rnn_cells->add(1,
+                           params_rows(&model->params, work->shape.output_panel) +
+                               work->feature[f] * panel->stride,
+                           waves->row + i * stride, size_padded(width + 1));
+    matmul_pack(&waves->forward, work->shape.stack.hidden, padded, waves->row, stride, true);
+    matmul_pack(&waves->back, padded, width, waves->row, stride, false);
     return waves;
 }
 
@@ -98,7 +98,7 @@ static void say_all(const struct model *model, const struct dkt_work *work, size
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < padded; j++)
             y[i * padded + j] = waves->row[j * (width + WIDTH) + width];
-    product->add(n, h, width, &waves->forward, y, padded);
+    matmul->add(n, h, width, &waves->forward, y, padded);
     vec->sigmoid(y, n * padded);
 }
 
@@ -134,8 +134,8 @@ static void pass_on(const struct model *model, struct dkt_work *work, size_t n, 
     const size_t stride = width + WIDTH;
     for (size_t at = 0; at < n * padded; at++)
         waves->d[at] *= waves->now[at] * (1 - waves->now[at]);
-    product->add(n, waves->d, padded, &waves->back, dh, width);
-    product->outer(n, padded, width, 1, waves->d, padded, h, width, waves->gradient, stride);
+    matmul->add(n, waves->d, padded, &waves->back, dh, width);
+    matmul->outer(n, padded, width, 1, waves->d, padded, h, width, waves->gradient, stride);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < padded; j++)
             waves->gradient[j * stride + width] += waves->d[i * padded + j];
@@ -167,8 +167,9 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
     }
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
-            cells->add(1, waves->gradient + i * (width + WIDTH),
-                       touched_at(&work->outputs, work->feature[f]), size_padded(width + 1));
+            rnn_cells->add(1, waves->gradient + i * (width + WIDTH),
+                           row_sums_at(&work->outputs, work->feature[f]),
+                           size_padded(width + 1));
 }
 
 void dkt_add_penalties(const struct model *model, struct dkt_work *work, struct tally *tally)

@@ -1,7 +1,7 @@
 /* Predictions of DKT: many students side by side, with no memory of the steps behind.
  *
  * Students are sorted by length and taken in groups; those still there at step t are the first
- * of their group. A student's states do not depend on who is beside it (product.h), so neither
+ * of their group. A student's states do not depend on who is beside it (matmul.h), so neither
  * the grouping nor the number of ranks changes a bit. Memory: a few rows for each student of a
  * group, however long it is. */
 #include "base/memory.h"

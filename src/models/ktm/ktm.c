@@ -22,6 +22,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
 #include "models/ktm/ktm_parts.h"
 #include <math.h>
@@ -127,22 +128,22 @@ static enum status declare(struct model *model)
     return OK;
 }
 
-struct sparse_point ktm_point(const struct model *model)
+struct fm_point ktm_point(const struct model *model)
 {
     const struct ktm_options *o = model->options;
     const struct params *params = &model->params;
     const bool paired = o->factors > 0;
-    return (struct sparse_point){.w = params_rows(params, PANEL_WEIGHTS),
-                                 .v = paired ? params_rows(params, PANEL_BEFORE) : NULL,
-                                 .k = (size_t)o->factors,
-                                 .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
+    return (struct fm_point){.w = params_rows(params, PANEL_WEIGHTS),
+                             .v = paired ? params_rows(params, PANEL_BEFORE) : NULL,
+                             .k = (size_t)o->factors,
+                             .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
 }
 
 /* The bias begins at the log-odds of all outcomes, weights at nothing, factors at random. */
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct ktm_options *o = model->options;
-    const struct sparse_point point = ktm_point(model);
+    const struct fm_point point = ktm_point(model);
     double right = 0.5, wrong = 0.5;
     for (size_t i = 0; i < counts->n_items; i++) {
         right += (double)counts->right[i];
@@ -246,11 +247,11 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
     const uint8_t *mark = shard->mark + shard->first[s];
     if (count_asked(mark, shard->first[s + 1] - shard->first[s], splits) == 0)
         return;
-    const struct sparse_point point = ktm_point(model);
+    const struct fm_point point = ktm_point(model);
     const bool follows = work->student != NULL;
     const unsigned walked = follows ? (1u << N_SPLITS) - 1 : splits;
     ktm_walk_student(&work->walk, shard, s, walked, false, 0);
-    sparse->score(&work->walk.attempts, &point, work->sum, work->score);
+    fm_kernels->score(&work->walk.attempts, &point, work->sum, work->score);
     for (unsigned split = 0; follows && split < N_SPLITS; split++)
         if (splits >> split & 1)
             follow(work, s, (enum split)split, point.stride);
@@ -267,8 +268,8 @@ static bool is_by(const struct ktm_feature *f, enum ktm_of by)
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
 }
 
-static void rows_table(const struct model *model, const struct ktm_design *design,
-                       enum ktm_of by, struct table *table)
+static void rbm_rows_table(const struct model *model, const struct ktm_design *design,
+                           enum ktm_of by, struct table *table)
 {
     char columns[KTM_MOST_FEATURES * 50] = "";
     size_t n_rows = 0, column = 0;
@@ -295,7 +296,7 @@ static void features_table(const struct model *model, const struct ktm_design *d
 {
     table_create(table, "features", "feature", design->n,
                  "rows l2 mean spread least most factors");
-    const struct sparse_point point = ktm_point(model);
+    const struct fm_point point = ktm_point(model);
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         names_add(&table->row_names, f->name, strlen(f->name));
@@ -350,7 +351,7 @@ static void make_table(const struct model *model, size_t k, struct table *table)
     else if (k == 3)
         levels_table(model, design, table);
     else
-        rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
+        rbm_rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
     memory_free(design);
 }
 

@@ -79,7 +79,7 @@ struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
     if (seen->attempts.first != NULL)
         return *seen;
     ktm_walk_student(walk, shard, s, 1u << TRAIN, true, student_row);
-    const struct sparse *made = &walk->attempts;
+    const struct fm_features *made = &walk->attempts;
     const size_t n = made->n, n_entries = made->first[n];
     const size_t whole = n_entries * (sizeof *made->x + sizeof *made->row) +
                          (n + 1) * sizeof *made->first + n * sizeof *walk->place;

@@ -3,12 +3,13 @@
  *     F(x) = sum of log-losses + 1/2 sum l2 x^2,     H = J^T D J + l2,  D = p (1 - p)
  *     H step = -gradient,  by conjugate gradients;  x += step, halved until F falls enough
  *
- * J holds the derivatives of the scores (see include/sparse.h). For logistic regression H is
- * the curvature of F itself; with factors it is Gauss and Newton's, which is never negative. A
- * product with H is one pass over the attempts, whose features are kept (ktm_kept.c). Conjugate
- * gradients run in numbers scaled by the diagonal of H, and stop when the remainder is a tenth:
- * the next epoch begins from a better place anyway. Singular designs (a constant, a feature
- * that others add up to) do no harm: no step is made in directions that change nothing.
+ * J holds the derivatives of the scores (see src/kernels/fm_kernels.h). For logistic regression
+ * H is the curvature of F itself; with factors it is Gauss and Newton's, which is never
+ * negative. A product with H is one pass over the attempts, whose features are kept
+ * (ktm_kept.c). Conjugate gradients run in numbers scaled by the diagonal of H, and stop when
+ * the remainder is a tenth: the next epoch begins from a better place anyway. Singular designs
+ * (a constant, a feature that others add up to) do no harm: no step is made in directions that
+ * change nothing.
  *
  * Sums. A lane adds up its common rows in floating point, then turns them into fixed point: a
  * lane is never cut between ranks, so nothing depends on their number. Products are made for a
@@ -129,7 +130,7 @@ void ktm_learner_free(struct ktm_learner *l)
 }
 
 /* Notes the common rows of the student just walked along. */
-static void note_rows(struct ktm_learner *l, const struct sparse *attempts)
+static void note_rows(struct ktm_learner *l, const struct fm_features *attempts)
 {
     const size_t n_entries = attempts->first[attempts->n], n_common = l->space.n_common;
     for (size_t e = 0; e < n_entries; e++) {
@@ -193,21 +194,21 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
     const struct shard *shard = work->shard;
     const struct ktm_seen seen =
         ktm_kept_student(l->kept, &work->walk, shard, s, space->n_common + s);
-    const struct sparse *attempts = &seen.attempts;
-    const struct sparse_point point = ktm_space_point(space, at);
+    const struct fm_features *attempts = &seen.attempts;
+    const struct fm_point point = ktm_space_point(space, at);
     real *score = work->score, *weight = l->weight + shard->first[s];
     const size_t n = attempts->n, padded = size_padded(n);
     if (kind != PASS_LOSS)
         note_rows(l, attempts);
     if (kind != PASS_PRODUCT || space->k > 0)
-        sparse->score(attempts, &point, work->sum, score);
+        fm_kernels->score(attempts, &point, work->sum, score);
     if (kind == PASS_PRODUCT) {
-        const struct sparse_point to = ktm_space_point(space, l->product),
-                                  slope = ktm_space_point(space, along);
-        sparse->slope(attempts, &point, work->sum, &slope, l->r);
+        const struct fm_point to = ktm_space_point(space, l->product),
+                              slope = ktm_space_point(space, along);
+        fm_kernels->slope(attempts, &point, work->sum, &slope, l->r);
         for (size_t a = 0; a < n; a++)
             l->r[a] *= weight[a];
-        sparse->spread(attempts, &point, work->sum, l->r, &to);
+        fm_kernels->spread(attempts, &point, work->sum, l->r, &to);
         return 0;
     }
     double loss = 0;
@@ -218,16 +219,16 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
         loss += (double)l->r[a] - (mark_outcome(mark) == CORRECT ? (double)score[a] : 0);
     }
     if (kind == PASS_GRADIENT) {
-        const struct sparse_point gradient = ktm_space_point(space, l->gradient),
-                                  curve = ktm_space_point(space, l->curve);
+        const struct fm_point gradient = ktm_space_point(space, l->gradient),
+                              curve = ktm_space_point(space, l->curve);
         vec->sigmoid(score, padded);
         for (size_t a = 0; a < n; a++) {
             const uint8_t mark = shard->mark[shard->first[s] + seen.place[a]];
             l->r[a] = score[a] - (mark_outcome(mark) == CORRECT ? 1 : 0);
             weight[a] = score[a] * (1 - score[a]);
         }
-        sparse->spread(attempts, &point, work->sum, l->r, &gradient);
-        sparse->curve(attempts, &point, work->sum, weight, &curve);
+        fm_kernels->spread(attempts, &point, work->sum, l->r, &gradient);
+        fm_kernels->curve(attempts, &point, work->sum, weight, &curve);
         ktm_block_add(&l->block, attempts, weight);
     }
     loss = rint(ldexp(loss, LOSS_BITS));
@@ -446,7 +447,7 @@ enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
         }
     real *flat = NEW_SCRATCH(real, model->params.n);
     ktm_space_put(&l->space, model, l->x, flat);
-    exact_publish(pass->slices, flat);
+    exact_slices_publish(pass->slices, flat);
     memory_free(flat);
     return OK;
 }

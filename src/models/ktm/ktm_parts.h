@@ -1,8 +1,7 @@
-/* layer 3 (learning): what the files of the knowledge tracing machine share: ktm.c (what it
- * is), ktm_features.c (the language of features), ktm_walk.c (features of attempts),
- * ktm_kept.c (those that are needed again), ktm_learn.c (Newton's method), ktm_solve.c (its
- * vectors), ktm_student.c (a student's own numbers at prediction), ktm_rasch.c. Nothing else
- * includes this but tests. */
+/* What the files of the knowledge tracing machine share: ktm.c (what it is), ktm_features.c
+ * (the language of features), ktm_walk.c (features of attempts), ktm_kept.c (those that are
+ * needed again), ktm_learn.c (Newton's method), ktm_solve.c (its vectors), ktm_student.c (a
+ * student's own numbers at prediction), ktm_rasch.c. Nothing else includes this but tests. */
 #ifndef COHORT_KTM_PARTS_H
 #define COHORT_KTM_PARTS_H
 
@@ -85,10 +84,10 @@ struct ktm_walk {
     struct ktm_past *past[KTM_MOST_FEATURES];
     struct ktm_moments moments[KTM_MOST_FEATURES];
     uint64_t number;
-    int64_t last_item;      /* of the attempt before, -1: there is none */
-    uint32_t last_seen;     /* its outcome, 2: not shown */
-    struct sparse attempts; /* of the last student */
-    uint32_t *place;        /* which attempts of the student these are */
+    int64_t last_item;           /* of the attempt before, -1: there is none */
+    uint32_t last_seen;          /* its outcome, 2: not shown */
+    struct fm_features attempts; /* of the last student */
+    uint32_t *place;             /* which attempts of the student these are */
     uint32_t *first, *row;
     real *x;
     size_t most_skills, entry_room;
@@ -105,7 +104,7 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
 /* The features of a student's training attempts with known outcomes, and which attempts of the
  * student these are. They stay as they are until the walk is walked again. */
 struct ktm_seen {
-    struct sparse attempts;
+    struct fm_features attempts;
     const uint32_t *place;
 };
 
@@ -152,7 +151,7 @@ struct ktm_work {
 };
 
 /* The parameters as rows of weights and factors. */
-struct sparse_point ktm_point(const struct model *model);
+struct fm_point ktm_point(const struct model *model);
 
 /* One step of Newton's method; see ktm_learn.c. */
 CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);

@@ -16,7 +16,7 @@ void ktm_space_make(struct ktm_space *space, const struct ktm_design *design,
                     const struct model *model, const struct shard *shard,
                     const struct comm *comm)
 {
-    const struct sparse_point point = ktm_point(model);
+    const struct fm_point point = ktm_point(model);
     *space = (struct ktm_space){.comm = comm,
                                 .n_common = design->n_common,
                                 .has_students = design->has_students,
@@ -27,9 +27,9 @@ void ktm_space_make(struct ktm_space *space, const struct ktm_design *design,
     space->n = space->n_weights + space->n_rows * space->stride;
 }
 
-struct sparse_point ktm_space_point(const struct ktm_space *space, real *vector)
+struct fm_point ktm_space_point(const struct ktm_space *space, real *vector)
 {
-    return (struct sparse_point){vector, vector + space->n_weights, space->k, space->stride};
+    return (struct fm_point){vector, vector + space->n_weights, space->k, space->stride};
 }
 
 static double dot(const real *a, const real *b, size_t n)
@@ -70,8 +70,8 @@ double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b
 }
 
 /* Copies n rows between two points that number them differently. */
-static void copy_rows(const struct sparse_point *to, size_t to_row,
-                      const struct sparse_point *from, size_t from_row, size_t n)
+static void copy_rows(const struct fm_point *to, size_t to_row, const struct fm_point *from,
+                      size_t from_row, size_t n)
 {
     memcpy(to->w + to_row, from->w + from_row, n * sizeof(real));
     if (to->k > 0)
@@ -80,9 +80,9 @@ static void copy_rows(const struct sparse_point *to, size_t to_row,
 }
 
 /* The point of a flat vector that is laid out as the parameters. */
-static struct sparse_point flat_point(const struct model *model, const real *flat)
+static struct fm_point flat_point(const struct model *model, const real *flat)
 {
-    struct sparse_point point = ktm_point(model);
+    struct fm_point point = ktm_point(model);
     real *start = (real *)(uintptr_t)flat;
     point.w = start + (point.w - model->params.value);
     point.v = point.k > 0 ? start + (point.v - model->params.value) : NULL;
@@ -92,8 +92,7 @@ static struct sparse_point flat_point(const struct model *model, const real *fla
 void ktm_space_take(const struct ktm_space *space, const struct model *model,
                     size_t first_student, const real *flat, real *vector)
 {
-    const struct sparse_point from = flat_point(model, flat),
-                              to = ktm_space_point(space, vector);
+    const struct fm_point from = flat_point(model, flat), to = ktm_space_point(space, vector);
     memset(vector, 0, space->n * sizeof *vector);
     copy_rows(&to, 0, &from, 0, space->n_common);
     copy_rows(&to, space->n_common, &from, space->n_common + first_student,
@@ -103,8 +102,8 @@ void ktm_space_take(const struct ktm_space *space, const struct model *model,
 void ktm_space_put(const struct ktm_space *space, const struct model *model, const real *vector,
                    real *flat)
 {
-    const struct sparse_point to = flat_point(model, flat),
-                              from = ktm_space_point(space, (real *)(uintptr_t)vector);
+    const struct fm_point to = flat_point(model, flat),
+                          from = ktm_space_point(space, (real *)(uintptr_t)vector);
     const size_t n_own = space->n_rows - space->n_common, n_all = model->n_students;
     memset(flat, 0, model->params.n * sizeof *flat);
     copy_rows(&to, 0, &from, 0, space->n_common);
@@ -156,10 +155,11 @@ void ktm_block_clear(struct ktm_block *block)
 static inline void add_pair(int64_t *sums, size_t a, size_t b, double value)
 {
     const size_t row = size_max(a, b), column = size_min(a, b);
-    exact_add(&sums[row * (row + 1) / 2 + column], value * (1 << BLOCK_BITS));
+    exact_sum_add(&sums[row * (row + 1) / 2 + column], value * (1 << BLOCK_BITS));
 }
 
-void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight)
+void ktm_block_add(struct ktm_block *block, const struct fm_features *attempts,
+                   const real *weight)
 {
     for (size_t t = 0; t < attempts->n; t++) {
         const double d = (double)weight[t];

@@ -1,5 +1,4 @@
-/* layer 3 (learning): vectors over the rows one rank needs to learn a knowledge tracing
- * machine. */
+/* Vectors over the rows one rank needs to learn a knowledge tracing machine. */
 #ifndef COHORT_KTM_SOLVE_H
 #define COHORT_KTM_SOLVE_H
 
@@ -18,7 +17,7 @@ struct ktm_space {
 void ktm_space_make(struct ktm_space *space, const struct ktm_design *design,
                     const struct model *model, const struct shard *shard,
                     const struct comm *comm);
-struct sparse_point ktm_space_point(const struct ktm_space *space, real *vector);
+struct fm_point ktm_space_point(const struct ktm_space *space, real *vector);
 
 /* Collective: a . b over all rows of all ranks, with the same bits at any number of ranks. */
 double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b);
@@ -42,7 +41,8 @@ struct ktm_block {
 void ktm_block_create(struct ktm_block *block, const struct ktm_design *design);
 void ktm_block_free(struct ktm_block *block);
 void ktm_block_clear(struct ktm_block *block);
-void ktm_block_add(struct ktm_block *block, const struct sparse *attempts, const real *weight);
+void ktm_block_add(struct ktm_block *block, const struct fm_features *attempts,
+                   const real *weight);
 
 /* Collective: adds up what all ranks have and factors it; `penalty` and `scale` are vectors. */
 void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,

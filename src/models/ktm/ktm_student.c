@@ -147,11 +147,11 @@ static void leave(struct ktm_student *s, size_t place)
 static void look(struct ktm_student *s)
 {
     const size_t m = 1 + s->k, n = size_min(s->n, s->room);
-    const struct ridge_rows rows = {s->x, s->room, s->k, (n + EIGHT - 1) / EIGHT * EIGHT};
-    ridge->look(&rows, s->offset, s->outcome, s->b, s->residual, s->weight);
+    const struct logistic_rows rows = {s->x, s->room, s->k, (n + EIGHT - 1) / EIGHT * EIGHT};
+    logistic_sums->look(&rows, s->offset, s->outcome, s->b, s->residual, s->weight);
     for (size_t i = n; i < rows.n; i++)
         s->residual[i] = s->weight[i] = 0;
-    ridge->sums(&rows, s->residual, s->weight, s->scratch, s->slope, s->curve);
+    logistic_sums->sums(&rows, s->residual, s->weight, s->scratch, s->slope, s->curve);
     for (size_t a = 0; a < m; a++) {
         s->slope[a] += s->old_slope[a] + s->penalty[a] * s->b[a];
         s->curve[a * m + a] += s->penalty[a];

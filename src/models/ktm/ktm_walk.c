@@ -282,5 +282,5 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
             walk->first[n] = (uint32_t)n_entries;
         }
     }
-    walk->attempts = (struct sparse){n, walk->first, walk->row, walk->x};
+    walk->attempts = (struct fm_features){n, walk->first, walk->row, walk->x};
 }

@@ -26,7 +26,8 @@
  * H is diagonal in the levels of any one factor. So of students and items, whichever are more
  * are eliminated (they are the units): each adds a small outer product to the dense matrix over
  * the columns, which are the levels of the other factors; that is spread over a grid of ranks
- * (grid.h). Cost of a Newton step: the sum over units of (distinct columns)^2, and columns^3 /
+ * (scalapack.h). Cost of a Newton step: the sum over units of (distinct columns)^2, and
+ * columns^3 /
  * 3. Training is a search over beta and sigma with exact derivatives; an epoch is one point of
  * it, the last epoch the result.
  *
@@ -225,7 +226,7 @@ enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
     const struct lme_options *o = model->options;
     int n_rows = 0, n_columns = 0;
     *shape = (struct lme_shape){.logit = o->link == LINK_LOGIT};
-    TRY(grid_parse(o->grid, &n_rows, &n_columns));
+    TRY(scalapack_parse(o->grid, &n_rows, &n_columns));
     TRY(find_factors(model, shape));
     TRY(choose_unit(model, shape));
     TRY(find_fixed(model, shape));

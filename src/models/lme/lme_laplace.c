@@ -40,9 +40,9 @@ static void sums_add(struct lme_work *work, __int128 *sums, const double *values
 static void invert(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    struct grid_matrix *matrix = &solver->matrix;
-    grid_invert(matrix);
-    grid_diagonal(matrix, solver->diagonal);
+    struct scalapack_matrix *matrix = &solver->matrix;
+    scalapack_invert(matrix);
+    scalapack_diagonal(matrix, solver->diagonal);
     for (size_t c = 0; c < matrix->n_own_columns; c++) {
         const double spread = solver->column_spread[matrix->column_of[c]];
         double *column = matrix->value + c * matrix->n_own_rows;
@@ -186,7 +186,7 @@ static void information(struct lme_work *work, const int64_t *sums, double in_un
     for (size_t i = 0; i < n_fixed * n; i++)
         sides[i] = (double)sums[n + i] / in_units;
     for (size_t k = 0; k < n_fixed; k++) {
-        grid_multiply(&work->solver->matrix, sides + k * n, solved);
+        scalapack_multiply(&work->solver->matrix, sides + k * n, solved);
         for (size_t l = 0; l < n_fixed; l++) {
             double sum = products[k * n_fixed + l];
             for (size_t j = 0; j < n; j++)
@@ -226,7 +226,7 @@ void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
     information(work, sums, in_units, first + SUM_SPREAD, laplace->information);
     for (size_t j = 0; j < n; j++)
         solver->pull[j] = (double)sums[j] / in_units;
-    grid_multiply(&solver->matrix, solver->pull, solver->effect);
+    scalapack_multiply(&solver->matrix, solver->pull, solver->effect);
     memory_free(sums);
 
     const size_t n_second = shape->n_outer;

@@ -237,7 +237,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
             put_point(work, &found, flat);
         search.n_attempts = (double)solver->n_training;
         lme_search_store(&search, shape->n_outer, pairs);
-        exact_publish(pass->slices, flat);
+        exact_slices_publish(pass->slices, flat);
         pass->converged = search.phase == SEARCH_DONE;
         if (pass->converged)
             say_end(work, &search);

@@ -50,8 +50,8 @@ static double look_at(struct lme_work *work, size_t s)
     }
     double loss = 0, residuals = 0, weights = 0;
     if (work->shape.logit)
-        loss = mixed->logistic(work->residual + start, work->outcome + start,
-                               work->weight + start, end - start);
+        loss = lme_kernels->logistic(work->residual + start, work->outcome + start,
+                                     work->weight + start, end - start);
     for (uint64_t a = start; a < end; a++) {
         if (!work->shape.logit) {
             const double off = work->residual[a] - work->outcome[a];
@@ -143,7 +143,7 @@ static void weigh_kinds(struct lme_work *work, double in_units)
 static void build(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    struct grid_matrix *matrix = &solver->matrix;
+    struct scalapack_matrix *matrix = &solver->matrix;
     const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
     const double whole = lme_modes_unit((double)solver->most_column, weight, 52);
     const double single = lme_modes_unit((double)solver->most_cell, weight, 50);
@@ -159,7 +159,7 @@ static void build(struct lme_work *work)
                                       .scale = scale};
     weigh_kinds(work, in_units);
     const struct lme_records kinds = lme_modes_kinds(work, work->kind_weight);
-    grid_matrix_clear(matrix);
+    scalapack_matrix_clear(matrix);
     if (variance > 0)
         lme_outer_add(solver, &units, in_units, false);
     lme_outer_add(solver, &kinds, in_units, true);
@@ -179,7 +179,7 @@ static void build(struct lme_work *work)
 static double solve(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    grid_solve(&solver->matrix, solver->step);
+    scalapack_solve(&solver->matrix, solver->step);
     double promised = 0;
     for (size_t j = 0; j < work->shape.n_columns; j++) {
         promised -= solver->pull[j] * solver->step[j];
@@ -234,7 +234,7 @@ static enum status lost(struct lme_work *work, const char *what)
 static enum status factor(struct lme_work *work)
 {
     build(work);
-    if (!grid_factor(&work->solver->matrix, &work->solver->log_determinant))
+    if (!scalapack_factor(&work->solver->matrix, &work->solver->log_determinant))
         return lost(work, "the curvature is not positive");
     return OK;
 }

@@ -93,7 +93,7 @@ static void sorted_free(struct sorted *sorted)
 
 /* `unit` multiplies the values of entries, beside the records' scales. */
 static void sort(struct sorted *sorted, const struct chunk *chunk,
-                 const struct grid_matrix *matrix, double unit)
+                 const struct scalapack_matrix *matrix, double unit)
 {
     const size_t n = chunk->n_cells;
     sorted->own = NEW_SCRATCH(uint32_t, 2 * n);
@@ -134,7 +134,7 @@ static void sort(struct sorted *sorted, const struct chunk *chunk,
 static void chunk_add(struct lme_solver *solver, const struct chunk *chunk, double unit,
                       bool large)
 {
-    struct grid_matrix *matrix = &solver->matrix;
+    struct scalapack_matrix *matrix = &solver->matrix;
     if (solver->grid.row < 0)
         return;
     struct sorted sorted;
@@ -147,8 +147,8 @@ static void chunk_add(struct lme_solver *solver, const struct chunk *chunk, doub
                 for (uint32_t r = entry.start; r < entry.end; r++)
                     to[sorted.own[r]] += (int64_t)rint(entry.value * sorted.value[r]);
             else
-                mixed->add(to, sorted.own + entry.start, sorted.value + entry.start,
-                           entry.end - entry.start, entry.value);
+                lme_kernels->add(to, sorted.own + entry.start, sorted.value + entry.start,
+                                 entry.end - entry.start, entry.value);
         }
     }
     sorted_free(&sorted);
@@ -158,7 +158,7 @@ static void chunk_add(struct lme_solver *solver, const struct chunk *chunk, doub
 static int64_t *chunk_multiply(const struct lme_solver *solver, const struct chunk *chunk,
                                double unit, int64_t *n_bad)
 {
-    const struct grid_matrix *matrix = &solver->matrix;
+    const struct scalapack_matrix *matrix = &solver->matrix;
     int64_t *shares = NEW(int64_t, chunk->n_cells);
     if (solver->grid.row >= 0) {
         struct sorted sorted;
@@ -173,8 +173,8 @@ static int64_t *chunk_multiply(const struct lme_solver *solver, const struct chu
                 if (r < entry.end && sorted.global[r] == matrix->column_of[c])
                     sum = from[sorted.own[r++]] * entry.value;
                 by_column[entry.cell] =
-                    sum + mixed->multiply(from, sorted.own + r, sorted.value + r, entry.end - r,
-                                          entry.value, by_row + r);
+                    sum + lme_kernels->multiply(from, sorted.own + r, sorted.value + r,
+                                                entry.end - r, entry.value, by_row + r);
             }
         }
         for (size_t c = 0, r = 0; c < chunk->n_cells; c++) {

@@ -1,13 +1,13 @@
-/* layer 3 (learning): what the files of the mixed model share: lme.c (what it is), lme_work.c
- * (its view of all attempts), lme_units.c (of the training attempts), lme_scale.c (of their
- * covariates), lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its
- * slope), lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c
- * (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
+/* What the files of the mixed model share: lme.c (what it is), lme_work.c (its view of all
+ * attempts), lme_units.c (of the training attempts), lme_scale.c (of their covariates),
+ * lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its slope),
+ * lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c (a
+ * pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
 #ifndef COHORT_LME_PARTS_H
 #define COHORT_LME_PARTS_H
 
 #include "learn/model.h"
-#include "learn/scalapack_grid.h"
+#include "learn/scalapack.h"
 #include <math.h>
 
 enum { LINK_LOGIT, LINK_IDENTITY };
@@ -130,8 +130,8 @@ static inline double *lme_unit(const struct lme_work *work, size_t s)
 /* What all ranks know alike while training; vectors by column. */
 struct lme_solver {
     const struct comm *comm;
-    struct grid grid;
-    struct grid_matrix matrix;
+    struct scalapack_grid grid;
+    struct scalapack_matrix matrix;
     int64_t n_training;             /* on all ranks */
     int64_t most_column, most_cell; /* training attempts of any column, of any cell */
     double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_scale.c */

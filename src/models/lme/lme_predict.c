@@ -80,7 +80,7 @@ static void find_anywhere(struct belief *belief, const struct lme_work *work)
     belief->u = belief->anchor;
     for (int step = 0; step < MOST_STEPS; step++) {
         double sums[2];
-        mixed->slope(work->shown, work->shown_outcome, belief->n, belief->u, sums);
+        lme_kernels->slope(work->shown, work->shown_outcome, belief->n, belief->u, sums);
         const double slope = sums[0] + belief->u / belief->variance,
                      curve = sums[1] + 1 / belief->variance;
         const double change = fmax(-2, fmin(2, slope / curve));

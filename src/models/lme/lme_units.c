@@ -351,9 +351,9 @@ enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
     work->solver = solver;
     solver->comm = comm;
     int n_rows = 0, n_grid_columns = 0;
-    TRY(grid_parse(o->grid, &n_rows, &n_grid_columns));
-    TRY(grid_create(&solver->grid, comm, n_rows, n_grid_columns, n_columns));
-    grid_matrix_create(&solver->matrix, &solver->grid, n_columns);
+    TRY(scalapack_parse(o->grid, &n_rows, &n_grid_columns));
+    TRY(scalapack_grid_create(&solver->grid, comm, n_rows, n_grid_columns, n_columns));
+    scalapack_matrix_create(&solver->matrix, &solver->grid, n_columns);
 
     struct rows rows;
     rows_take(&rows, work);
@@ -408,8 +408,8 @@ void lme_solver_destroy(struct lme_work *work)
     struct lme_solver *solver = work->solver;
     if (solver == NULL)
         return;
-    grid_matrix_destroy(&solver->matrix);
-    grid_destroy(&solver->grid);
+    scalapack_matrix_destroy(&solver->matrix);
+    scalapack_grid_destroy(&solver->grid);
     void *const parts[] = {
         solver->column_spread, solver->u,         solver->old,        solver->step,
         solver->effect,        solver->pull,      solver->diagonal,   solver->sums,

@@ -34,6 +34,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
 #include "learn/model.h"
 #include "learn/schedule.h"
@@ -247,12 +248,12 @@ void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
                        const uint32_t *unit, size_t n, const real *g, real *logit)
 {
     const struct params *p = &model->params;
-    rows->dot(&shape->rows, params_rows(p, PANEL_VISIBLE), unit, n, g, logit);
+    rbm_rows->dot(&shape->rows, params_rows(p, PANEL_VISIBLE), unit, n, g, logit);
     if (p->panels[PANEL_COMMON].n_rows == 0)
         return;
     const uint32_t first = 0; /* the common rows are the rows of an item of their own */
     real common[WIDTH] __attribute__((aligned(64)));
-    rows->dot(&shape->rows, params_rows(p, PANEL_COMMON), &first, 1, g, common);
+    rbm_rows->dot(&shape->rows, params_rows(p, PANEL_COMMON), &first, 1, g, common);
     for (size_t a = 0; a < n; a++)
         logit[a] += common[0];
 }

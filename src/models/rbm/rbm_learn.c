@@ -270,7 +270,7 @@ static void sum_answers(const struct model *model, struct rbm_work *work, const 
 {
     const struct row_shape *shape = &work->shape.rows;
     memset(f, 0, shape->stride * sizeof *f);
-    rows->gather(shape, params_rows(&model->params, PANEL_VISIBLE), unit, n, f);
+    rbm_rows->gather(shape, params_rows(&model->params, PANEL_VISIBLE), unit, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
         return;
     int64_t n_right = 0;
@@ -286,7 +286,7 @@ static void sum_copies(const struct model *model, struct rbm_work *work, const u
 {
     const struct row_shape *shape = &work->shape.rows;
     memset(f, 0, shape->stride * sizeof *f);
-    rows->mix(shape, params_rows(&model->params, PANEL_VISIBLE), unit, count, n, f);
+    rbm_rows->mix(shape, params_rows(&model->params, PANEL_VISIBLE), unit, count, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
         return;
     const int64_t n_right = count_copies(count, n);
@@ -439,10 +439,11 @@ static void add_run(const struct model *model, struct rbm_work *work, size_t s, 
         scale_means(work, n, tally);
     quantize_lowered(model, work, work->mean_data, tally, work->q_data);
     quantize_lowered(model, work, work->mean, tally, work->q_model);
-    rows->tally(&shape->rows,
-                (char *)tally->values + model->params.panels[PANEL_VISIBLE].offset *
-                                            (tally->wide ? sizeof(int64_t) : sizeof(int32_t)),
-                tally->wide, unit, work->count, n, work->q_data, work->q_model, work->scratch);
+    rbm_rows->tally(
+        &shape->rows,
+        (char *)tally->values + model->params.panels[PANEL_VISIBLE].offset *
+                                    (tally->wide ? sizeof(int64_t) : sizeof(int32_t)),
+        tally->wide, unit, work->count, n, work->q_data, work->q_model, work->scratch);
     add_hidden_statistics(model, work, s, tally);
     add_common_statistics(model, work, unit, n, tally);
 

@@ -1,8 +1,9 @@
-/* layer 3 (learning): what the files of the RBM share: rbm.c (what it is), rbm_learn.c
- * (contrastive divergence), rbm_predict.c (prediction). Nothing else includes this. */
+/* What the files of the RBM share: rbm.c (what it is), rbm_learn.c (contrastive divergence),
+ * rbm_predict.c (prediction). Nothing else includes this. */
 #ifndef COHORT_RBM_PARTS_H
 #define COHORT_RBM_PARTS_H
 
+#include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
 #include "learn/model.h"
 

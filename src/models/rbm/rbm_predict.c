@@ -105,8 +105,8 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
 static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
 {
     const uint32_t *unit = work->shown + work->n_added;
-    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
-                 work->f);
+    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
+                     work->f);
     for (size_t a = 0; a < n; a++)
         work->n_known[unit[a] & 1]++;
     work->n_added += n;
@@ -117,8 +117,8 @@ static void walk_forget(const struct model *model, struct rbm_work *work, uint32
 {
     const size_t row = work->shape.rows.stride;
     memset(work->g, 0, row * sizeof(real));
-    rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
-                 work->g);
+    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
+                     work->g);
     for (size_t j = 0; j < row; j++)
         work->f[j] -= work->g[j];
     work->n_known[unit & 1]--;

@@ -50,7 +50,7 @@ void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
         const real *w0 = rtrbm_row(work, wrong), *w1 = rtrbm_row(work, right);
         for (size_t j = 0; j < width; j++)
             bits->own_weight[a * width + j] = w1[j] - w0[j];
-        cells->add(1, w0, bits->x, width);
+        rnn_cells->add(1, w0, bits->x, width);
         bits->bias[a] = (real)(rtrbm_bias(model, right) - rtrbm_bias(model, wrong));
         bits->first += rtrbm_bias(model, wrong);
     }
@@ -124,7 +124,7 @@ static void draw_visible(struct annealing *a, const struct rng *rng)
     const size_t n = a->n_chains * bits->stride;
     vec->uniform(rng, a->u, n);
     vec->sigmoid(a->logit, n);
-    binary->draw(a->logit, a->u, a->v, n);
+    rbm_marginal->draw(a->logit, a->u, a->v, n);
     for (size_t c = 0; c < a->n_chains; c++)
         for (size_t i = bits->n; i < bits->stride; i++)
             a->v[c * bits->stride + i] = 0;
@@ -136,19 +136,20 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
     const struct rtrbm_bits *bits = a->bits;
     const size_t width = a->shape->width, n = a->n_chains;
     memset(a->y, 0, n * width * sizeof(real));
-    product->add(n, a->v, bits->stride, &a->up, a->y, width);
+    matmul->add(n, a->v, bits->stride, &a->up, a->y, width);
     rng->purpose = RNG_HIDDEN;
     vec->uniform(rng, a->u, n * width);
     for (size_t c = 0; c < n; c++) {
         memcpy(a->low, bits->x, width * sizeof(real));
         memcpy(a->high, bits->x, width * sizeof(real));
-        cells->add((real)before, a->y + c * width, a->low, width);
-        cells->add((real)now, a->y + c * width, a->high, width);
-        a->weight[c] += (double)binary->pair(a->none, a->low, a->high, width, a->s, a->high);
-        binary->draw(a->high, a->u + c * width, a->h + c * width, width);
+        rnn_cells->add((real)before, a->y + c * width, a->low, width);
+        rnn_cells->add((real)now, a->y + c * width, a->high, width);
+        a->weight[c] +=
+            (double)rbm_marginal->pair(a->none, a->low, a->high, width, a->s, a->high);
+        rbm_marginal->draw(a->high, a->u + c * width, a->h + c * width, width);
     }
     memset(a->logit, 0, n * bits->stride * sizeof(real));
-    product->add(n, a->h, width, &a->down, a->logit, bits->stride);
+    matmul->add(n, a->h, width, &a->down, a->logit, bits->stride);
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; i < bits->stride; i++)
             a->logit[c * bits->stride + i] =
@@ -197,8 +198,8 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
                           .none = NEW(real, width),
                           .u = NEW(real, n * size_max(width, stride) + 4 * WIDTH),
                           .weight = NEW(double, n)};
-    product_pack(&a.up, bits->n, shape->hidden, bits->weight, width, false);
-    product_pack(&a.down, shape->hidden, bits->n, bits->weight, width, true);
+    matmul_pack(&a.up, bits->n, shape->hidden, bits->weight, width, false);
+    matmul_pack(&a.down, shape->hidden, bits->n, bits->weight, width, true);
     double first = 0;
     for (size_t i = 0; i < bits->n; i++)
         first += softplus((double)bits->bias[i]);
@@ -218,8 +219,8 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
     void *const all[] = {a.v, a.logit, a.y, a.h, a.low, a.high, a.s, a.none, a.u, a.weight};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
-    product_free(&a.up);
-    product_free(&a.down);
+    matmul_free(&a.up);
+    matmul_free(&a.down);
     return result;
 }
 

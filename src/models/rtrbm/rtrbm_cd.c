@@ -51,8 +51,8 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
     double loss = 0;
     for (int64_t g = 0; g < n_gibbs; g++) {
         draw_uniform(work, draw, RNG_HIDDEN, s, t, g, n_gibbs, work->u, width);
-        binary->draw(mean, work->u, work->h, width);
-        rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h, work->logit);
+        rbm_marginal->draw(mean, work->u, work->h, width);
+        rbm_rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h, work->logit);
         for (size_t a = 0; a < n; a++) {
             const uint32_t right = now->targets[a] | 1;
             work->logit[a] += (real)(rtrbm_bias(model, right) - rtrbm_bias(model, right ^ 1));
@@ -63,7 +63,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
         draw_uniform(work, draw, RNG_VISIBLE, s, t, g, n_gibbs, work->u, n);
         vec->binomial(work->logit, work->u, 1, work->count, size_padded(n));
         memcpy(mean, x, width * sizeof *mean);
-        rows->mix(&work->shape.rows, work->visible, now->targets, work->count, n, mean);
+        rbm_rows->mix(&work->shape.rows, work->visible, now->targets, work->count, n, mean);
         vec->sigmoid(mean, width);
     }
     rtrbm_add_loss(tally, loss);
@@ -71,10 +71,10 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
         const uint32_t drawn = (now->targets[a] & ~1u) | work->count[a];
         real *sum = rtrbm_touch(work, now->targets[a]);
         if (sum != NULL)
-            cells->add(1, data, sum, width);
+            rnn_cells->add(1, data, sum, width);
         sum = rtrbm_touch(work, drawn);
         if (sum != NULL)
-            cells->add(-1, mean, sum, width);
+            rnn_cells->add(-1, mean, sum, width);
         rtrbm_touch_bias(work, now->targets[a], 1);
         rtrbm_touch_bias(work, drawn, -1);
     }
@@ -138,7 +138,7 @@ static void lower(struct rtrbm_work *work, size_t n)
     for (size_t row = 0; row < n; row++)
         memcpy(frames->model + row * frames->stride, frames->bias,
                frames->stride * sizeof(real));
-    product->add(n, frames->hidden, width, &work->down, frames->model, frames->stride);
+    matmul->add(n, frames->hidden, width, &work->down, frames->model, frames->stride);
 }
 
 /* mean = sigma(x + W v) */
@@ -147,7 +147,7 @@ static void lift(struct rtrbm_work *work, size_t n, const real *x, const real *v
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
     memcpy(frames->mean, x, n * width * sizeof *x);
-    product->add(n, v, frames->stride, &work->up, frames->mean, width);
+    matmul->add(n, v, frames->stride, &work->up, frames->mean, width);
     vec->sigmoid(frames->mean, n * width);
 }
 
@@ -157,18 +157,18 @@ static void add_frames(const struct model *model, struct rtrbm_work *work, size_
 {
     const struct rtrbm_frames *frames = &work->frames;
     const size_t width = work->shape.width;
-    product->outer(n, model->n_items, work->shape.hidden, sign, v, frames->stride, frames->mean,
-                   width, frames->gradient, width);
+    matmul->outer(n, model->n_items, work->shape.hidden, sign, v, frames->stride, frames->mean,
+                  width, frames->gradient, width);
     for (size_t row = 0; row < n; row++)
-        cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
+        rnn_cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
 }
 
 static void flush_frames(const struct model *model, struct rtrbm_work *work)
 {
     const struct rtrbm_frames *frames = &work->frames;
     for (uint32_t i = 0; i < model->n_items; i++) {
-        cells->add(1, frames->gradient + i * work->shape.width, rtrbm_touch(work, 2 * i + 1),
-                   work->shape.width);
+        rnn_cells->add(1, frames->gradient + i * work->shape.width,
+                       rtrbm_touch(work, 2 * i + 1), work->shape.width);
         rtrbm_touch_bias(work, 2 * i + 1, frames->bias_gradient[i]);
     }
 }
@@ -217,8 +217,8 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
             draw_uniform(work, draw, RNG_HIDDEN, sequence->student[i], t, g, n_gibbs, frames->u,
                          width);
-            binary->draw(frames->mean + row * width, frames->u, frames->hidden + row * width,
-                         width);
+            rbm_marginal->draw(frames->mean + row * width, frames->u,
+                               frames->hidden + row * width, width);
         }
     lower(work, n);
     for (size_t t = from, row = 0; t < to; t++)
@@ -229,7 +229,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
             draw_uniform(work, draw, RNG_VISIBLE, sequence->student[i], t, g, n_gibbs,
                          frames->u, stride);
             vec->sigmoid(v, stride);
-            binary->draw(v, frames->u, v, stride);
+            rbm_marginal->draw(v, frames->u, v, stride);
             for (size_t k = model->n_items; k < stride; k++)
                 v[k] = 0;
         }

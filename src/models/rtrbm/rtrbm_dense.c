@@ -42,16 +42,16 @@ void rtrbm_dense_reserve(const struct model *model, struct rtrbm_work *work)
         dense->p = NEW(real, dense->stride);
         dense->chance = NEW(double, dense->n);
     }
-    product_pack(&dense->up, model->n_items, hidden, work->visible, width, false);
-    product_pack(&dense->down, hidden, model->n_items, work->visible, width, true);
+    matmul_pack(&dense->up, model->n_items, hidden, work->visible, width, false);
+    matmul_pack(&dense->down, hidden, model->n_items, work->visible, width, true);
     for (size_t i = 0; i < model->n_items; i++)
         dense->bias[i] = params_rows(&model->params, PANEL_VISIBLE_BIAS)[i * panel->stride];
 }
 
 void rtrbm_dense_free(struct rtrbm_dense *dense)
 {
-    product_free(&dense->up);
-    product_free(&dense->down);
+    matmul_free(&dense->up);
+    matmul_free(&dense->down);
     void *const all[] = {dense->v, dense->h, dense->u, dense->bias, dense->p, dense->chance};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);
@@ -65,7 +65,7 @@ static void lift(struct rtrbm_work *work)
     const size_t width = work->shape.width;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->h + c * width, work->base, width * sizeof(real));
-    product->add(dense->n, dense->v, dense->stride, &dense->up, dense->h, width);
+    matmul->add(dense->n, dense->v, dense->stride, &dense->up, dense->h, width);
 }
 
 static void lower(struct rtrbm_work *work)
@@ -73,7 +73,7 @@ static void lower(struct rtrbm_work *work)
     const struct rtrbm_dense *dense = &work->dense_rows;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->v + c * dense->stride, dense->bias, dense->stride * sizeof(real));
-    product->add(dense->n, dense->h, work->shape.width, &dense->down, dense->v, dense->stride);
+    matmul->add(dense->n, dense->h, work->shape.width, &dense->down, dense->v, dense->stride);
 }
 
 /* p = the mean of the rows of v by their chances, of which dense->chance has the logarithms. */
@@ -85,8 +85,8 @@ static void mix_states(struct rtrbm_dense *dense)
     for (size_t c = 0; c < dense->n; c++)
         total += dense->chance[c] = Sleef_cinz_expd1_u10purec(dense->chance[c] - most);
     for (size_t c = 0; c < dense->n; c++)
-        cells->add((real)(dense->chance[c] / total), dense->v + c * dense->stride, dense->p,
-                   dense->stride);
+        rnn_cells->add((real)(dense->chance[c] / total), dense->v + c * dense->stride, dense->p,
+                       dense->stride);
 }
 
 /* Row c of a table is state c of `n` units. */
@@ -105,8 +105,8 @@ static void sum_visible(const struct model *model, struct rtrbm_work *work)
     lift(work);
     for (size_t c = 0; c < dense->n; c++)
         dense->chance[c] =
-            (double)binary->worth(dense->h + c * width, width) +
-            (double)cells->dot(dense->bias, dense->v + c * dense->stride, dense->stride);
+            (double)rbm_marginal->worth(dense->h + c * width, width) +
+            (double)rnn_cells->dot(dense->bias, dense->v + c * dense->stride, dense->stride);
     mix_states(dense);
 }
 
@@ -119,7 +119,8 @@ static void sum_hidden(struct rtrbm_work *work)
     lower(work);
     for (size_t c = 0; c < dense->n;
          c++) { /* what is behind the units is worth the same in all */
-        dense->chance[c] = (double)binary->worth(dense->v + c * dense->stride, dense->stride);
+        dense->chance[c] =
+            (double)rbm_marginal->worth(dense->v + c * dense->stride, dense->stride);
         for (size_t j = 0; j < hidden; j++)
             dense->chance[c] += c >> j & 1 ? (double)work->base[j] : 0;
     }
@@ -140,14 +141,14 @@ static void run_chains(const struct model *model, struct rtrbm_work *work, uint3
         lift(work);
         vec->sigmoid(dense->h, dense->n * width);
         vec->uniform(&rng, dense->u, dense->n * width);
-        binary->draw(dense->h, dense->u, dense->h, dense->n * width);
+        rbm_marginal->draw(dense->h, dense->u, dense->h, dense->n * width);
         lower(work);
         vec->sigmoid(dense->v, n_v);
         for (size_t c = 0; g >= first && c < dense->n; c++)
-            cells->add(share, dense->v + c * dense->stride, dense->p, dense->stride);
+            rnn_cells->add(share, dense->v + c * dense->stride, dense->p, dense->stride);
         rng.purpose = RNG_VISIBLE;
         vec->uniform(&rng, dense->u, n_v);
-        binary->draw(dense->v, dense->u, dense->v, n_v);
+        rbm_marginal->draw(dense->v, dense->u, dense->v, n_v);
         for (size_t c = 0; c < dense->n; c++)
             for (size_t i = model->n_items; i < dense->stride; i++)
                 dense->v[c * dense->stride + i] = 0;

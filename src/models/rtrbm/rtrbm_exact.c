@@ -20,18 +20,18 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
     const uint32_t unit = now->targets[0], other = unit ^ 1;
     rtrbm_add_units(work, now->clamped, now->n_clamped, x);
     /* s0 belongs to the other outcome, s1 to the one that came */
-    const real worth = binary->pair(x, rtrbm_row(work, other), rtrbm_row(work, unit), width,
-                                    work->s0, work->s1);
+    const real worth = rbm_marginal->pair(x, rtrbm_row(work, other), rtrbm_row(work, unit),
+                                          width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, unit) - rtrbm_bias(model, other);
     const double u = Sleef_cinz_expd1_u10purec(-fabs(logit));
     const double q = logit > 0 ? u / (1 + u) : 1 / (1 + u);
     rtrbm_add_loss(tally, Sleef_cinz_log1pd1_u10purec(u) + fmax(-logit, 0));
     real *sum = rtrbm_touch(work, unit);
     if (sum != NULL)
-        cells->add((real)q, work->s1, sum, width);
+        rnn_cells->add((real)q, work->s1, sum, width);
     sum = rtrbm_touch(work, other);
     if (sum != NULL)
-        cells->add((real)-q, work->s0, sum, width);
+        rnn_cells->add((real)-q, work->s0, sum, width);
     rtrbm_touch_bias(work, unit, (real)q);
     rtrbm_touch_bias(work, other, (real)-q);
     for (size_t j = 0; j < width; j++)
@@ -44,7 +44,7 @@ static void enter_state(const struct rtrbm_work *work, const real *x, unsigned s
     memcpy(z, x, work->shape.width * sizeof *z);
     for (size_t a = 0; a < work->now.n_targets; a++) {
         const uint32_t unit = (work->now.targets[a] & ~1u) | (state >> a & 1);
-        cells->add(1, rtrbm_row(work, unit), z, work->shape.width);
+        rnn_cells->add(1, rtrbm_row(work, unit), z, work->shape.width);
     }
 }
 
@@ -61,7 +61,7 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
         seen |= (now->targets[a] & 1) << a;
     for (unsigned state = 0; state < n_states; state++) {
         enter_state(work, x, state, work->z);
-        chance[state] = (double)binary->worth(work->z, width);
+        chance[state] = (double)rbm_marginal->worth(work->z, width);
         for (size_t a = 0; a < n; a++)
             chance[state] += rtrbm_bias(model, (now->targets[a] & ~1u) | (state >> a & 1));
         most = fmax(most, chance[state]);
@@ -79,10 +79,10 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
         const real share = (real)((state == seen) - chance[state] / total);
         enter_state(work, x, state, work->z);
         vec->sigmoid(work->z, width);
-        cells->add(share, work->z, work->sum, width);
+        rnn_cells->add(share, work->z, work->sum, width);
         for (size_t a = 0; a < n; a++) {
-            cells->add(share, work->z, work->enumerated + (2 * a + (state >> a & 1)) * width,
-                       width);
+            rnn_cells->add(share, work->z,
+                           work->enumerated + (2 * a + (state >> a & 1)) * width, width);
             bias[2 * a + (state >> a & 1)] += share;
         }
     }
@@ -90,7 +90,7 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
         const uint32_t unit = (now->targets[k / 2] & ~1u) | (k & 1);
         real *sum = rtrbm_touch(work, unit);
         if (sum != NULL)
-            cells->add(1, work->enumerated + k * width, sum, width);
+            rnn_cells->add(1, work->enumerated + k * width, sum, width);
         rtrbm_touch_bias(work, unit, bias[k]);
     }
     memcpy(x, work->sum, width * sizeof *x);

@@ -28,7 +28,7 @@ static size_t rows_between(const struct sequence *sequence, size_t from, size_t 
     return sequence->offset[to] - sequence->offset[from];
 }
 
-static size_t stretch_end(const struct rtrbm_work *work, size_t from)
+static size_t rank_sort_end(const struct rtrbm_work *work, size_t from)
 {
     return size_min(from + work->stretch, work->sequence.n_steps);
 }
@@ -48,7 +48,7 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
     const size_t width = work->shape.width, n = sequence->n;
     size_t largest = 0, n_stretches = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch, n_stretches++)
-        largest = size_max(largest, rows_between(sequence, from, stretch_end(work, from)));
+        largest = size_max(largest, rows_between(sequence, from, rank_sort_end(work, from)));
     const size_t n_rows = recompute ? largest : sequence->n_rows;
     if (n_rows > work->rows.capacity) {
         size_t capacity = 0;
@@ -98,7 +98,7 @@ static void forward(const struct model *model, struct rtrbm_work *work, size_t f
                 x[i * width + j] = BINARY_OFF;
         }
         if (t > 0)
-            product->add(n, before, width, &work->forth, x, width);
+            matmul->add(n, before, width, &work->forth, x, width);
         memcpy(r, x, n * width * sizeof *r);
         for (size_t i = 0; i < n; i++) {
             rtrbm_read_step(work, sequence->student[i], t);
@@ -140,7 +140,7 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
             for (size_t a = 0; a < work->now.n_clamped; a++) {
                 real *sum = rtrbm_touch(work, work->now.clamped[a]);
                 if (sum != NULL)
-                    cells->add(1, x, sum, width);
+                    rnn_cells->add(1, x, sum, width);
             }
         }
 }
@@ -158,14 +158,15 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
         const size_t row = first + sequence->offset[t] - sequence->offset[from];
         real *e = work->rows.x + row * width;
         memset(work->through, 0, n * width * sizeof(real));
-        product->add(n, after, width, &work->back, work->through, width);
-        binary->back(work->through, work->rows.r + row * width, e, work->through_g, n * width);
+        matmul->add(n, after, width, &work->back, work->through, width);
+        rbm_marginal->back(work->through, work->rows.r + row * width, e, work->through_g,
+                           n * width);
         for (size_t i = 0; i < n; i++) {
             rtrbm_read_step(work, sequence->student[i], t);
             for (size_t a = 0; a < work->now.n_shown; a++) {
                 real *sum = rtrbm_touch(work, work->now.shown[a]);
                 if (sum != NULL)
-                    cells->add(1, work->through_g + i * width, sum, width);
+                    rnn_cells->add(1, work->through_g + i * width, sum, width);
             }
         }
         after = e;
@@ -177,8 +178,8 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 static void flush_outer(struct rtrbm_work *work)
 {
     const size_t width = work->shape.width, hidden = work->shape.hidden;
-    product->outer(work->n_outer, hidden, hidden, 1, work->before, width, work->after, width,
-                   work->gradient, width);
+    matmul->outer(work->n_outer, hidden, hidden, 1, work->before, width, work->after, width,
+                  work->gradient, width);
     work->n_outer = 0;
 }
 
@@ -193,11 +194,11 @@ static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t fi
     size_t n_rows = rows_between(sequence, from, to);
     if (from == 0) {
         for (size_t row = 0; row < sequence->active[0]; row++, d += width)
-            cells->add(1, d, work->first_gradient, width);
+            rnn_cells->add(1, d, work->first_gradient, width);
         n_rows -= sequence->active[0];
     }
     for (size_t row = 0; row < n_rows; row++)
-        cells->add(1, d + row * width, work->bias_gradient, width);
+        rnn_cells->add(1, d + row * width, work->bias_gradient, width);
     if (work->n_outer + n_rows > work->outer_capacity)
         flush_outer(work);
     memcpy(work->after + work->n_outer * width, d, n_rows * width * sizeof *d);
@@ -238,11 +239,11 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     reserve_all(work, recompute);
     rtrbm_weigh(model, work);
     const size_t hidden = work->shape.hidden;
-    product_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
-    product_pack(&work->back, hidden, hidden, work->recurrent, width, true);
+    matmul_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
+    matmul_pack(&work->back, hidden, hidden, work->recurrent, width, true);
     if (work->dense) {
-        product_pack(&work->up, model->n_items, hidden, work->visible, width, false);
-        product_pack(&work->down, hidden, model->n_items, work->visible, width, true);
+        matmul_pack(&work->up, model->n_items, hidden, work->visible, width, false);
+        matmul_pack(&work->down, hidden, model->n_items, work->visible, width, true);
     }
     memset(work->gradient, 0, hidden * width * sizeof(real));
     memset(work->first_gradient, 0, width * sizeof(real));
@@ -251,7 +252,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
 
     size_t last = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch) {
-        const size_t to = stretch_end(work, from);
+        const size_t to = rank_sort_end(work, from);
         forward(model, work, from, to, recompute ? 0 : sequence->offset[from],
                 border_of(work, recompute, from));
         if (recompute && to < sequence->n_steps)
@@ -261,7 +262,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
         last = from;
     }
     for (size_t from = last;; from -= work->stretch) {
-        const size_t to = stretch_end(work, from);
+        const size_t to = rank_sort_end(work, from);
         const size_t first = recompute ? 0 : sequence->offset[from];
         const real *border = border_of(work, recompute, from);
         if (recompute && from != last)
@@ -277,6 +278,6 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     tally_add(tally, model->params.panels[PANEL_BIAS].offset, work->bias_gradient, width);
     rtrbm_add_recurrent(model, work, tally->n_scored - n_scored, tally);
     rtrbm_mask_weights(model, work);
-    touched_flush(&work->weights, &model->params.panels[PANEL_VISIBLE], tally);
-    touched_flush(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS], tally);
+    row_sums_flush(&work->weights, &model->params.panels[PANEL_VISIBLE], tally);
+    row_sums_flush(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS], tally);
 }

@@ -39,7 +39,7 @@ static double score_step(const struct model *model, struct rtrbm_work *work,
     rtrbm_bits_fill(model, work, now->targets, now->n_targets, work->z, bits);
     double log_chance = -rtrbm_log_sum(&work->shape, bits, plan, who, when, variance, lack);
     rtrbm_add_units(work, now->targets, now->n_targets, work->z);
-    log_chance += (double)binary->worth(work->z, work->shape.width);
+    log_chance += (double)rbm_marginal->worth(work->z, work->shape.width);
     for (size_t a = 0; a < now->n_targets; a++)
         log_chance += rtrbm_bias(model, now->targets[a]);
     return log_chance;

@@ -1,13 +1,14 @@
-/* layer 3 (learning): what the files of the RTRBM share: rtrbm.c (what it is), rtrbm_view.c
- * (steps of students), rtrbm_learn.c (time), rtrbm_exact.c and rtrbm_cd.c (one step),
- * rtrbm_predict.c, rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of
- * steps), rtrbm_ais.c (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates
- * between skills). Nothing else includes this. */
+/* What the files of the RTRBM share: rtrbm.c (what it is), rtrbm_view.c (steps of students),
+ * rtrbm_learn.c (time), rtrbm_exact.c and rtrbm_cd.c (one step), rtrbm_predict.c,
+ * rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of steps), rtrbm_ais.c
+ * (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates between skills).
+ * Nothing else includes this. */
 #ifndef COHORT_RTRBM_PARTS_H
 #define COHORT_RTRBM_PARTS_H
 
 #include "data/sequence.h"
 #include "kernels/matmul.h"
+#include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
 #include "learn/model.h"
 #include "learn/row_sums.h"
@@ -102,7 +103,7 @@ struct rtrbm_work {
     size_t row_capacity;
     real *gradient;                       /* of the recurrent weights */
     real *first_gradient, *bias_gradient; /* of the hidden biases */
-    struct touched weights, biases;
+    struct row_sums weights, biases;
 
     struct rtrbm_step now;
     uint8_t *count;

@@ -36,15 +36,16 @@ void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work)
     const struct rtrbm_shape *shape = &work->shape;
     vec->sigmoid(work->z, shape->width);
     set_base(model, work, PANEL_BIAS);
-    cells->combine(work->z, shape->hidden, work->recurrent, shape->width, work->base,
-                   shape->width);
+    rnn_cells->combine(work->z, shape->hidden, work->recurrent, shape->width, work->base,
+                       shape->width);
 }
 
 static double predict_one(const struct model *model, struct rtrbm_work *work, uint32_t item)
 {
     const uint32_t wrong = 2 * item, right = wrong + 1;
-    const real worth = binary->pair(work->z, rtrbm_row(work, wrong), rtrbm_row(work, right),
-                                    work->shape.width, work->s0, work->s1);
+    const real worth =
+        rbm_marginal->pair(work->z, rtrbm_row(work, wrong), rtrbm_row(work, right),
+                           work->shape.width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, right) - rtrbm_bias(model, wrong);
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
 }

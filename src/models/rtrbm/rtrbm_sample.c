@@ -24,10 +24,10 @@ static void draw_states(const struct model *model, struct rtrbm_work *work,
         chance[state] = 0;
         for (size_t a = 0; a < n; a++) {
             const uint32_t unit = (now->targets[a] & ~1u) | (state >> a & 1);
-            cells->add(1, rtrbm_row(work, unit), work->h, width);
+            rnn_cells->add(1, rtrbm_row(work, unit), work->h, width);
             chance[state] += rtrbm_bias(model, unit);
         }
-        chance[state] += (double)binary->worth(work->h, width);
+        chance[state] += (double)rbm_marginal->worth(work->h, width);
         most = fmax(most, chance[state]);
     }
     for (unsigned state = 0; state < 1u << n; state++)
@@ -55,8 +55,9 @@ static void draw_chain(const struct model *model, struct rtrbm_work *work, struc
             vec->sigmoid(work->h, width);
             rng->purpose = RNG_HIDDEN;
             vec->uniform(rng, work->u, width);
-            binary->draw(work->h, work->u, work->h, width);
-            rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h, work->logit);
+            rbm_marginal->draw(work->h, work->u, work->h, width);
+            rbm_rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h,
+                          work->logit);
         }
         for (size_t a = 0; a < n; a++) {
             const uint32_t right = now->targets[a] | 1;

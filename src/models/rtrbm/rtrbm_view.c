@@ -63,21 +63,21 @@ void *rtrbm_attach(const struct model *model, const struct shard *shard)
         *vectors[k] = NEW(real, width);
     work->enumerated = NEW(real, 2 * MOST_UNITS * width);
     work->gradient = NEW(real, work->shape.hidden * width);
-    touched_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
-    touched_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
+    row_sums_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
+    row_sums_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
     return work;
 }
 
 void rtrbm_detach(void *memory)
 {
     struct rtrbm_work *work = memory;
-    touched_free(&work->weights);
-    touched_free(&work->biases);
+    row_sums_free(&work->weights);
+    row_sums_free(&work->biases);
     sequence_free(&work->sequence);
-    product_free(&work->forth);
-    product_free(&work->back);
-    product_free(&work->up);
-    product_free(&work->down);
+    matmul_free(&work->forth);
+    matmul_free(&work->back);
+    matmul_free(&work->up);
+    matmul_free(&work->down);
     rtrbm_frames_free(&work->frames);
     rtrbm_dense_free(&work->dense_rows);
     void *const all[] = {work->first_step,
@@ -169,22 +169,22 @@ void rtrbm_read_whole(const struct model *model, struct rtrbm_work *work)
 /* x += the rows of units. */
 void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x)
 {
-    rows->gather(&work->shape.rows, work->visible, unit, n, x);
+    rbm_rows->gather(&work->shape.rows, work->visible, unit, n, x);
 }
 
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit)
 {
     if (work->shape.rows.per_item == 2)
-        return touched_at(&work->weights, unit);
-    return unit & 1 ? touched_at(&work->weights, unit >> 1) : NULL;
+        return row_sums_at(&work->weights, unit);
+    return unit & 1 ? row_sums_at(&work->weights, unit >> 1) : NULL;
 }
 
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value)
 {
     if (work->shape.rows.per_item == 2)
-        touched_at(&work->biases, unit >> 1)[unit & 1] += value;
+        row_sums_at(&work->biases, unit >> 1)[unit & 1] += value;
     else if (unit & 1)
-        touched_at(&work->biases, unit >> 1)[0] += value;
+        row_sums_at(&work->biases, unit >> 1)[0] += value;
 }
 
 void rtrbm_add_loss(struct tally *tally, double loss)

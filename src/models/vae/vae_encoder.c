@@ -7,7 +7,7 @@
  * size for students of few and of many answers, and log(1 + n) tells them apart: what the
  * posterior's width depends on most. Rows go through the dense layers together: all histories
  * of a block in training, all of one student in prediction. Their bits do not depend on the
- * rows beside them (product.h). */
+ * rows beside them (matmul.h). */
 #include "base/memory.h"
 #include "kernels/rnn_cells.h"
 #include "models/vae/vae_parts.h"
@@ -57,9 +57,9 @@ void vae_encoder_pack(const struct model *model, struct vae_work *work, bool bac
     for (size_t l = 1; l <= shape->n_layers; l++) {
         const real *w = params_rows(&model->params, weight_panel(shape, l));
         const size_t columns = columns_of(shape, l);
-        product_pack(&work->packed[l], shape->hidden, columns, w, columns, false);
+        matmul_pack(&work->packed[l], shape->hidden, columns, w, columns, false);
         if (back)
-            product_pack(&work->packed_back[l], columns, shape->hidden, w, columns, true);
+            matmul_pack(&work->packed_back[l], columns, shape->hidden, w, columns, true);
     }
 }
 
@@ -79,8 +79,8 @@ void vae_encoder_start(const struct model *model, struct vae_work *work, size_t 
     const struct vae_shape *shape = &work->shape;
     real *z = work->h[0] + r * shape->width;
     memcpy(z, params_rows(&model->params, shape->bias), shape->width * sizeof *z);
-    cells->add(log_of(n), params_rows(&model->params, shape->count), z, shape->width);
-    cells->add(scale_of(n), sum, z, shape->width);
+    rnn_cells->add(log_of(n), params_rows(&model->params, shape->count), z, shape->width);
+    rnn_cells->add(scale_of(n), sum, z, shape->width);
 }
 
 void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t n)
@@ -91,10 +91,10 @@ void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t
         const size_t columns = columns_of(shape, l);
         const real *bias = params_rows(&model->params, bias_panel(shape, l));
         real *z = l < shape->n_layers ? work->h[l] : work->out;
-        cells->rnn_forward(n, width, work->h[l - 1], work->h[l - 1]);
+        rnn_cells->rnn_forward(n, width, work->h[l - 1], work->h[l - 1]);
         for (size_t r = 0; r < n; r++)
             memcpy(z + r * columns, bias, columns * sizeof *z);
-        product->add(n, work->h[l - 1], width, &work->packed[l], z, columns);
+        matmul->add(n, work->h[l - 1], width, &work->packed[l], z, columns);
     }
 }
 
@@ -108,7 +108,7 @@ void vae_encoder_forward(const struct model *model, struct vae_work *work)
         const uint32_t *unit = work->unit + work->first[row->student];
         memset(work->sum, 0, shape->width * sizeof *work->sum);
         for (size_t j = 0; j < row->n; j++)
-            cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+            rnn_cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
         vae_encoder_start(model, work, r, work->sum, row->n);
     }
     vae_encoder_finish(model, work, work->n_rows);
@@ -121,13 +121,13 @@ static void add_layer(const struct model *model, struct vae_work *work, size_t l
     const struct vae_shape *shape = &work->shape;
     const size_t columns = columns_of(shape, l);
     memset(work->gradient, 0, shape->hidden * columns * sizeof *work->gradient);
-    product->outer(work->n_rows, shape->hidden, columns, 1, work->h[l - 1], shape->width, dz,
-                   columns, work->gradient, columns);
+    matmul->outer(work->n_rows, shape->hidden, columns, 1, work->h[l - 1], shape->width, dz,
+                  columns, work->gradient, columns);
     tally_add(tally, model->params.panels[weight_panel(shape, l)].offset, work->gradient,
               shape->hidden * columns);
     memset(work->gradient, 0, columns * sizeof *work->gradient);
     for (size_t r = 0; r < work->n_rows; r++)
-        cells->add(1, dz + r * columns, work->gradient, columns);
+        rnn_cells->add(1, dz + r * columns, work->gradient, columns);
     tally_add(tally, model->params.panels[bias_panel(shape, l)].offset, work->gradient,
               columns);
 }
@@ -141,8 +141,8 @@ void vae_encoder_backward(const struct model *model, struct vae_work *work, stru
         real *dh = work->dh;
         add_layer(model, work, l, dz, tally);
         memset(dh, 0, n * width * sizeof *dh);
-        product->add(n, dz, columns_of(shape, l), &work->packed_back[l], dh, width);
-        cells->rnn_backward(n, width, dh, work->h[l - 1]);
+        matmul->add(n, dz, columns_of(shape, l), &work->packed_back[l], dh, width);
+        rnn_cells->rnn_backward(n, width, dh, work->h[l - 1]);
         dz = work->h[l - 1];
     }
     real *const d_bias = work->gradient, *const d_count = work->gradient + width;
@@ -151,14 +151,14 @@ void vae_encoder_backward(const struct model *model, struct vae_work *work, stru
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
         const real scale = scale_of(row->n), *d = dz + r * width;
-        cells->add(1, d, d_bias, width);
-        cells->add(log_of(row->n), d, d_count, width);
+        rnn_cells->add(1, d, d_bias, width);
+        rnn_cells->add(log_of(row->n), d, d_count, width);
         for (size_t j = 0; j < row->n; j++)
-            cells->add(scale, d, touched_at(&work->inputs, unit[j]), width);
+            rnn_cells->add(scale, d, row_sums_at(&work->inputs, unit[j]), width);
     }
     tally_add(tally, model->params.panels[shape->bias].offset, d_bias, width);
     tally_add(tally, model->params.panels[shape->count].offset, d_count, width);
-    touched_flush(&work->inputs, &model->params.panels[shape->input], tally);
+    row_sums_flush(&work->inputs, &model->params.panels[shape->input], tally);
 }
 
 /* Off the diagonal, L_kj stands behind the K means and the K logarithms, row by row.
@@ -203,7 +203,7 @@ void vae_encoder_read(const struct model *model, struct vae_work *work, const ui
     vae_encoder_pack(model, work, false);
     memset(work->sum, 0, shape->width * sizeof *work->sum);
     for (size_t j = 0; j < n; j++)
-        cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+        rnn_cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
     vae_encoder_start(model, work, 0, work->sum, n);
     vae_encoder_finish(model, work, 1);
     vae_posterior_of(shape, work->out, posterior);

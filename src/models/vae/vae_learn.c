@@ -55,8 +55,8 @@ void *vae_attach(const struct model *model, const struct shard *shard)
                     2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
         work->first[s + 1] = n;
     }
-    touched_create(&work->inputs, &model->params.panels[shape.input]);
-    touched_create(&work->items, &model->params.panels[shape.decoder]);
+    row_sums_create(&work->inputs, &model->params.panels[shape.input]);
+    row_sums_create(&work->items, &model->params.panels[shape.decoder]);
     work->posterior.root = NEW(real, shape.n_dims * shape.n_dims);
     work->sum = NEW(real, shape.width);
     work->gradient = NEW(real, (shape.hidden + 1) * size_max(shape.width, shape.n_out));
@@ -67,13 +67,13 @@ void vae_detach(void *memory)
 {
     struct vae_work *work = memory;
     vae_prior_free(&work->prior);
-    touched_free(&work->inputs);
-    touched_free(&work->items);
+    row_sums_free(&work->inputs);
+    row_sums_free(&work->items);
     for (size_t l = 0; l < VAE_MOST_LAYERS; l++)
         memory_free(work->h[l]);
     for (size_t l = 0; l <= VAE_MOST_LAYERS; l++) {
-        product_free(&work->packed[l]);
-        product_free(&work->packed_back[l]);
+        matmul_free(&work->packed[l]);
+        matmul_free(&work->packed_back[l]);
     }
     void *const all[] = {work->first,    work->unit,       work->rows,
                          work->dh,       work->out,        work->d_out,
@@ -291,7 +291,7 @@ static double add_items(const struct model *model, struct vae_work *work, const 
     double log_p = 0;
     for (size_t j = 0; j < n; j++) {
         const real *row = decoder + unit[j] / 2 * stride;
-        real *sum = touched_at(&work->items, unit[j] / 2);
+        real *sum = row_sums_at(&work->items, unit[j] / 2);
         sum[shape->column_b] += work->db[j];
         for (size_t k = 0; o->discrimination != A_ONE && k < shape->n_dims; k++) {
             if (row[shape->column_q + k] == 0)
@@ -371,7 +371,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
         tally->n_scored += row->n;
     }
     vae_encoder_backward(model, work, tally);
-    touched_flush(&work->items, &model->params.panels[shape->decoder], tally);
+    row_sums_flush(&work->items, &model->params.panels[shape->decoder], tally);
     if (o->discrimination == A_EQUAL)
         tally_add(tally, model->params.panels[shape->common].offset, d_common, shape->n_dims);
 }

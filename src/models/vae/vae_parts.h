@@ -1,6 +1,6 @@
-/* layer 3 (learning): what the files of the ML2P-VAE share: vae.c (what it is), vae_prior.c
- * (the prior), vae_encoder.c, vae_learn.c (the bound and its gradient), vae_predict.c,
- * vae_examine.c (standard errors). Nothing else includes this. */
+/* What the files of the ML2P-VAE share: vae.c (what it is), vae_prior.c (the prior),
+ * vae_encoder.c, vae_learn.c (the bound and its gradient), vae_predict.c, vae_examine.c
+ * (standard errors). Nothing else includes this. */
 #ifndef COHORT_VAE_PARTS_H
 #define COHORT_VAE_PARTS_H
 
@@ -64,7 +64,7 @@ struct vae_work {
     real *h[VAE_MOST_LAYERS], *dh, *out, *d_out; /* rows x width; rows x n_out */
     real *gradient;                              /* one matrix */
     struct packed packed[VAE_MOST_LAYERS + 1], packed_back[VAE_MOST_LAYERS + 1];
-    struct touched inputs, items;
+    struct row_sums inputs, items;
 
     /* one student at a time; `capacity` answers */
     size_t capacity;

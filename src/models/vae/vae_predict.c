@@ -127,7 +127,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                 continue;
             const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(mark) == CORRECT);
             if (pass == 0)
-                cells->add(1, input + unit * shape->width, work->sum, shape->width);
+                rnn_cells->add(1, input + unit * shape->width, work->sum, shape->width);
             n_read++;
             stale = true;
         }

@@ -7,8 +7,8 @@
  * epsilon, and weights that add up to one. The correlations are part of the settings as
  * numbers: what is given as a file is read when a run begins and written into its
  * configuration, so that neither a run nor a checkpoint needs the file again. */
-#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "models/vae/vae_parts.h"
 #include <ctype.h>
@@ -215,7 +215,7 @@ enum status vae_prior_prepare(struct config *config)
         return OK;
     char *text = NULL;
     size_t n_bytes = 0;
-    enum status status = store_read(given, &text, &n_bytes);
+    enum status status = file_read(given, &text, &n_bytes);
     if (status != OK)
         return fail_context(status, "model.prior_correlation");
     while (n_bytes > 0 && isspace((unsigned char)text[n_bytes - 1]))

@@ -1,6 +1,7 @@
-/* What ranks on several machines send each other in a step (src/exact.c), without the step: a
- * reduce-scatter of whole numbers and an allgather of parameters. Built with smpicc and run by
- * smpirun, which simulates ranks and network; its own mpi.h keeps it apart from the rest.
+/* What ranks on several machines send each other in a step (src/learn/exact_sum.c), without the
+ * step: a reduce-scatter of whole numbers and an allgather of parameters. Built with smpicc and
+ * run by smpirun, which simulates ranks and network; its own mpi.h keeps it apart from the
+ * rest.
  *
  *     sums WIDE N...    WIDE: bytes of a whole number; N: parameters
  *

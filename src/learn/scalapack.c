@@ -8,7 +8,7 @@
  * kernels. Vectors come back to all ranks as sums of bit patterns of which all but
  * one are zero, which is exact. */
 #define _GNU_SOURCE
-#include "learn/scalapack_grid.h"
+#include "learn/scalapack.h"
 #include "base/fail.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -44,7 +44,7 @@ void dgemm_(void);
 enum { SMALL_ORDER = 2000 }; /* below, more ranks gain nothing */
 static const int one = 1;
 
-enum status grid_parse(const char *text, int *n_rows, int *n_columns)
+enum status scalapack_parse(const char *text, int *n_rows, int *n_columns)
 {
     int length = 0;
     *n_rows = *n_columns = 0;
@@ -75,15 +75,15 @@ static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_co
     return comm_agree(comm, status);
 }
 
-static bool is_alone(const struct grid *grid)
+static bool is_alone(const struct scalapack_grid *grid)
 {
     return grid->n_rows * grid->n_columns == 1;
 }
 
-enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, int n_columns,
-                        size_t order)
+enum status scalapack_grid_create(struct scalapack_grid *grid, const struct comm *comm,
+                                  int n_rows, int n_columns, size_t order)
 {
-    *grid = (struct grid){.comm = comm, .row = -1, .column = -1};
+    *grid = (struct scalapack_grid){.comm = comm, .row = -1, .column = -1};
     if (n_rows == 0) {
         n_rows = n_columns = 1;
         for (int r = 1; order >= SMALL_ORDER && r * r <= comm->size; r++)
@@ -114,7 +114,7 @@ enum status grid_create(struct grid *grid, const struct comm *comm, int n_rows, 
     return OK;
 }
 
-void grid_destroy(struct grid *grid)
+void scalapack_grid_destroy(struct scalapack_grid *grid)
 {
     if (grid->comm == NULL)
         return;
@@ -123,7 +123,7 @@ void grid_destroy(struct grid *grid)
             Cblacs_gridexit(grid->context);
         comm_leave(&grid->team);
     }
-    *grid = (struct grid){0};
+    *grid = (struct scalapack_grid){0};
 }
 
 /* Which of n indices are dealt to worker w of n_workers: `own` and its inverse. */
@@ -139,8 +139,8 @@ static size_t deal(size_t n, int w, int n_workers, uint32_t *own, uint32_t *glob
     return n_own;
 }
 
-static void describe(const struct grid *grid, size_t n_rows, size_t n_columns, size_t stride,
-                     int descriptor[9])
+static void describe(const struct scalapack_grid *grid, size_t n_rows, size_t n_columns,
+                     size_t stride, int descriptor[9])
 {
     const int dense = 1;
     const int filled[9] = {dense,      grid->context, (int)n_rows, (int)n_columns,
@@ -149,10 +149,11 @@ static void describe(const struct grid *grid, size_t n_rows, size_t n_columns, s
     memcpy(descriptor, filled, sizeof filled);
 }
 
-void grid_matrix_create(struct grid_matrix *matrix, const struct grid *grid, size_t n)
+void scalapack_matrix_create(struct scalapack_matrix *matrix, const struct scalapack_grid *grid,
+                             size_t n)
 {
     ENSURE(n < INT32_MAX);
-    *matrix = (struct grid_matrix){.grid = grid, .n = n};
+    *matrix = (struct scalapack_matrix){.grid = grid, .n = n};
     matrix->own_row = NEW(uint32_t, 4 * n);
     matrix->own_column = matrix->own_row + n;
     matrix->row_of = matrix->own_row + 2 * n;
@@ -164,21 +165,21 @@ void grid_matrix_create(struct grid_matrix *matrix, const struct grid *grid, siz
     matrix->value = NEW(double, matrix->n_own_rows * matrix->n_own_columns);
 }
 
-void grid_matrix_destroy(struct grid_matrix *matrix)
+void scalapack_matrix_destroy(struct scalapack_matrix *matrix)
 {
     memory_free(matrix->own_row);
     memory_free(matrix->value);
-    *matrix = (struct grid_matrix){0};
+    *matrix = (struct scalapack_matrix){0};
 }
 
-void grid_matrix_clear(struct grid_matrix *matrix)
+void scalapack_matrix_clear(struct scalapack_matrix *matrix)
 {
     memset(matrix->value, 0,
            matrix->n_own_rows * matrix->n_own_columns * sizeof *matrix->value);
 }
 
 /* Collective: numbers of which one rank has each and all others zero, to all ranks. */
-static void gather(const struct grid *grid, double *vector, size_t n)
+static void gather(const struct scalapack_grid *grid, double *vector, size_t n)
 {
     int64_t *bits = NEW_SCRATCH(int64_t, n);
     memcpy(bits, vector, n * sizeof *bits);
@@ -187,9 +188,9 @@ static void gather(const struct grid *grid, double *vector, size_t n)
     memory_free(bits);
 }
 
-bool grid_factor(struct grid_matrix *matrix, double *log_determinant)
+bool scalapack_factor(struct scalapack_matrix *matrix, double *log_determinant)
 {
-    const struct grid *grid = matrix->grid;
+    const struct scalapack_grid *grid = matrix->grid;
     const int n = (int)matrix->n;
     int info = 0;
     if (grid->row >= 0 && is_alone(grid))
@@ -201,7 +202,7 @@ bool grid_factor(struct grid_matrix *matrix, double *log_determinant)
     if (failed != 0)
         return false;
     double *diagonal = NEW(double, matrix->n);
-    grid_diagonal(matrix, diagonal);
+    scalapack_diagonal(matrix, diagonal);
     *log_determinant = 0;
     for (size_t i = 0; i < matrix->n; i++)
         *log_determinant += 2 * Sleef_cinz_logd1_u10purec(diagonal[i]);
@@ -210,7 +211,7 @@ bool grid_factor(struct grid_matrix *matrix, double *log_determinant)
 }
 
 /* This rank's part of a vector, which lies in column 0 of the grid; and back. */
-static double *take_part(const struct grid_matrix *matrix, const double *vector)
+static double *take_part(const struct scalapack_matrix *matrix, const double *vector)
 {
     const bool here = matrix->grid->column == 0;
     double *part = NEW(double, matrix->n_own_rows);
@@ -219,7 +220,7 @@ static double *take_part(const struct grid_matrix *matrix, const double *vector)
     return part;
 }
 
-static void give_part(const struct grid_matrix *matrix, const double *part, double *vector)
+static void give_part(const struct scalapack_matrix *matrix, const double *part, double *vector)
 {
     const bool here = matrix->grid->column == 0;
     memset(vector, 0, matrix->n * sizeof *vector);
@@ -228,9 +229,9 @@ static void give_part(const struct grid_matrix *matrix, const double *part, doub
     gather(matrix->grid, vector, matrix->n);
 }
 
-void grid_solve(const struct grid_matrix *factor, double *vector)
+void scalapack_solve(const struct scalapack_matrix *factor, double *vector)
 {
-    const struct grid *grid = factor->grid;
+    const struct scalapack_grid *grid = factor->grid;
     const int n = (int)factor->n;
     double *part = take_part(factor, vector);
     int info = 0, descriptor[9];
@@ -246,9 +247,9 @@ void grid_solve(const struct grid_matrix *factor, double *vector)
     memory_free(part);
 }
 
-void grid_invert(struct grid_matrix *factor)
+void scalapack_invert(struct scalapack_matrix *factor)
 {
-    const struct grid *grid = factor->grid;
+    const struct scalapack_grid *grid = factor->grid;
     const int n = (int)factor->n;
     int info = 0;
     if (grid->row >= 0 && is_alone(grid))
@@ -258,9 +259,10 @@ void grid_invert(struct grid_matrix *factor)
     ENSURE(info == 0);
 }
 
-void grid_multiply(const struct grid_matrix *matrix, const double *vector, double *product)
+void scalapack_multiply(const struct scalapack_matrix *matrix, const double *vector,
+                        double *product)
 {
-    const struct grid *grid = matrix->grid;
+    const struct scalapack_grid *grid = matrix->grid;
     const int n = (int)matrix->n;
     double *x = take_part(matrix, vector), *y = NEW(double, matrix->n_own_rows);
     const double plain = 1, nothing = 0;
@@ -277,7 +279,7 @@ void grid_multiply(const struct grid_matrix *matrix, const double *vector, doubl
     memory_free(y);
 }
 
-void grid_diagonal(const struct grid_matrix *matrix, double *diagonal)
+void scalapack_diagonal(const struct scalapack_matrix *matrix, double *diagonal)
 {
     memset(diagonal, 0, matrix->n * sizeof *diagonal);
     for (size_t c = 0; c < matrix->n_own_columns; c++) {
@@ -288,7 +290,7 @@ void grid_diagonal(const struct grid_matrix *matrix, double *diagonal)
     gather(matrix->grid, diagonal, matrix->n);
 }
 
-bool grid_blas_is_fast(const char **library)
+bool scalapack_blas_is_fast(const char **library)
 {
     Dl_info products = {0}, fast = {0};
     void (*const product)(void) = dgemm_;

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "learn/scalapack_grid.h"
+#include "learn/scalapack.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void make_matrix(void)
         }
 }
 
-static void fill(struct grid_matrix *matrix)
+static void fill(struct scalapack_matrix *matrix)
 {
     for (size_t c = 0; c < matrix->n_own_columns; c++)
         for (size_t r = 0; r < matrix->n_own_rows; r++)
@@ -50,10 +50,10 @@ static void expect_near(const double *a, const double *b, size_t n, double slack
             fail_msg("number %d: %.15g instead of %.15g", (int)i, a[i], b[i]);
 }
 
-static void expect_algebra(struct grid *grid)
+static void expect_algebra(struct scalapack_grid *grid)
 {
-    struct grid_matrix matrix;
-    grid_matrix_create(&matrix, grid, N);
+    struct scalapack_matrix matrix;
+    scalapack_matrix_create(&matrix, grid, N);
     int64_t n_own = (int64_t)(matrix.n_own_rows * matrix.n_own_columns), most = n_own;
     comm_sum_i64(&world, &n_own, 1);
     comm_max_i64(&world, &most, 1);
@@ -69,21 +69,21 @@ static void expect_algebra(struct grid *grid)
         for (size_t j = 0; j < N; j++)
             expected[i] += whole[i][j] * x[j];
     }
-    grid_multiply(&matrix, x, product);
+    scalapack_multiply(&matrix, x, product);
     expect_near(product, expected, N, 1e-11);
-    grid_diagonal(&matrix, diagonal);
+    scalapack_diagonal(&matrix, diagonal);
     for (size_t i = 0; i < N; i++)
         assert_true(diagonal[i] == whole[i][i]);
 
     double log_determinant = 0, log_expected = 0;
-    assert_true(grid_factor(&matrix, &log_determinant));
+    assert_true(scalapack_factor(&matrix, &log_determinant));
     for (size_t i = 0; i < N; i++)
         log_expected += 2 * log(lower[i][i]);
     assert_true(fabs(log_determinant - log_expected) < 1e-9);
-    grid_solve(&matrix, product);
+    scalapack_solve(&matrix, product);
     expect_near(product, x, N, 1e-12);
-    grid_invert(&matrix);
-    grid_multiply(&matrix, expected, product);
+    scalapack_invert(&matrix);
+    scalapack_multiply(&matrix, expected, product);
     expect_near(product, x, N, 1e-12);
 
     fill(&matrix);
@@ -91,8 +91,8 @@ static void expect_algebra(struct grid *grid)
         for (size_t r = 0; r < matrix.n_own_rows; r++)
             if (matrix.row_of[r] == N - 3 && matrix.column_of[c] == N - 3)
                 matrix.value[c * matrix.n_own_rows + r] = -1;
-    assert_false(grid_factor(&matrix, &log_determinant));
-    grid_matrix_destroy(&matrix);
+    assert_false(scalapack_factor(&matrix, &log_determinant));
+    scalapack_matrix_destroy(&matrix);
 }
 
 static void test_algebra(void **state)
@@ -101,11 +101,11 @@ static void test_algebra(void **state)
     make_matrix();
     for (int r = 1; r <= world.size; r++)
         for (int c = 1; r * c <= world.size; c++) {
-            struct grid grid;
-            assert_int_equal(grid_create(&grid, &world, r, c, N), OK);
+            struct scalapack_grid grid;
+            assert_int_equal(scalapack_grid_create(&grid, &world, r, c, N), OK);
             assert_int_equal(grid.row >= 0, world.rank < r * c);
             expect_algebra(&grid);
-            grid_destroy(&grid);
+            scalapack_grid_destroy(&grid);
         }
 }
 
@@ -119,19 +119,19 @@ static void test_bits(void **state)
         struct comm team;
         comm_split(&world, ranks == 1 && world.rank >= 2, &team);
         if (ranks == 0 || world.rank < 2) {
-            struct grid grid;
-            struct grid_matrix matrix;
+            struct scalapack_grid grid;
+            struct scalapack_matrix matrix;
             double log_determinant = 0;
             const int n_columns = world.size >= 2 ? 2 : 1;
-            assert_int_equal(grid_create(&grid, &team, 1, n_columns, N), OK);
-            grid_matrix_create(&matrix, &grid, N);
+            assert_int_equal(scalapack_grid_create(&grid, &team, 1, n_columns, N), OK);
+            scalapack_matrix_create(&matrix, &grid, N);
             fill(&matrix);
             for (size_t i = 0; i < N; i++)
                 results[ranks][i] = cos((double)i);
-            assert_true(grid_factor(&matrix, &log_determinant));
-            grid_solve(&matrix, results[ranks]);
-            grid_matrix_destroy(&matrix);
-            grid_destroy(&grid);
+            assert_true(scalapack_factor(&matrix, &log_determinant));
+            scalapack_solve(&matrix, results[ranks]);
+            scalapack_matrix_destroy(&matrix);
+            scalapack_grid_destroy(&grid);
         }
         comm_leave(&team);
     }
@@ -143,29 +143,29 @@ static void test_shapes(void **state)
 {
     (void)state;
     int r = 7, c = 7;
-    assert_int_equal(grid_parse("auto", &r, &c), OK);
+    assert_int_equal(scalapack_parse("auto", &r, &c), OK);
     assert_int_equal(r + c, 0);
-    assert_int_equal(grid_parse("3x14", &r, &c), OK);
+    assert_int_equal(scalapack_parse("3x14", &r, &c), OK);
     assert_int_equal(r, 3);
     assert_int_equal(c, 14);
     static const char *const bad[] = {"",      "3",    "x",   "3x",   "0x1",
                                       "-1x-1", "2x2 ", "2X2", "1x2x3"};
     for (size_t k = 0; k < COUNT(bad); k++) {
-        assert_int_equal(grid_parse(bad[k], &r, &c), BAD_USER);
+        assert_int_equal(scalapack_parse(bad[k], &r, &c), BAD_USER);
         assert_non_null(strstr(fail_sentence(), "expected auto, or rows and columns"));
         fail_clear();
     }
-    struct grid grid;
-    assert_int_equal(grid_create(&grid, &world, 2, 3, 100), BAD_USER);
+    struct scalapack_grid grid;
+    assert_int_equal(scalapack_grid_create(&grid, &world, 2, 3, 100), BAD_USER);
     assert_non_null(strstr(fail_sentence(), "needs 6 ranks"));
     fail_clear();
-    grid_destroy(&grid);
-    assert_int_equal(grid_create(&grid, &world, 0, 0, 10), OK);
+    scalapack_grid_destroy(&grid);
+    assert_int_equal(scalapack_grid_create(&grid, &world, 0, 0, 10), OK);
     assert_int_equal(grid.n_rows * grid.n_columns, 1);
-    grid_destroy(&grid);
-    assert_int_equal(grid_create(&grid, &world, 0, 0, 100000), OK);
+    scalapack_grid_destroy(&grid);
+    assert_int_equal(scalapack_grid_create(&grid, &world, 0, 0, 100000), OK);
     assert_int_equal(grid.n_rows * grid.n_columns, world.size);
-    grid_destroy(&grid);
+    scalapack_grid_destroy(&grid);
 }
 
 /* OpenBLAS, and not the slow reference, multiplies for ScaLAPACK. */
@@ -173,7 +173,7 @@ static void test_blas(void **state)
 {
     (void)state;
     const char *library = NULL;
-    if (!grid_blas_is_fast(&library))
+    if (!scalapack_blas_is_fast(&library))
         fail_msg("products come from %s, which is not OpenBLAS", library);
     assert_true(strlen(library) > 0);
 }

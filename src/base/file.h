@@ -1,0 +1,20 @@
+/* Plain files and directories. */
+#ifndef COHORT_FILE_H
+#define COHORT_FILE_H
+
+#include "base/base.h"
+
+/* The whole of a plain file, with a NUL byte after it (caller frees). */
+CHECKED enum status file_read(const char *path, char **bytes, size_t *n_bytes);
+
+/* At most n bytes from its beginning; how many there were, 0 if it cannot be read. */
+size_t file_peek(const char *path, void *bytes, size_t n);
+
+/* Makes a directory and those above it; it may exist. */
+CHECKED enum status file_make_directory(const char *path);
+bool file_exists(const char *path);
+bool file_is_directory(const char *path);
+bool file_is_in(const char *directory, const char *name);
+bool file_ends_in(const char *path, const char *ending);
+
+#endif
