@@ -1,12 +1,14 @@
 #!/bin/bash
 # Whether the source keeps the house rules that a compiler does not see:
 #
-#   - the first line of every header is `/* layer N (name): ... */`, and in include/ N has one name;
-#   - a file includes only headers of its own layer or of lower ones. src/x.c (or src/x_part.c) has the layer
-#     of include/x.h; the directories below say theirs;
+#   - a folder is a layer, in the order of `layers` below, and a file includes only headers of its own folder or
+#     of lower ones; a folder of src/models includes no other one beside it;
+#   - include lines name the folder: "base/fail.h", "data_tools/csv.h";
+#   - the first line of every header is a comment that says what it is, and its guard is named after it;
+#   - no two files have the same base name;
 #   - external symbols begin with the stem of their file (of x.c too in its part x_part.c), with the name of
-#     a struct that its header defines, or with command_ in src/commands; counts are n_ and such a name.
-#     This needs the objects of a build (BUILD, build unless set);
+#     a struct that its header defines, in src/commands with command_ or the command's name; counts are n_ and such
+#     a name. This needs the objects of a build (BUILD, build unless set);
 #   - no file has more than 600 lines, and none holds marks of unfinished work.
 #
 #     tests/check_layers.sh [ROOT]
@@ -15,71 +17,63 @@ build=${BUILD:-build}
 shopt -s nullglob
 problems=0
 
-# Where a file without a header of its own belongs: the layer of this header, "top" for the highest.
-declare -A home=(
-    [src/kernels]=vec [src/dispatch]=vec [src/models]=model [src/settings]=trainer
-    [src/commands]=top [data_tools]=top [src/main]=top
-)
+# From the lowest to the highest. What other programs may include is on the ground.
+layers=(include src/base src/kernels src/data data_tools src/learn src/models src/runs src/sweep src/report
+    src/commands src)
 
 # Symbols that tell more without their file's stem: patterns, by file.
-declare -A allowed=([src/dispatch.c]='binary cells chains irt mixed product ridge rows sparse vec' [src/main.c]='main')
+declare -A allowed=(
+    [src/kernels/dispatch.c]='fm_kernels hmm irt lme_kernels logistic_sums matmul rbm_marginal rbm_rows rnn_cells vec'
+    [src/main.c]='main'
+)
 
 problem() {
     echo "$1: $2"
     problems=$((problems + 1))
 }
 
-declare -A layer name_of
-headers=(include/*.h src/*.h src/*/*.h data_tools/*.h)
-sources=(src/*.c src/*/*.c data_tools/*.c)
-top=0
+# layer_of FILE: sets `found` to the number of its layer, or to nothing.
+layer_of() {
+    local directory=${1%/*} l
+    [[ $directory != src/models/* ]] || directory=src/models
+    found=
+    for l in "${!layers[@]}"; do
+        [ "$directory" != "${layers[l]}" ] || found=$l
+    done
+}
+
+headers=(include/*.h src/*.h src/*/*.h src/*/*/*.h data_tools/*.h)
+sources=(src/*.c src/*/*.c src/*/*/*.c data_tools/*.c)
 for header in "${headers[@]}"; do
     read -r first <"$header"
-    if [[ ! $first =~ ^'/* layer '([0-9]+)' ('([a-z\ ]+)'): '. ]]; then
-        problem "$header:1" "the first line must be '/* layer N (name): what it is. */'"
-        continue
-    fi
-    n=${BASH_REMATCH[1]} name=${BASH_REMATCH[2]}
-    layer[$header]=$n
-    if [[ $header == include/* && ${name_of[$n]:=$name} != "$name" ]]; then
-        problem "$header:1" "layer $n is called '$name' here and '${name_of[$n]}' elsewhere"
-    fi
-    if ((n > top)); then top=$n; fi
+    [[ $first == '/* '[A-Z]* ]] || problem "$header:1" "the first line must say what it is: /* Something. */"
+    guard=$(basename "${header^^}")
+    guard=COHORT_${guard//[^A-Z0-9]/_}
+    guard=${guard/#COHORT_COHORT/COHORT}
+    grep -q "^#ifndef $guard\$" "$header" || problem "$header" "its guard must be $guard"
 done
-
-# layer_of FILE: sets `found` to the layer of a source file, or to nothing.
-layer_of() {
-    local stem directory=${1%/*} home_header
-    found=${layer[$1]-}
-    [ -z "$found" ] || return
-    stem=${1##*/}
-    stem=${stem%.c}
-    home_header=${home[$directory]-${home[$directory/$stem]-}}
-    while [ "$home_header" != top ]; do
-        found=${layer[include/$stem.h]-}
-        [ -z "$found" ] || return
-        [[ $stem == *_* ]] || break
-        stem=${stem%_*}
-    done
-    if [ "$home_header" = top ]; then found=$top; else found=${layer[include/$home_header.h]-}; fi
-}
 
 for file in "${headers[@]}" "${sources[@]}"; do
     layer_of "$file"
     own=$found
     if [ -z "$own" ]; then
-        [[ $file == *.h ]] || problem "$file" "has no layer: there is no header of its name in include/"
+        problem "$file" "is in none of the folders that are layers: ${layers[*]}"
         continue
     fi
     while IFS=: read -r line include; do
-        for directory in include "${file%/*}" src data_tools; do
-            other=${layer[$(realpath -m --relative-to=. "$directory/$include")]-}
-            [ -z "$other" ] || break
+        other=
+        for directory in src . include; do
+            [ ! -f "$directory/$include" ] || other=$(realpath -m --relative-to=. "$directory/$include")
         done
         if [ -z "$other" ]; then
-            problem "$file:$line" "includes \"$include\", which is no header of this project"
-        elif ((other > own)); then
-            problem "$file:$line" "layer $own includes \"$include\" of layer $other: includes point downwards"
+            problem "$file:$line" "includes \"$include\", which is no header of this project by folder and name"
+            continue
+        fi
+        layer_of "$other"
+        if [ -z "$found" ] || ((found > own)); then
+            problem "$file:$line" "${layers[own]} includes \"$include\" of a higher layer: includes point downwards"
+        elif [[ $other == src/models/*/* && $file == src/models/*/* && ${other%/*} != "${file%/*}" ]]; then
+            problem "$file:$line" "a model includes \"$include\" of another one; what they share belongs in src/learn"
         fi
     done < <(sed -nE '/^[ \t]*#[ \t]*include[ \t]*"/{=;s/[^"]*"([^"]*)".*/\1/p}' "$file" | paste -d: - -)
 done
@@ -90,15 +84,17 @@ beginnings_of() {
     stem=$(basename "$1" .c)
     read -ra beginnings <<<"$stem ${allowed[$1]-}"
     while :; do
-        local header
-        for header in "include/$stem.h" "$directory/$stem.h"; do
-            [ ! -e "$header" ] || beginnings+=("$stem" $(sed -n 's/^struct \([a-z0-9_]*\) {.*/\1/p' "$header"))
-        done
+        local header=$directory/$stem.h
+        [ ! -e "$header" ] || beginnings+=("$stem" $(sed -n 's/^struct \([a-z0-9_]*\) {.*/\1/p' "$header"))
         [ ! -e "$directory/$stem.c" ] || beginnings+=("$stem")
         [[ $stem == *_* ]] || break
         stem=${stem%_*}
     done
-    [ "$directory" != src/commands ] || beginnings+=(command)
+    if [ "$directory" = src/commands ]; then
+        stem=$(basename "$1" .c)
+        stem=${stem#command_}
+        beginnings+=(command "${stem%%_*}")
+    fi
 }
 
 n_objects=0
@@ -116,7 +112,10 @@ for file in "${sources[@]}"; do
     done
 done
 
-texts=("${headers[@]}" "${sources[@]}" tests/*.c tests/*.h tests/*.sh tests/*/*.c tests/*/*.sh Makefile .ci/run)
+texts=("${headers[@]}" "${sources[@]}" tests/*.sh tests/*/*.c tests/*/*.h tests/*/*.sh Makefile .ci/run)
+while IFS= read -r name; do
+    problem "$name" "more than one file has this name"
+done < <(for file in "${texts[@]}"; do echo "${file##*/}"; done | sort | uniq -d)
 for file in "${texts[@]}"; do
     [ -e "$file" ] || continue
     lines=$(wc -l <"$file")
@@ -130,5 +129,5 @@ if [ "$problems" != 0 ]; then
     echo "layers: $problems problems"
     exit 1
 fi
-echo "layers: ${#headers[@]} headers and ${#sources[@]} sources in $((top + 1)) layers," \
+echo "layers: ${#headers[@]} headers and ${#sources[@]} sources in ${#layers[@]} layers," \
     "symbols of $n_objects objects: in order"

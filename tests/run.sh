@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the tests that have been built, some of them side by side: the cmocka programs of tests/test_*.c and
-# the scripts tests/cli_*.sh, each with a time limit. `make test` builds and then calls this.
+# Runs the tests that have been built, some of them side by side: the cmocka programs of tests/unit/test_*.c and
+# the scripts tests/cli/cli_*.sh, each with a time limit. `make test` builds and then calls this.
 #
 #     tests/run.sh [--soak] [PATTERN...]     only tests whose name contains one of the patterns
 #

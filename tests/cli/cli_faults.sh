@@ -1,6 +1,6 @@
 #!/bin/bash
 # A training run that is killed at every call that changes its directory, or whose disk is full there, and then
-# continued: the same bytes. tests/soak_faults.sh does it to everything that writes.
+# continued: the same bytes. tests/soak/soak_faults.sh does it to everything that writes.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/faults.sh
 run "$COHORT" simulate irt --students 200 --items 10 --seed 1 -o "$TMP/class.h5"

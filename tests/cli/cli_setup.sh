@@ -233,36 +233,60 @@ expect_match 'has not been built'
 
 section "the layer check"
 tree=$TMP/layers
-mkdir -p "$tree/include" "$tree/src" "$tree/build/src"
+mkdir -p "$tree/src/base" "$tree/src/data" "$tree/src/models/a" "$tree/src/models/b" "$tree/build/src/data"
 layers() { BUILD=$tree/build tests/check_layers.sh "$tree"; }
-echo '/* layer 0 (ground): low. */' >"$tree/include/low.h"
-echo '/* layer 1 (first): high. */' >"$tree/include/high.h"
-printf '#include "low.h"\nint high_f(void);\nint high_f(void) { return 0; }\n' >"$tree/src/high.c"
-printf '#include "low.h"\n#include <stdio.h>\n' >"$tree/src/low.c"
+# header PATH: one that keeps the rules.
+header() {
+    local guard
+    guard=$(basename "${1^^}")
+    guard=COHORT_${guard/./_}
+    printf '/* Something. */\n#ifndef %s\n#define %s\n#endif\n' "$guard" "$guard" >"$tree/$1"
+}
+low() { printf '#include "base/low.h"\n#include <stdio.h>\n' >"$tree/src/base/low.c"; }
+header src/base/low.h
+header src/data/high.h
+printf '#include "base/low.h"\nint high_f(void);\nint high_f(void) { return 0; }\n' >"$tree/src/data/high.c"
+low
 expect_status 0 layers
-printf '#include "high.h"\n' >>"$tree/src/low.c"
+printf '#include "data/high.h"\n' >>"$tree/src/base/low.c"
 expect_status 1 layers
-expect_match '^src/low.c:3: layer 0 includes "high.h" of layer 1'
-printf '#include "low.h"\n' >"$tree/src/low.c"
-printf 'int other(void) { return 0; }\n' | "${CC:-mpicc}" -x c -c -o "$tree/build/src/high.o" -
+expect_match '^src/base/low.c:3: src/base includes "data/high.h" of a higher layer'
+printf '#include "high.h"\n' >"$tree/src/base/low.c"
 expect_status 1 layers
-expect_match "^src/high.c: external symbol 'other'"
-rm "$tree/build/src/high.o"
-echo '/* no layer */' >"$tree/include/none.h"
+expect_match '^src/base/low.c:1: includes "high.h", which is no header of this project by folder and name'
+low
+header src/models/a/a.h
+printf '#include "models/a/a.h"\n' | tee "$tree/src/models/a/a.c" >"$tree/src/models/b/b.c"
 expect_status 1 layers
-expect_match '^include/none.h:1: the first line'
-rm "$tree/include/none.h"
-printf '/* TO%s */\n' DO >>"$tree/src/low.c"
+expect_match '^src/models/b/b.c:1: a model includes "models/a/a.h" of another one'
+expect_no_match '^src/models/a/a.c'
+rm -r "$tree/src/models"
+printf 'int other(void) { return 0; }\n' | "${CC:-mpicc}" -x c -c -o "$tree/build/src/data/high.o" -
 expect_status 1 layers
-expect_match '^src/low.c: unfinished'
-printf '#include "low.h"\n' >"$tree/src/low.c"
-seq 601 | sed 's/.*/;/' >>"$tree/src/low.c"
+expect_match "^src/data/high.c: external symbol 'other'"
+rm "$tree/build/src/data/high.o"
+header src/base/wrong.h
+sed -i 's/WRONG/RIGHT/; 1s/.*/#pragma once/' "$tree/src/base/wrong.h"
 expect_status 1 layers
-expect_match '^src/low.c: has 602 lines'
-rm "$tree/src/low.c"
-printf '#include "low.h"\n' >"$tree/src/orphan.c"
+expect_match '^src/base/wrong.h:1: the first line'
+expect_match '^src/base/wrong.h: its guard must be COHORT_WRONG_H'
+rm "$tree/src/base/wrong.h"
+cp "$tree/src/base/low.c" "$tree/src/data/low.c"
 expect_status 1 layers
-expect_match '^src/orphan.c: has no layer'
+expect_match '^low.c: more than one file has this name'
+rm "$tree/src/data/low.c"
+printf '/* TO%s */\n' DO >>"$tree/src/base/low.c"
+expect_status 1 layers
+expect_match '^src/base/low.c: unfinished'
+low
+seq 601 | sed 's/.*/;/' >>"$tree/src/base/low.c"
+expect_status 1 layers
+expect_match '^src/base/low.c: has 603 lines'
+low
+mkdir "$tree/src/elsewhere"
+cp "$tree/src/base/low.c" "$tree/src/elsewhere/orphan.c"
+expect_status 1 layers
+expect_match '^src/elsewhere/orphan.c: is in none of the folders that are layers'
 
 section "install and uninstall"
 build=${COHORT%/cohort}
