@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "cohort.h"
 #include "commands/commands.h"
-#include "commands/doctor_parts.h"
+#include "commands/doctor_internal.h"
 #include "learn/scalapack.h"
 #include <jansson.h>
 #include <math.h>

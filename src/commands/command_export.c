@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/export_parts.h"
+#include "commands/export_internal.h"
 #include "runs/inference.h"
-#include "runs/rank_output.h"
+#include "runs/parallel_output.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/inspect_parts.h"
+#include "commands/inspect_internal.h"
 #include "runs/inference.h"
 #include <math.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "runs/inference.h"
-#include "runs/rank_output.h"
+#include "runs/parallel_output.h"
 #include "runs/scoring.h"
 #include "runs/targets.h"
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
-#include "commands/doctor_parts.h"
+#include "commands/doctor_internal.h"
 #include <cblas.h>
 #include <errno.h>
 #include <math.h>

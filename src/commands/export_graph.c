@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/export_parts.h"
-#include "runs/rank_output.h"
+#include "commands/export_internal.h"
+#include "runs/parallel_output.h"
 
 struct graph {
     size_t n;

@@ -4,7 +4,7 @@
 #include "base/h5.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/inspect_parts.h"
+#include "commands/inspect_internal.h"
 #include "data/dataset.h"
 #include "data/split.h"
 #include "data_tools/csv_cell.h"

@@ -5,7 +5,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/inspect_parts.h"
+#include "commands/inspect_internal.h"
 #include "runs/inference.h"
 #include "runs/run.h"
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "base/h5.h"
 #include "base/memory.h"
 #include "commands/commands.h"
-#include "commands/inspect_parts.h"
+#include "commands/inspect_internal.h"
 #include "data/split.h"
 #include "runs/inference.h"
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "data/builder_state.h"
+#include "data/builder_internal.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <xxhash.h>

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "data/builder_state.h"
+#include "data/builder_internal.h"
 #include <stdlib.h>
 #include <string.h>
 

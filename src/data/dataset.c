@@ -26,7 +26,7 @@
 #include "data/dataset.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "data/dataset_parts.h"
+#include "data/dataset_internal.h"
 #include "data/name_index.h"
 #include <errno.h>
 #include <math.h>

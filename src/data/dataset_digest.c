@@ -14,7 +14,7 @@
  * everything: one rank does so at opening. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "data/dataset_parts.h"
+#include "data/dataset_internal.h"
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

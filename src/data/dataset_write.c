@@ -1,7 +1,7 @@
 /* Writes the file that dataset.c describes, from a content in memory. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
-#include "data/dataset_parts.h"
+#include "data/dataset_internal.h"
 #include <errno.h>
 #include <string.h>
 

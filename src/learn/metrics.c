@@ -21,7 +21,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "learn/rank_sort.h"
+#include "learn/parallel_sort.h"
 #include <jansson.h>
 #include <math.h>
 #include <sleef.h>

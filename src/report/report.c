@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "report/html.h"
-#include "report/report_parts.h"
-#include "runs/rank_output.h"
+#include "report/report_internal.h"
+#include "runs/parallel_output.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "data/split.h"
 #include "report/html.h"
 #include "report/plot.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "report/html.h"
 #include "report/plot.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include "runs/run.h"
 #include <jansson.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/split.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include "runs/refit.h"
 #include "runs/run.h"
 #include <inttypes.h>

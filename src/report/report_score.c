@@ -3,7 +3,7 @@
  * rounded to multiples of 2^-30 first, so that their sums are whole numbers too. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include "runs/baseline.h"
 #include "runs/scoring.h"
 #include "runs/targets.h"

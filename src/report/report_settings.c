@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "cohort.h"
 #include "report/html.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include <string.h>
 
 static void show_digests(FILE *out, const struct report_run *run)

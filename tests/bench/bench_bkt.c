@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "bench.h"
 #include "data_tools/simulate.h"
-#include "models/bkt/bkt_parts.h"
+#include "models/bkt/bkt_internal.h"
 #include "runs/stepper.h"
 #include <math.h>
 #include <stdlib.h>

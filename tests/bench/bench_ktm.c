@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "bench.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include "runs/scoring.h"
 #include "runs/stepper.h"
 #include <math.h>

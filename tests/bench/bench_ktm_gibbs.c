@@ -32,7 +32,7 @@
 #include "bench.h"
 #include "gibbs.h"
 #include "learn/metrics.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include "runs/scoring.h"
 #include "runs/stepper.h"
 #include <math.h>

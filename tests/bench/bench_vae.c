@@ -7,7 +7,7 @@
 #include "bench.h"
 #include "kernels/irt.h"
 #include "kernels/vec.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

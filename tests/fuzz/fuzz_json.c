@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "learn/model.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 #include "runs/run.h"
 #include "sweep/sweep.h"
 

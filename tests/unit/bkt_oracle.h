@@ -2,7 +2,7 @@
 #ifndef COHORT_BKT_ORACLE_H
 #define COHORT_BKT_ORACLE_H
 
-#include "models/bkt/bkt_parts.h"
+#include "models/bkt/bkt_internal.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define COHORT_KTM_CLASS_H
 
 #include "data/lanes.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include "tiny.h"
 
 static struct comm world;

@@ -4,7 +4,7 @@
 #define COHORT_LME_ORACLE_H
 
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <string.h>
 

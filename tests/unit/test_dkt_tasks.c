@@ -89,7 +89,7 @@ static double final_loss(const struct bench *bench, unsigned loss, double y, dou
                        : (log(2 * acos(-1)) + log_v + (x - m) * (x - m) / exp(log_v)) / 2;
 }
 
-/* Losses and predictions of targets are what the head of dkt_final.c says. */
+/* Losses and predictions of targets are what the head of dkt_target.c says. */
 static void test_finals(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
  * of its own loss in double precision, and against itself where two ways must agree. */
 #include "base/h5.h"
 #include "gradient.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include "rtrbm_oracle.h"
 
 static struct comm world;

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "gradient.h"
 #include "kernels/irt.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 
 static struct comm world;
 static const bool is_double = sizeof(real) == sizeof(double);

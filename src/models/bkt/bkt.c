@@ -36,7 +36,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "models/bkt/bkt_parts.h"
+#include "models/bkt/bkt_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

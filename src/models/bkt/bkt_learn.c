@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "models/bkt/bkt_parts.h"
+#include "models/bkt/bkt_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * sums do not depend on how traces are grouped, nor on which rank holds them. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/bkt/bkt_parts.h"
+#include "models/bkt/bkt_internal.h"
 #include <string.h>
 
 static bool is_evidence(uint8_t mark)

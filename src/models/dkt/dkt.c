@@ -22,12 +22,12 @@
  *     output, output_bias       features, H    w, b_f
  *
  * The whole sequence is differentiated (no cut at 200 steps), students of a block side by side.
- * `task = final` has one target a student instead: dkt_final.c. */
+ * `task = final` has one target a student instead: dkt_target.c. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rnn_cells.h"
-#include "models/dkt/dkt_parts.h"
+#include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "kernels/rnn_cells.h"
 #include "kernels/vec.h"
-#include "models/dkt/dkt_parts.h"
+#include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "kernels/matmul.h"
 #include "kernels/rnn_cells.h"
 #include "kernels/vec.h"
-#include "models/dkt/dkt_parts.h"
+#include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <string.h>
 

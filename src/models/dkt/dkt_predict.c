@@ -5,7 +5,7 @@
  * the grouping nor the number of ranks changes a bit. Memory: a few rows for each student of a
  * group, however long it is. */
 #include "base/memory.h"
-#include "models/dkt/dkt_parts.h"
+#include "models/dkt/dkt_internal.h"
 #include <sleef.h>
 #include <string.h>
 

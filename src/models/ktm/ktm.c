@@ -24,7 +24,7 @@
 #include "base/rng.h"
 #include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

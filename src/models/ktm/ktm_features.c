@@ -10,7 +10,7 @@
  * ktm_walk.c makes the features of attempts. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

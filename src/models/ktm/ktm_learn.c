@@ -6,7 +6,7 @@
  * J holds the derivatives of the scores (see src/kernels/fm_kernels.h). For logistic regression
  * H is the curvature of F itself; with factors it is Gauss and Newton's, which is never
  * negative. A product with H is one pass over the attempts, whose features are kept
- * (ktm_kept.c). Conjugate gradients run in numbers scaled by the diagonal of H, and stop when
+ * (ktm_cache.c). Conjugate gradients run in numbers scaled by the diagonal of H, and stop when
  * the remainder is a tenth: the next epoch begins from a better place anyway. Singular designs
  * (a constant, a feature that others add up to) do no harm: no step is made in directions that
  * change nothing.

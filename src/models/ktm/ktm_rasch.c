@@ -2,7 +2,7 @@
  * at a student's first attempt, where all counts are zero, and without levels and numbers. The
  * bias, the item's weight and those of its skills are -b, the student's weight is theta. */
 #include "base/memory.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <math.h>
 
 /* NULL: nothing is in the way. */

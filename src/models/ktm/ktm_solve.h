@@ -2,7 +2,7 @@
 #ifndef COHORT_KTM_SOLVE_H
 #define COHORT_KTM_SOLVE_H
 
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 
 /* A vector has a number for each weight and each factor of the common rows, which every rank
  * has, and of the own students' rows, which no other rank has: weights first (padded), then

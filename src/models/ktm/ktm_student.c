@@ -29,7 +29,7 @@
  * (|sigma''| < 0.0963, and half of it counts). */
 #include "base/memory.h"
 #include "kernels/logistic_sums.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

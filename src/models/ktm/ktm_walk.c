@@ -1,5 +1,5 @@
 /* The features of a student's attempts, made while walking along them. No data set and no
- * checkpoint has them; learning keeps some in memory from pass to pass (ktm_kept.c).
+ * checkpoint has them; learning keeps some in memory from pass to pass (ktm_cache.c).
  *
  * An attempt tells later ones that it was made (attempts, elapsed, previous) and, if its
  * outcome is shown, how it went (wins, fails, previous). Each feature keeps its own numbers, by
@@ -10,7 +10,7 @@
  * and leaves it at the first attempt that is too late for it. So a window costs two steps an
  * attempt, however long it is, and memory for the attempts of one student. */
 #include "base/memory.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <math.h>
 #include <sleef.h>
 

@@ -34,7 +34,7 @@
  * A student's effect is not a parameter: it is the mode given what was shown before. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -20,7 +20,7 @@
  * freedom_f), freedom_f = q_f - tr (H^-1)_ff. The products M w_s cost as much as building S. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * poles of sigma are pi away, so what N_TERMS terms leave out is about (REACH / pi)^N_TERMS of
  * an answer: the mode is right to nine digits.) */
 #include "kernels/lme_kernels.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 

@@ -1,7 +1,7 @@
 /* The mixed model as Rasch's: logit P(correct) = theta - b. The intercept and all effects of an
  * item together are -b, the student's effect is theta. */
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <string.h>
 
 static bool has_items(const struct lme_shape *shape)

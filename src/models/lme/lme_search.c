@@ -10,7 +10,7 @@
  * All of the search's memory goes into a tensor, as pairs of numbers of which the second is
  * what the first has lost in rounding, so that a run that was stopped goes on with the same
  * bits. */
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <string.h>
 

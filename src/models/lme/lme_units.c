@@ -8,7 +8,7 @@
  * item more than once in some data. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@
 #include "kernels/vec.h"
 #include "learn/model.h"
 #include "learn/schedule.h"
-#include "models/rbm/rbm_parts.h"
+#include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * with S(z) = log(1 + e^z) for binary and z^2 / 2 for gaussian units, and p = E[n] / N.
  * mean_field goes up and down once: p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)). */
 #include "base/memory.h"
-#include "models/rbm/rbm_parts.h"
+#include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

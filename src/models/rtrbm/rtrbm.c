@@ -34,7 +34,7 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "learn/schedule.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 

@@ -23,7 +23,7 @@
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

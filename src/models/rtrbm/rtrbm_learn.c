@@ -16,7 +16,7 @@
 #include "kernels/matmul.h"
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
 

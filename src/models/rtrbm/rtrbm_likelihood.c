@@ -5,7 +5,7 @@
  * rtrbm_ais.c has log Z. Where every item is visible the whole frame is v_t; else the known
  * answers of the asked splits, given those of the step that are shown and not asked for. */
 #include "kernels/rbm_marginal.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * Where all items are visible (dense), p comes from the steps before alone: rtrbm_dense.c. */
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * units. Gates that are of no use are closed by the penalty; those that stay open are the edges
  * of a directed graph. */
 #include "base/memory.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

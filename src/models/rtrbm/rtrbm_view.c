@@ -4,7 +4,7 @@
  * with a known outcome are learned from, and those that are shown but not learned from are
  * given. */
 #include "base/memory.h"
-#include "models/rtrbm/rtrbm_parts.h"
+#include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
 

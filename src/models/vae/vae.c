@@ -12,7 +12,7 @@
  *     discrimination        items, K     a; not there if all are one, K numbers if equal
  *     q_matrix              items, K     which a are free; not trained
  *     difficulty, answers   items        b; training answers, not trained
- *     error_a, error_b      items, K; items   standard errors, see vae_examine.c; not trained
+ *     error_a, error_b      items, K; items   standard errors, see vae_errors.c; not trained
  *     encoder_*                          the network
  *
  * a >= 0 is had by a = |tensor|: unlike e^x it reaches 0 and leaves it again, unlike a
@@ -21,7 +21,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <stdio.h>

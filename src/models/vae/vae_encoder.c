@@ -10,7 +10,7 @@
  * rows beside them (matmul.h). */
 #include "base/memory.h"
 #include "kernels/rnn_cells.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

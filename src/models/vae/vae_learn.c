@@ -24,7 +24,7 @@
 #include "base/rng.h"
 #include "kernels/irt.h"
 #include "kernels/vec.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

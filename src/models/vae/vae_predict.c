@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "kernels/irt.h"
 #include "kernels/rnn_cells.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <ctype.h>
 #include <math.h>
 #include <sleef.h>

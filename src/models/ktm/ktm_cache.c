@@ -7,7 +7,7 @@
  * features of its other students anew each time; nothing but the time depends on that. */
 #include "base/machine.h"
 #include "base/memory.h"
-#include "models/ktm/ktm_parts.h"
+#include "models/ktm/ktm_internal.h"
 #include <string.h>
 
 enum { PIECE = 1 << 22 };

@@ -1,4 +1,4 @@
-/* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_final.c
+/* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_target.c
  * (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
 #ifndef COHORT_DKT_PARTS_H
 #define COHORT_DKT_PARTS_H

@@ -2,7 +2,7 @@
  * students between passes. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 

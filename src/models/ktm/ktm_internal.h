@@ -1,5 +1,5 @@
 /* What the files of the knowledge tracing machine share: ktm.c (what it is), ktm_features.c
- * (the language of features), ktm_walk.c (features of attempts), ktm_kept.c (those that are
+ * (the language of features), ktm_walk.c (features of attempts), ktm_cache.c (those that are
  * needed again), ktm_learn.c (Newton's method), ktm_solve.c (its vectors), ktm_student.c (a
  * student's own numbers at prediction), ktm_rasch.c. Nothing else includes this but tests. */
 #ifndef COHORT_KTM_PARTS_H

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "runs/rank_output.h"
+#include "runs/parallel_output.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

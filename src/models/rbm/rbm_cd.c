@@ -21,7 +21,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "models/rbm/rbm_parts.h"
+#include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * Sums are of whole numbers, so all ranks have the same bits, whoever holds which attempts. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 
 /* What needs no help: numbers up to `most` that differ by more than `least`. */

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/lme_kernels.h"
-#include "models/lme/lme_parts.h"
+#include "models/lme/lme_internal.h"
 #include <math.h>
 
 enum { CHUNK = 1 << 19 }; /* cells shown at a time, about */

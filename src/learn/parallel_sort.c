@@ -4,7 +4,7 @@
  * probabilities. Every attempt is sent to the owner of its bucket as one packed 64-bit number
  * and sorted there by radix. Cost: one sum of half a megabyte, one exchange, three passes over
  * the data. */
-#include "learn/rank_sort.h"
+#include "learn/parallel_sort.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <string.h>

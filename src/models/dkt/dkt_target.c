@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/rnn_cells.h"
-#include "models/dkt/dkt_parts.h"
+#include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
 

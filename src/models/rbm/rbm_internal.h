@@ -1,4 +1,4 @@
-/* What the files of the RBM share: rbm.c (what it is), rbm_learn.c (contrastive divergence),
+/* What the files of the RBM share: rbm.c (what it is), rbm_cd.c (contrastive divergence),
  * rbm_predict.c (prediction). Nothing else includes this. */
 #ifndef COHORT_RBM_PARTS_H
 #define COHORT_RBM_PARTS_H

@@ -2,7 +2,7 @@
  * it to rank 0, which adds it to the file. So the bytes do not depend on the number of ranks,
  * and a table may be larger than any rank's memory. All ranks agree after every piece, so a
  * full disk ends them together. */
-#include "runs/rank_output.h"
+#include "runs/parallel_output.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"

@@ -1,8 +1,8 @@
-/* What the files of the mixed model share: lme.c (what it is), lme_work.c (its view of all
- * attempts), lme_units.c (of the training attempts), lme_scale.c (of their covariates),
+/* What the files of the mixed model share: lme.c (what it is), lme_view.c (its view of all
+ * attempts), lme_units.c (of the training attempts), lme_covariates.c (of their covariates),
  * lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its slope),
- * lme_outer.c (sums of outer products in pieces), lme_search.c (the climb), lme_learn.c (a
- * pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
+ * lme_outer_products.c (sums of outer products in pieces), lme_search.c (the climb),
+ * lme_learn.c (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
 #ifndef COHORT_LME_PARTS_H
 #define COHORT_LME_PARTS_H
 
@@ -91,8 +91,8 @@ struct lme_work {
     size_t first_unit, n_units; /* levels first_unit .. first_unit + n_units are here */
     uint64_t *first;            /* n_units + 1: training attempts */
     uint8_t *outcome;
-    double *trained_x;     /* like x, of the training attempts, as lme_scale.c makes them */
-    uint32_t *kind;        /* of an attempt */
+    double *trained_x; /* like x, of the training attempts, as lme_covariates.c makes them */
+    uint32_t *kind;    /* of an attempt */
     uint64_t *place_first; /* attempts + 1 */
     uint32_t *place;       /* cells of an attempt, counted from its unit's first */
     size_t n_kinds;
@@ -134,7 +134,7 @@ struct lme_solver {
     struct scalapack_matrix matrix;
     int64_t n_training;             /* on all ranks */
     int64_t most_column, most_cell; /* training attempts of any column, of any cell */
-    double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_scale.c */
+    double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_covariates.c */
     double fixed[MOST_FIXED], spread[MOST_SPREADS]; /* beta; sigma, signed */
     double unit_spread;                             /* of the factor that is eliminated */
     double dispersion;                              /* identity: residual variance; else 1 */

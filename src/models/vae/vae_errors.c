@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "kernels/irt.h"
-#include "models/vae/vae_parts.h"
+#include "models/vae/vae_internal.h"
 #include <math.h>
 #include <string.h>
 
