@@ -167,9 +167,9 @@ static enum status write_table(const struct inference *inference, struct table *
 {
     char *head = first_line(table->row, &table->columns);
     const struct printed printed = {table, inference_row_names(inference, table)};
-    enum status status =
-        rank_output_write(inference->comm, path, head,
-                          inference->comm->rank == 0 ? table->n_rows : 0, print_row, &printed);
+    enum status status = parallel_output_write(inference->comm, path, head,
+                                               inference->comm->rank == 0 ? table->n_rows : 0,
+                                               print_row, &printed);
     free(head);
     table_free(table);
     return status;
@@ -226,8 +226,8 @@ static enum status write_hidden_csv(const struct inference *inference,
                                     const struct hidden *hidden, const char *path)
 {
     char *head = first_line("student", &hidden->columns);
-    enum status status = rank_output_write(inference->comm, path, head, hidden->n_students,
-                                           print_hidden_row, hidden);
+    enum status status = parallel_output_write(inference->comm, path, head, hidden->n_students,
+                                               print_hidden_row, hidden);
     free(head);
     return status;
 }
@@ -282,17 +282,17 @@ static enum status write_h5(const struct inference *inference, const struct tens
     const struct comm *comm = inference->comm;
     struct atomic_file draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
+    enum status status = comm->rank == 0 ? parallel_output_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
         status = write_tensors_h5(inference, only, file);
     if (comm->rank == 0 && status == OK && hidden != NULL)
         status = write_students_h5(inference, file);
     status = comm_agree(comm, status);
     if (status == OK && hidden != NULL)
-        status = rank_output_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
-                                      hidden->n_students, hidden->m, hidden->values);
+        status = parallel_output_h5_array(comm, file, "/hidden", stored_type(), memory_type(),
+                                          hidden->n_students, hidden->m, hidden->values);
     if (comm->rank == 0)
-        status = rank_output_h5_end(status, path, &draft, file);
+        status = parallel_output_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 

@@ -74,9 +74,9 @@ static enum status write_csv(struct part *part, const char *path)
     TRY(comm_agree(part->inference->comm,
                    inference_students(part->inference, shard->first_student, shard->n_students,
                                       &part->students)));
-    return rank_output_write(part->inference->comm, path,
-                             "student,item,time,outcome,probability\n", part->predictions.n,
-                             print_row, part);
+    return parallel_output_write(part->inference->comm, path,
+                                 "student,item,time,outcome,probability\n", part->predictions.n,
+                                 print_row, part);
 }
 
 /* One target a student. */
@@ -118,9 +118,9 @@ static enum status predict_finals(const struct inference *inference,
                                     &part.students);
     status = comm_agree(inference->comm, status);
     if (status == OK)
-        status =
-            rank_output_write(inference->comm, values->output,
-                              "student,target,prediction,deviation\n", n, print_final, &part);
+        status = parallel_output_write(inference->comm, values->output,
+                                       "student,target,prediction,deviation\n", n, print_final,
+                                       &part);
     int64_t n_all = (int64_t)n;
     if (status == OK) {
         comm_sum_i64(inference->comm, &n_all, 1);
@@ -209,9 +209,9 @@ static enum status write_column(const struct part *part, const struct column *co
     char *values = NEW_SCRATCH(char, n *size);
     for (size_t r = 0; r < n; r++)
         column->take(part, r, values + r * size);
-    enum status status = rank_output_h5_array(part->inference->comm, file, column->name,
-                                              number_stored(column->number),
-                                              number_type(column->number), n, 0, values);
+    enum status status = parallel_output_h5_array(part->inference->comm, file, column->name,
+                                                  number_stored(column->number),
+                                                  number_type(column->number), n, 0, values);
     memory_free(values);
     return status;
 }
@@ -234,7 +234,7 @@ static enum status write_h5(struct part *part, const char *path)
     const struct comm *comm = part->inference->comm;
     struct atomic_file draft = {.file = -1};
     hid_t file = -1;
-    enum status status = comm->rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
+    enum status status = comm->rank == 0 ? parallel_output_h5_begin(path, &draft, &file) : OK;
     if (comm->rank == 0 && status == OK)
         status = write_head(part, file);
     status = comm_agree(comm, status);
@@ -242,7 +242,7 @@ static enum status write_h5(struct part *part, const char *path)
         if (columns[c].take != take_time || part->inference->shard.time != NULL)
             status = write_column(part, &columns[c], file);
     if (comm->rank == 0)
-        status = rank_output_h5_end(status, path, &draft, file);
+        status = parallel_output_h5_end(status, path, &draft, file);
     return comm_agree(comm, status);
 }
 

@@ -1,6 +1,6 @@
 /* What `cohort doctor` measures. Nothing but doctor*.c includes this. */
-#ifndef COHORT_DOCTOR_PARTS_H
-#define COHORT_DOCTOR_PARTS_H
+#ifndef COHORT_DOCTOR_INTERNAL_H
+#define COHORT_DOCTOR_INTERNAL_H
 
 #ifndef _GNU_SOURCE
 #error "cpu_set_t needs _GNU_SOURCE"

@@ -82,9 +82,9 @@ enum status command_export_graph(const struct inference *inference, const char *
     const char *head = !drawing            ? "from,to,gate,strength\n"
                        : graph.n_edges > 0 ? "digraph learned {\n    node [shape=box];\n"
                                            : "digraph learned {\n}\n";
-    enum status status = rank_output_write(inference->comm, output, head,
-                                           inference->comm->rank == 0 ? graph.n_edges : 0,
-                                           drawing ? print_edge : print_row, &graph);
+    enum status status = parallel_output_write(inference->comm, output, head,
+                                               inference->comm->rank == 0 ? graph.n_edges : 0,
+                                               drawing ? print_edge : print_row, &graph);
     memory_free(graph.gate);
     memory_free(graph.strength);
     memory_free(graph.edge);

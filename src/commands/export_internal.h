@@ -1,6 +1,6 @@
 /* What the files of `cohort export` share. */
-#ifndef COHORT_EXPORT_PARTS_H
-#define COHORT_EXPORT_PARTS_H
+#ifndef COHORT_EXPORT_INTERNAL_H
+#define COHORT_EXPORT_INTERNAL_H
 
 #include "runs/inference.h"
 

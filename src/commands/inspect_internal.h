@@ -1,6 +1,6 @@
 /* What the files of `cohort inspect` share. Nothing else includes this. */
-#ifndef COHORT_INSPECT_PARTS_H
-#define COHORT_INSPECT_PARTS_H
+#ifndef COHORT_INSPECT_INTERNAL_H
+#define COHORT_INSPECT_INTERNAL_H
 
 #include "base/base.h"
 #include "base/comm.h"

@@ -1,6 +1,6 @@
 /* What builder.c and builder_finish.c share, and nobody else. */
-#ifndef COHORT_BUILDER_STATE_H
-#define COHORT_BUILDER_STATE_H
+#ifndef COHORT_BUILDER_INTERNAL_H
+#define COHORT_BUILDER_INTERNAL_H
 
 #include "data/builder.h"
 #include "data/name_index.h"

@@ -1,6 +1,6 @@
 /* What dataset.c, dataset_digest.c and dataset_write.c share. */
-#ifndef COHORT_DATASET_PARTS_H
-#define COHORT_DATASET_PARTS_H
+#ifndef COHORT_DATASET_INTERNAL_H
+#define COHORT_DATASET_INTERNAL_H
 
 #include "base/h5.h"
 #include "data/dataset.h"

@@ -273,7 +273,7 @@ static void run_count(struct run *run, const uint32_t *key, const uint32_t *plac
 
 /* Products c i of all groups that hold both outcomes. Such a group shows where its incorrect
  * answers, which come first, meet its correct ones. */
-static void ties_count(wide ties[N_COLUMNS], const struct rank_sort *part,
+static void ties_count(wide ties[N_COLUMNS], const struct parallel_sort *part,
                        const uint32_t *place, const uint8_t *weights, size_t n_columns)
 {
     const uint32_t *key = part->key;
@@ -294,8 +294,8 @@ static void ties_count(wide ties[N_COLUMNS], const struct rank_sort *part,
 }
 
 /* Counts as if of equal probabilities the incorrect answers came first, then takes ties off. */
-static void pairs_count(struct pairs *out, const struct rank_sort *part, const uint32_t *place,
-                        const uint8_t *weights, size_t n_columns)
+static void pairs_count(struct pairs *out, const struct parallel_sort *part,
+                        const uint32_t *place, const uint8_t *weights, size_t n_columns)
 {
     memset(out, 0, sizeof *out);
     for (size_t first = 0; first < part->n; first += RUN) {
@@ -333,8 +333,8 @@ static void terms_weigh(wide sums[][N_SUMS], const wide (*terms)[N_TERMS], size_
 static void sums_fill(const struct comm *comm, const struct prediction *predictions, size_t n,
                       const struct rng *rng, wide (*sums)[N_SUMS], size_t n_columns)
 {
-    struct rank_sort part;
-    rank_sort_fill(&part, comm, predictions, n);
+    struct parallel_sort part;
+    parallel_sort_fill(&part, comm, predictions, n);
     struct roster own, sorted;
     if (rng != NULL) {
         roster_fill_own(&own, predictions, n);
@@ -381,7 +381,7 @@ static void sums_fill(const struct comm *comm, const struct prediction *predicti
     memory_free(terms);
     roster_free(&own);
     roster_free(&sorted);
-    rank_sort_free(&part);
+    parallel_sort_free(&part);
 }
 
 static void score_from(struct score *score, const wide sums[N_SUMS])

@@ -100,8 +100,8 @@ static void sort_by_probability(uint64_t **packed, size_t n)
     *packed = from;
 }
 
-void rank_sort_fill(struct rank_sort *part, const struct comm *comm,
-                    const struct prediction *predictions, size_t n)
+void parallel_sort_fill(struct parallel_sort *part, const struct comm *comm,
+                        const struct prediction *predictions, size_t n)
 {
     uint64_t *packed = exchange(comm, predictions, n, &part->n);
     sort_by_probability(&packed, part->n);
@@ -114,7 +114,7 @@ void rank_sort_fill(struct rank_sort *part, const struct comm *comm,
     memory_free(packed);
 }
 
-void rank_sort_free(struct rank_sort *part)
+void parallel_sort_free(struct parallel_sort *part)
 {
     memory_free(part->key);
     memory_free(part->student);

@@ -260,7 +260,8 @@ enum status report_write(const struct comm *comm, const char *const *paths, size
     if (status == OK) {
         label_runs(report);
         compare_runs(report);
-        status = rank_output_write(comm, plan->output, "", comm->rank == 0, print_page, report);
+        status =
+            parallel_output_write(comm, plan->output, "", comm->rank == 0, print_page, report);
     }
     for (size_t r = 0; r < report->n; r++)
         report_run_free(&report->runs[r]);

@@ -1,8 +1,8 @@
 /* What the parts of a report share. A run is measured first (report_measure.c and others:
  * collective, every number exact or added up in one order); the sections then only print, on
  * rank 0, what stands in these structs. */
-#ifndef COHORT_REPORT_PARTS_H
-#define COHORT_REPORT_PARTS_H
+#ifndef COHORT_REPORT_INTERNAL_H
+#define COHORT_REPORT_INTERNAL_H
 
 #include "base/table.h"
 #include "learn/metrics.h"

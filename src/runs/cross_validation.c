@@ -14,7 +14,7 @@
 static enum status run_fold(const struct comm *comm, const struct settings *all, int64_t fold,
                             struct result *result)
 {
-    char *text = config_text(all->groups, N_TRAINER_GROUPS, NULL);
+    char *text = config_text(all->groups, N_SETTINGS_GROUPS, NULL);
     char *directory =
         memory_text("run.directory=%s/fold-%lld", all->run.directory, (long long)fold);
     char *number = memory_text("train.fold=%lld", (long long)fold);

@@ -78,9 +78,9 @@ static enum status finish(enum status status, const char *path, struct atomic_fi
     return status;
 }
 
-enum status rank_output_write(const struct comm *comm, const char *path, const char *head,
-                              size_t n_rows, void (*row)(FILE *, size_t, const void *),
-                              const void *arg)
+enum status parallel_output_write(const struct comm *comm, const char *path, const char *head,
+                                  size_t n_rows, void (*row)(FILE *, size_t, const void *),
+                                  const void *arg)
 {
     struct atomic_file draft = {.file = -1};
     FILE *file = NULL;
@@ -106,15 +106,15 @@ enum status rank_output_write(const struct comm *comm, const char *path, const c
     return comm_agree(comm, status);
 }
 
-enum status rank_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
+enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
 {
     TRY(atomic_file_begin(draft, path));
     *file = h5_create(draft->name);
     return *file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno)) : OK;
 }
 
-enum status rank_output_h5_end(enum status status, const char *path, struct atomic_file *draft,
-                               hid_t file)
+enum status parallel_output_h5_end(enum status status, const char *path,
+                                   struct atomic_file *draft, hid_t file)
 {
     const bool failed = status != OK;
     if (failed && file >= 0)
@@ -127,9 +127,9 @@ enum status rank_output_h5_end(enum status status, const char *path, struct atom
     return failed && file >= 0 ? fail_context(status, "%s", path) : status;
 }
 
-enum status rank_output_h5_array(const struct comm *comm, hid_t file, const char *name,
-                                 hid_t file_type, hid_t type, size_t n_rows, size_t n_columns,
-                                 const void *values)
+enum status parallel_output_h5_array(const struct comm *comm, hid_t file, const char *name,
+                                     hid_t file_type, hid_t type, size_t n_rows,
+                                     size_t n_columns, const void *values)
 {
     const size_t row_size = H5Tget_size(type) * size_max(1, n_columns);
     size_t n_bytes = 0;

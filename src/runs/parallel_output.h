@@ -1,6 +1,6 @@
 /* Tables that all ranks write together, as text or HDF5. */
-#ifndef COHORT_RANK_OUTPUT_H
-#define COHORT_RANK_OUTPUT_H
+#ifndef COHORT_PARALLEL_OUTPUT_H
+#define COHORT_PARALLEL_OUTPUT_H
 
 #include "base/atomic_file.h"
 #include "base/base.h"
@@ -12,22 +12,23 @@
 /* Collective: a file that begins with `head` and goes on with the rows of rank 0, then those of
  * rank 1, and so on. `row` prints row r of this rank's n_rows. The file is there whole or not
  * at all, and no rank ever holds more than a piece of it. */
-CHECKED enum status rank_output_write(const struct comm *comm, const char *path,
-                                      const char *head, size_t n_rows,
-                                      void (*row)(FILE *out, size_t r, const void *arg),
-                                      const void *arg);
+CHECKED enum status parallel_output_write(const struct comm *comm, const char *path,
+                                          const char *head, size_t n_rows,
+                                          void (*row)(FILE *out, size_t r, const void *arg),
+                                          const void *arg);
 
 /* Rank 0: an HDF5 file under a temporary name; then, whatever happened in between (`status`),
  * its end: it takes its place, or is removed. */
-CHECKED enum status rank_output_h5_begin(const char *path, struct atomic_file *draft,
-                                         hid_t *file);
-CHECKED enum status rank_output_h5_end(enum status status, const char *path,
-                                       struct atomic_file *draft, hid_t file);
+CHECKED enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft,
+                                             hid_t *file);
+CHECKED enum status parallel_output_h5_end(enum status status, const char *path,
+                                           struct atomic_file *draft, hid_t file);
 
 /* Collective: an array of which each rank has some rows, in rank order; n_columns = 0 is a
  * vector. Rank 0 has the file. */
-CHECKED enum status rank_output_h5_array(const struct comm *comm, hid_t file, const char *name,
-                                         hid_t file_type, hid_t type, size_t n_rows,
-                                         size_t n_columns, const void *values);
+CHECKED enum status parallel_output_h5_array(const struct comm *comm, hid_t file,
+                                             const char *name, hid_t file_type, hid_t type,
+                                             size_t n_rows, size_t n_columns,
+                                             const void *values);
 
 #endif

@@ -207,8 +207,8 @@ static enum status check_said(const struct origin *origin, const struct settings
     struct settings both;
     enum status status = combine(origin, said, true, &both);
     if (status == OK) {
-        char *a = config_text(own->groups, N_TRAINER_GROUPS, settings_places);
-        char *b = config_text(both.groups, N_TRAINER_GROUPS, settings_places);
+        char *a = config_text(own->groups, N_SETTINGS_GROUPS, settings_places);
+        char *b = config_text(both.groups, N_SETTINGS_GROUPS, settings_places);
         status = compare(origin, a, b);
         memory_free(a);
         memory_free(b);

@@ -1,8 +1,9 @@
 /* The settings of a run: the tables of [data], [model], [optimizer], [train] and [run],
  * together. */
+#include "runs/settings.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "runs/trainer.h"
+#include "learn/metrics.h"
 #include <string.h>
 
 #define AT(struct_name, field) offsetof(struct struct_name, field)
@@ -139,7 +140,7 @@ enum status settings_create(struct settings *settings, struct config *config)
         (struct option_group){"train", train_table, COUNT(train_table), &settings->train};
     groups[GROUP_RUN] =
         (struct option_group){"run", run_table, COUNT(run_table), &settings->run};
-    TRY(config_resolve(config, groups, N_TRAINER_GROUPS));
+    TRY(config_resolve(config, groups, N_SETTINGS_GROUPS));
     return check(settings);
 }
 

@@ -48,7 +48,7 @@ struct trainer {
 /* Takes up what a checkpoint says. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
-    TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_TRAINER_GROUPS));
+    TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_SETTINGS_GROUPS));
     if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
         return fail(BAD_USER,
                     "%s: trained on a data set with digest %s, but %s has digest %s: it does "
@@ -439,7 +439,7 @@ static enum status prepare(const struct trainer *t, bool had_ended)
     if (had_ended)
         return OK;
     TRY(run_compare_blas(&t->run));
-    char *complete = config_text(t->settings->groups, N_TRAINER_GROUPS, NULL);
+    char *complete = config_text(t->settings->groups, N_SETTINGS_GROUPS, NULL);
     enum status status = run_write(&t->run, "config.ini", complete);
     memory_free(complete);
     return status == OK ? run_remove(&t->run, "result.json") : status;
@@ -448,7 +448,7 @@ static enum status prepare(const struct trainer *t, bool had_ended)
 /* The settings without places, as checkpoints hold them; caller frees. */
 static char *stored_config(const struct settings *settings)
 {
-    char *text = config_text(settings->groups, N_TRAINER_GROUPS, settings_places);
+    char *text = config_text(settings->groups, N_SETTINGS_GROUPS, settings_places);
     if (settings->refit.digest[0] == '\0')
         return text;
     char *refit = refit_text(&settings->refit), *all = memory_text("%s%s", text, refit);

@@ -4,61 +4,9 @@
 
 #include "base/base.h"
 #include "base/comm.h"
-#include "base/config.h"
 #include "data/dataset.h"
 #include "learn/metrics.h"
-#include "learn/model.h"
-#include "learn/optimizer.h"
-
-struct data_options {
-    const char *file;
-};
-struct train_options {
-    int64_t epochs, batch, block, seed, patience, valid_every, folds, fold;
-    int64_t chains, temperatures, most_temperatures;
-    int monitor;
-    const char *refit;
-};
-struct run_options {
-    const char *directory;
-    double save_minutes;
-};
-
-/* What a refit (train.refit) has from the run it is a refit of; see refit.h. */
-struct refit {
-    char digest[33]; /* of the checkpoint whose model is refitted; "": this is no refit */
-    int64_t epochs;  /* to train; 0: train.epochs, or until it converges */
-};
-
-/* Everything that is set for a run, and the groups of options that set it. */
-enum { N_TRAINER_GROUPS = 6 };
-struct settings {
-    struct config *config; /* owns the texts */
-    struct model *model;   /* not declared yet */
-    struct model_names names;
-    struct data_options data;
-    struct train_options train;
-    struct optimizer_options optimizer;
-    struct run_options run;
-    struct refit refit;
-    struct option_group groups[N_TRAINER_GROUPS];
-};
-
-/* Sections and keys that say where things are, not what is computed; for config_text. */
-extern const char *const settings_places[];
-
-/* Takes over `config`; chooses the model kind and fills all structs. Not for refits: those are
- * refit_settings's. */
-CHECKED enum status settings_create(struct settings *settings, struct config *config);
-void settings_destroy(struct settings *settings);
-
-/* The name of the score that train.monitor chose. */
-const char *settings_monitor(const struct settings *settings);
-int settings_metric(
-    const struct settings *settings); /* the same, for metrics_value; -1: likelihood */
-
-/* The tables of all sections but [model], for help. */
-void settings_help_groups(struct option_group groups[4]);
+#include "runs/settings.h"
 
 /* What a finished run reports. */
 struct result {

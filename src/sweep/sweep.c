@@ -200,7 +200,7 @@ static enum status resolve(const struct sweep *sweep, char *const *values, int64
 
 static void id_of(const struct settings *settings, char id[17])
 {
-    char *text = config_text(settings->groups, N_TRAINER_GROUPS, settings_places);
+    char *text = config_text(settings->groups, N_SETTINGS_GROUPS, settings_places);
     char *line = strstr(text, "\nepochs = ");
     if (line != NULL) /* not a part of who the trial is */
         memset(line + 1, ' ', strcspn(line + 1, "\n"));
@@ -314,7 +314,7 @@ static enum status make_trials(struct sweep *sweep)
 /* Whether a key takes whole numbers; a key that no table has is found out later. */
 static bool takes_whole(const struct settings *settings, const struct sweep_dimension *d)
 {
-    for (size_t g = 0; g < N_TRAINER_GROUPS; g++)
+    for (size_t g = 0; g < N_SETTINGS_GROUPS; g++)
         for (size_t o = 0; o < settings->groups[g].n_options; o++)
             if (strcmp(settings->groups[g].section, d->section) == 0 &&
                 strcmp(settings->groups[g].options[o].key, d->key) == 0)

@@ -116,7 +116,7 @@ static enum status write_best(const struct sweep *sweep, size_t trial)
     char *directory = memory_text("%s/best", sweep->directory);
     if (status == OK) {
         settings.run.directory = directory;
-        char *config = config_text(settings.groups, N_TRAINER_GROUPS, NULL);
+        char *config = config_text(settings.groups, N_SETTINGS_GROUPS, NULL);
         char *path = memory_text("%s/best.ini", sweep->directory);
         char *text = memory_text("# The best trial of the sweep, %s.\n%s",
                                  sweep->trials[trial].id, config);

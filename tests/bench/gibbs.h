@@ -13,8 +13,8 @@
  *     precision = l + sum h^2,   mean = (theta sum h^2 + sum h e + m l) / precision.
  *
  * e and q lie together and are kept up to date; features lie column by column. */
-#ifndef COHORT_BENCH_GIBBS_H
-#define COHORT_BENCH_GIBBS_H
+#ifndef COHORT_GIBBS_H
+#define COHORT_GIBBS_H
 
 #include "base/fail.h"
 #include "base/memory.h"

@@ -38,12 +38,12 @@ static enum status read_parts(struct config *config, char *text, size_t size)
 /* The settings' text reads back as settings of the same text. */
 static void expect_round_trip(const struct settings *settings)
 {
-    char *text = config_text(settings->groups, N_TRAINER_GROUPS, NULL);
+    char *text = config_text(settings->groups, N_SETTINGS_GROUPS, NULL);
     struct config *config = config_create();
     struct settings again;
     fuzz_must(config_read_text(config, text, "text") == OK, "settings that can be read again");
     fuzz_must(settings_create(&again, config) == OK, "settings that are taken again");
-    char *back = config_text(again.groups, N_TRAINER_GROUPS, NULL);
+    char *back = config_text(again.groups, N_SETTINGS_GROUPS, NULL);
     fuzz_must(strcmp(back, text) == 0, "the same settings again");
     settings_destroy(&again);
     memory_free(back);

@@ -176,13 +176,13 @@ static void test_kept(void **state)
     struct ktm_work *work = b.work;
     static const size_t most[] = {1 << 20, 1500, 0};
     for (size_t m = 0; m < COUNT(most); m++) {
-        struct ktm_kept *kept = ktm_kept_create(N_STUDENTS, most[m]);
+        struct ktm_cache *kept = ktm_cache_create(N_STUDENTS, most[m]);
         size_t n_kept = 0;
         for (size_t again = 0; again < 2; again++)
             for (size_t s = 0; s < N_STUDENTS; s++) {
                 const size_t row = work->design.n_common + s;
                 const struct ktm_seen seen =
-                    ktm_kept_student(kept, &work->walk, &class.shard, s, row);
+                    ktm_cache_student(kept, &work->walk, &class.shard, s, row);
                 n_kept += seen.place != work->walk.place;
                 ktm_walk_student(&work->walk, &class.shard, s, 1u << TRAIN, true, row);
                 const struct fm_features *a = &work->walk.attempts, *k = &seen.attempts;
@@ -196,7 +196,7 @@ static void test_kept(void **state)
         assert_true(m == 0   ? n_kept == 2 * N_STUDENTS
                     : m == 1 ? n_kept > 0 && n_kept < 2 * N_STUDENTS
                              : n_kept == 0);
-        ktm_kept_free(kept);
+        ktm_cache_free(kept);
     }
     close_bench(&b);
     tiny_close(&class);

@@ -63,8 +63,8 @@ static void expect_table(size_t n)
     char *path = memory_text("%s/table.csv", home);
     const size_t first = cut(n, world.rank), end = cut(n, world.rank + 1);
     fail_clear();
-    assert_int_equal(rank_output_write(&world, path, "a,b\n", end - first, print_row, &first),
-                     OK);
+    assert_int_equal(
+        parallel_output_write(&world, path, "a,b\n", end - first, print_row, &first), OK);
     if (world.rank == 0) {
         char *expected = NULL, *got = NULL;
         size_t n_expected = 0, n_got = 0;
@@ -99,7 +99,7 @@ static void test_no_place(void **state)
     char *path = memory_text("%s/none/table.csv", home);
     const size_t first = 0;
     fail_clear();
-    assert_int_equal(rank_output_write(&world, path, "", 10, print_row, &first), BAD_IO);
+    assert_int_equal(parallel_output_write(&world, path, "", 10, print_row, &first), BAD_IO);
     assert_non_null(strstr(fail_sentence(), "none/table.csv"));
     fail_clear();
     memory_free(path);
@@ -143,13 +143,13 @@ static void test_arrays(void **state)
         values[i] = (int64_t)(first * COLUMNS + i);
     hid_t file = -1;
     fail_clear();
-    enum status status = world.rank == 0 ? rank_output_h5_begin(path, &draft, &file) : OK;
+    enum status status = world.rank == 0 ? parallel_output_h5_begin(path, &draft, &file) : OK;
     assert_int_equal(comm_agree(&world, status), OK);
-    assert_int_equal(rank_output_h5_array(&world, file, "table", H5T_STD_I32LE,
-                                          H5T_NATIVE_INT64, n, COLUMNS, values),
+    assert_int_equal(parallel_output_h5_array(&world, file, "table", H5T_STD_I32LE,
+                                              H5T_NATIVE_INT64, n, COLUMNS, values),
                      OK);
-    assert_int_equal(rank_output_h5_array(&world, file, "vector", H5T_STD_I64LE,
-                                          H5T_NATIVE_INT64, n, 0, values),
+    assert_int_equal(parallel_output_h5_array(&world, file, "vector", H5T_STD_I64LE,
+                                              H5T_NATIVE_INT64, n, 0, values),
                      OK);
     if (world.rank == 0) {
         struct names names = {0};
@@ -157,7 +157,7 @@ static void test_arrays(void **state)
         names_add(&names, "two", 3);
         assert_int_equal(names_write(file, "/people", &names), OK);
         names_free(&names);
-        assert_int_equal(rank_output_h5_end(OK, path, &draft, file), OK);
+        assert_int_equal(parallel_output_h5_end(OK, path, &draft, file), OK);
         file = h5_open(path, MPI_COMM_SELF, 1);
         int rank = 0;
         uint64_t shape[4] = {0};
@@ -177,9 +177,9 @@ static void test_arrays(void **state)
         assert_memory_equal(bytes, "one\0two", 8);
         H5Fclose(file);
 
-        assert_int_equal(rank_output_h5_begin(path, &draft, &file), OK);
+        assert_int_equal(parallel_output_h5_begin(path, &draft, &file), OK);
         fail(BAD_DATA, "something went wrong");
-        assert_int_equal(rank_output_h5_end(BAD_DATA, path, &draft, file), BAD_DATA);
+        assert_int_equal(parallel_output_h5_end(BAD_DATA, path, &draft, file), BAD_DATA);
         assert_non_null(strstr(fail_sentence(), "arrays.h5: something went wrong"));
         assert_true(file_exists(path));
         unlink(path);

@@ -1,6 +1,6 @@
 /* What the files of Bayesian knowledge tracing share. */
-#ifndef COHORT_BKT_PARTS_H
-#define COHORT_BKT_PARTS_H
+#ifndef COHORT_BKT_INTERNAL_H
+#define COHORT_BKT_INTERNAL_H
 
 #include "kernels/hmm.h"
 #include "learn/model.h"

@@ -1,7 +1,7 @@
 /* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_target.c
  * (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
-#ifndef COHORT_DKT_PARTS_H
-#define COHORT_DKT_PARTS_H
+#ifndef COHORT_DKT_INTERNAL_H
+#define COHORT_DKT_INTERNAL_H
 
 #include "data/sequence.h"
 #include "learn/model.h"

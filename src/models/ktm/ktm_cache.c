@@ -12,7 +12,7 @@
 
 enum { PIECE = 1 << 22 };
 
-struct ktm_kept {
+struct ktm_cache {
     struct ktm_seen *seen; /* of the shard's students; attempts.first is NULL: not kept */
     char **pieces;
     size_t n_pieces, piece_room;
@@ -20,22 +20,22 @@ struct ktm_kept {
     size_t left, n_bytes, most; /* bytes left in the last piece, of all pieces, allowed */
 };
 
-struct ktm_kept *ktm_kept_create(size_t n_students, size_t most)
+struct ktm_cache *ktm_cache_create(size_t n_students, size_t most)
 {
-    struct ktm_kept *kept = NEW(struct ktm_kept, 1);
+    struct ktm_cache *kept = NEW(struct ktm_cache, 1);
     kept->seen = NEW(struct ktm_seen, n_students);
     kept->most = most;
     return kept;
 }
 
-size_t ktm_kept_most(const struct comm *comm)
+size_t ktm_cache_most(const struct comm *comm)
 {
     const double n_ranks = comm_neighbours(comm), memory = machine_memory();
     return memory < 0x1p60 ? size_max(KTM_KEPT_LEAST, (size_t)(memory / 3 / n_ranks))
                            : KTM_KEPT_LEAST;
 }
 
-void ktm_kept_free(struct ktm_kept *kept)
+void ktm_cache_free(struct ktm_cache *kept)
 {
     if (kept == NULL)
         return;
@@ -47,7 +47,7 @@ void ktm_kept_free(struct ktm_kept *kept)
 }
 
 /* Room for a student, NULL where nothing more is to be kept. */
-static char *take(struct ktm_kept *kept, size_t n)
+static char *take(struct ktm_cache *kept, size_t n)
 {
     if (n > kept->left) {
         const size_t size = size_max(n, size_min(PIECE, kept->most));
@@ -72,8 +72,8 @@ static const void *put(char **room, const void *from, size_t n)
     return to;
 }
 
-struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
-                                 const struct shard *shard, size_t s, size_t student_row)
+struct ktm_seen ktm_cache_student(struct ktm_cache *kept, struct ktm_walk *walk,
+                                  const struct shard *shard, size_t s, size_t student_row)
 {
     struct ktm_seen *seen = &kept->seen[s];
     if (seen->attempts.first != NULL)

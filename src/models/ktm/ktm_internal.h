@@ -2,8 +2,8 @@
  * (the language of features), ktm_walk.c (features of attempts), ktm_cache.c (those that are
  * needed again), ktm_learn.c (Newton's method), ktm_solve.c (its vectors), ktm_student.c (a
  * student's own numbers at prediction), ktm_rasch.c. Nothing else includes this but tests. */
-#ifndef COHORT_KTM_PARTS_H
-#define COHORT_KTM_PARTS_H
+#ifndef COHORT_KTM_INTERNAL_H
+#define COHORT_KTM_INTERNAL_H
 
 #include "kernels/fm_kernels.h"
 #include "learn/model.h"
@@ -111,14 +111,14 @@ struct ktm_seen {
 /* Those of a shard's students, kept from the first time they were asked for as long as all of
  * it takes no more than `most` bytes. */
 #define KTM_KEPT_LEAST ((size_t)512 << 20)
-struct ktm_kept;
-struct ktm_kept *ktm_kept_create(size_t n_students, size_t most);
+struct ktm_cache;
+struct ktm_cache *ktm_cache_create(size_t n_students, size_t most);
 /* Collective: what a rank may keep: its share of a third of the machine's memory, and where
  * that is little or not known, KTM_KEPT_LEAST. */
-size_t ktm_kept_most(const struct comm *comm);
-void ktm_kept_free(struct ktm_kept *kept);
-struct ktm_seen ktm_kept_student(struct ktm_kept *kept, struct ktm_walk *walk,
-                                 const struct shard *shard, size_t s, size_t student_row);
+size_t ktm_cache_most(const struct comm *comm);
+void ktm_cache_free(struct ktm_cache *kept);
+struct ktm_seen ktm_cache_student(struct ktm_cache *kept, struct ktm_walk *walk,
+                                  const struct shard *shard, size_t s, size_t student_row);
 
 /* Attempts of student s of the shard to learn from. */
 int64_t ktm_count_training(const struct shard *shard, size_t s);

@@ -34,7 +34,7 @@ enum { GRADIENT_BITS = 24, CURVE_BITS = 16, PRODUCT_BITS = 36 };
 struct ktm_learner {
     struct ktm_space space;
     struct ktm_block block;
-    struct ktm_kept *kept;
+    struct ktm_cache *kept;
     real *penalty; /* l2 of each number */
     real *x, *gradient, *scale;
     real *direction, *rest, *rest_solved, *found, *product, *trial;
@@ -85,7 +85,7 @@ static struct ktm_learner *learner_create(const struct model *model,
     struct ktm_space *space = &l->space;
     ktm_space_make(space, &work->design, model, work->shard, comm);
     ktm_block_create(&l->block, &work->design);
-    l->kept = ktm_kept_create(work->shard->n_students, ktm_kept_most(comm));
+    l->kept = ktm_cache_create(work->shard->n_students, ktm_cache_most(comm));
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
@@ -122,7 +122,7 @@ void ktm_learner_free(struct ktm_learner *l)
     for (size_t v = 0; v < COUNT(vectors); v++)
         memory_free(vectors[v]);
     ktm_block_free(&l->block);
-    ktm_kept_free(l->kept);
+    ktm_cache_free(l->kept);
     memory_free(l->rows);
     memory_free(l->met);
     memory_free(l->sums);
@@ -193,7 +193,7 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
     const struct ktm_space *space = &l->space;
     const struct shard *shard = work->shard;
     const struct ktm_seen seen =
-        ktm_kept_student(l->kept, &work->walk, shard, s, space->n_common + s);
+        ktm_cache_student(l->kept, &work->walk, shard, s, space->n_common + s);
     const struct fm_features *attempts = &seen.attempts;
     const struct fm_point point = ktm_space_point(space, at);
     real *score = work->score, *weight = l->weight + shard->first[s];

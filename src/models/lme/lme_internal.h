@@ -3,8 +3,8 @@
  * lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its slope),
  * lme_outer_products.c (sums of outer products in pieces), lme_search.c (the climb),
  * lme_learn.c (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
-#ifndef COHORT_LME_PARTS_H
-#define COHORT_LME_PARTS_H
+#ifndef COHORT_LME_INTERNAL_H
+#define COHORT_LME_INTERNAL_H
 
 #include "learn/model.h"
 #include "learn/scalapack.h"

@@ -1,7 +1,7 @@
 /* What the files of the RBM share: rbm.c (what it is), rbm_cd.c (contrastive divergence),
  * rbm_predict.c (prediction). Nothing else includes this. */
-#ifndef COHORT_RBM_PARTS_H
-#define COHORT_RBM_PARTS_H
+#ifndef COHORT_RBM_INTERNAL_H
+#define COHORT_RBM_INTERNAL_H
 
 #include "kernels/rbm_rows.h"
 #include "kernels/vec.h"

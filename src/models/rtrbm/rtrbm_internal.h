@@ -3,8 +3,8 @@
  * rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of steps), rtrbm_ais.c
  * (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates between skills).
  * Nothing else includes this. */
-#ifndef COHORT_RTRBM_PARTS_H
-#define COHORT_RTRBM_PARTS_H
+#ifndef COHORT_RTRBM_INTERNAL_H
+#define COHORT_RTRBM_INTERNAL_H
 
 #include "data/sequence.h"
 #include "kernels/matmul.h"

@@ -1,8 +1,8 @@
 /* What the files of the ML2P-VAE share: vae.c (what it is), vae_prior.c (the prior),
  * vae_encoder.c, vae_learn.c (the bound and its gradient), vae_predict.c, vae_errors.c
  * (standard errors). Nothing else includes this. */
-#ifndef COHORT_VAE_PARTS_H
-#define COHORT_VAE_PARTS_H
+#ifndef COHORT_VAE_INTERNAL_H
+#define COHORT_VAE_INTERNAL_H
 
 #include "kernels/matmul.h"
 #include "learn/model.h"
