@@ -38,7 +38,7 @@ for version in tests/golden/v*/; do
     cd "$TMP/$version" || exit 70
     gunzip ./*.h5.gz ./*/*.h5.gz
     touch numerics
-    grep '^    {"' "$project/src/numerics.c" | grep -vxFf numerics >since
+    grep '^    {"' "$project/src/learn/numerics.c" | grep -vxFf numerics >since
 
     section "$version: data sets"
     expect_status 0 "$COHORT" verify student.h5 attempt.h5 truth.h5
