@@ -25,7 +25,7 @@ one() {
     words+=("$PWD/tests/fuzz/seeds/$name")
     # These make good files themselves and hurt them; an input is a short list of edits.
     case $name in dataset | checkpoint) words+=(-max_len=150 -len_control=0) ;; esac
-    if timeout -k 10 $((limit + 120)) "$1" -max_total_time="$limit" -timeout=25 -rss_limit_mb=4000 -close_fd_mask=2 \
+    if timeout -k 10 $((limit + 120)) "$1" -max_total_time="$limit" -timeout=120 -rss_limit_mb=4000 -close_fd_mask=2 \
         -artifact_prefix="$build/findings/$name-" -print_final_stats=1 "${words[@]}" >"$log" 2>&1; then
         awk -v name="$name" '/number_of_executed_units/ { n = $2 } /average_exec_per_sec/ { s = $2 }
             END { printf "ok     %-12s %9d inputs, %d a second\n", name, n, s }' "$log"
