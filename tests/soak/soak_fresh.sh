@@ -99,6 +99,7 @@ for name in $names; do
     expect_status 0 inside make -C /project demo
     expect_status 0 inside make -C /project test PATTERN="${FRESH_TESTS:-}"
     expect_match '^[1-9][0-9]* passed, 0 failed$'
+    output | grep -A 12 '^FAILED'
     if [ "$name" = everything ]; then
         section "the same with MPICH"
         expect_status 0 inside make -C /project demo CC=mpicc.mpich BUILD=build/mpich
