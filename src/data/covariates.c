@@ -1,5 +1,5 @@
 /* The file knows factors by the numbers of their covariates: /covariates/2/names are the levels
- * of the third. */
+ * of the third, and /covariates/2/own says which of them no two students trained. */
 #include "data/covariates.h"
 #include "base/memory.h"
 #include <string.h>
@@ -18,6 +18,9 @@ void covariates_free(struct covariates *covariates)
 {
     for (size_t k = 0; covariates->levels != NULL && k < covariates->names.n; k++)
         names_free(&covariates->levels[k]);
+    for (size_t k = 0; covariates->own != NULL && k < covariates->names.n; k++)
+        memory_free(covariates->own[k]);
+    memory_free(covariates->own);
     memory_free(covariates->levels);
     names_free(&covariates->names);
     *covariates = (struct covariates){0};
@@ -31,7 +34,15 @@ size_t covariates_find(const struct covariates *covariates, const char *name)
     return COVARIATES_NONE;
 }
 
-static void level_group(char group[32], size_t k)
+void covariates_reserve_own(struct covariates *covariates)
+{
+    covariates->own = NEW(uint8_t *, covariates->names.n);
+    for (size_t k = 0; k < covariates->names.n; k++)
+        if (covariates_n_levels(covariates, k) > 0)
+            covariates->own[k] = NEW(uint8_t, covariates_n_levels(covariates, k));
+}
+
+static void level_group(char group[40], size_t k)
 {
     snprintf(group, 32, "/covariates/%zu", k);
 }
@@ -42,10 +53,16 @@ enum status covariates_write(hid_t file, const struct covariates *covariates)
         return OK;
     TRY(names_write(file, "/covariates", &covariates->names));
     for (size_t k = 0; k < covariates->names.n; k++) {
-        char group[32];
+        char group[40];
         level_group(group, k);
-        if (covariates_n_levels(covariates, k) > 0)
-            TRY(names_write(file, group, &covariates->levels[k]));
+        const uint64_t n = covariates_n_levels(covariates, k);
+        if (n == 0)
+            continue;
+        TRY(names_write(file, group, &covariates->levels[k]));
+        strcat(group, "/own");
+        if (covariates_own(covariates, k) != NULL)
+            TRY(h5_write(file, group, H5T_STD_U8LE, H5T_NATIVE_UINT8, 1, &n,
+                         covariates->own[k]));
     }
     return OK;
 }
@@ -56,11 +73,21 @@ enum status covariates_read(hid_t file, struct covariates *covariates)
         return OK;
     TRY(names_read(file, "/covariates", &covariates->names));
     covariates->levels = NEW(struct names, covariates->names.n);
+    char group[40];
     for (size_t k = 0; k < covariates->names.n; k++) {
-        char group[32];
         level_group(group, k);
         if (h5_exists(file, group))
             TRY(names_read(file, group, &covariates->levels[k]));
+    }
+    for (size_t k = 0; k < covariates->names.n; k++) {
+        const size_t n = covariates_n_levels(covariates, k);
+        level_group(group, k);
+        strcat(group, "/own");
+        if (n == 0 || !h5_exists(file, group))
+            continue;
+        if (covariates->own == NULL)
+            covariates_reserve_own(covariates);
+        TRY(h5_read(file, group, H5T_NATIVE_UINT8, n, covariates->own[k]));
     }
     return OK;
 }

@@ -11,6 +11,9 @@
 struct covariates {
     struct names names;
     struct names *levels; /* of each covariate; empty: its values are numbers */
+    /* Of a trained model: for each factor and level, 1 where no two students trained it; NULL:
+     * not known. See own_levels.h. */
+    uint8_t **own;
 };
 
 /* Adds one; `levels` empty or NULL: of numbers. */
@@ -27,8 +30,17 @@ static inline size_t covariates_n_levels(const struct covariates *covariates, si
     return covariates->levels[k].n;
 }
 
-/* The group /covariates: names, and a group of names for each factor. Without covariates
- * nothing is written, and what is missing is read as none. */
+/* `own` of covariate k; NULL: not known, or no factor. */
+static inline const uint8_t *covariates_own(const struct covariates *covariates, size_t k)
+{
+    return covariates->own != NULL ? covariates->own[k] : NULL;
+}
+
+/* Room for `own`, all zeros, of all factors. */
+void covariates_reserve_own(struct covariates *covariates);
+
+/* The group /covariates: names, and a group of names for each factor, with `own` if it is
+ * known. Without covariates nothing is written, and what is missing is read as none. */
 CHECKED enum status covariates_write(hid_t file, const struct covariates *covariates);
 CHECKED enum status covariates_read(hid_t file, struct covariates *covariates);
 

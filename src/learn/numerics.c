@@ -30,6 +30,9 @@ static const struct {
     {"rbm", "hidden_kind = relu", "relu units learn at other rates"},
     /* frames were predicted by mean field */
     {"rtrbm", "dense = yes", "whole frames are predicted by Gibbs chains"},
+    /* the effect of a session knew its student's later answers */
+    {"lme", "", "levels of one student are not used in predictions"},
+    {"ktm", "", "levels of one student are not used in predictions"},
 };
 
 int64_t numerics_revision(const char *kind)

@@ -362,6 +362,13 @@ static void broadcast_covariates(const struct comm *comm, struct covariates *cov
         covariates->levels = NEW(struct names, covariates->names.n);
     for (size_t k = 0; k < covariates->names.n; k++)
         broadcast_names(comm, &covariates->levels[k]);
+    bool known = covariates->own != NULL;
+    comm_broadcast(comm, &known, sizeof known, 0);
+    if (known && comm->rank != 0)
+        covariates_reserve_own(covariates);
+    for (size_t k = 0; known && k < covariates->names.n; k++)
+        if (covariates_n_levels(covariates, k) > 0)
+            comm_broadcast(comm, covariates->own[k], covariates_n_levels(covariates, k), 0);
 }
 
 enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "data/own_levels.h"
 #include "data/resplit.h"
 
 /* Training needs both outcomes; with one, every model would learn to say it and nothing else.
@@ -101,6 +102,7 @@ static enum status start_model(struct stepper *stepper)
     memory_free(counts.right);
     TRY(status);
 
+    own_levels_find(&stepper->dataset, &stepper->shard);
     stepper->work = kind->attach(stepper->model, &stepper->shard);
     bool *has_training = NEW(bool, stepper->shard.n_students);
     kind->training(stepper->work, has_training, &stepper->n_training);

@@ -7,11 +7,12 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 # 160 pairs of 20 attempts at 10 items of 3 skills, a fifth of them held out one by one; in the altered class the
-# training answers of the first twin from attempt 10 on are turned round, in every fourth pair.
+# training answers of the first twin from attempt 10 on are turned round, in every fourth pair. A student has two
+# sessions of its own, each with early and late attempts, and a room that some share.
 class() {
     awk -v altered="$1" 'BEGIN {
         srand(8)
-        print "student,item,skill,outcome,time,split"
+        print "student,item,skill,outcome,time,split,session,room"
         for (pair = 0; pair < 160; pair++) {
             ability = 3 * (rand() - rand())
             for (t = 0; t < 20; t++) {
@@ -21,13 +22,14 @@ class() {
                 part = u < 0.8 ? "train" : u < 0.85 ? "valid" : "test"
                 for (twin = 1; twin <= 2; twin++) {
                     turned = altered && twin == 1 && pair % 4 == 0 && t >= 10 && part == "train"
-                    printf "%d-%d,i%d,k%d,%d,%d,%s\n", pair, twin, item, item % 3, turned ? !right : right, t, part
+                    printf "%d-%d,i%d,k%d,%d,%d,%s,%d-%d-%d,%d\n", pair, twin, item, item % 3, turned ? !right : right, t, part,
+                        pair, twin, t % 2, pair % 7
                 }
             }
         }
     }' >"$TMP/class-$1.csv"
     run "$COHORT" import csv "$TMP/class-$1.csv" --student student --item item --skills skill --outcome outcome --time time \
-        --split-column split --withheld -o "$TMP/class-$1.h5" || fail "import"
+        --split-column split --factors session,room --withheld -o "$TMP/class-$1.h5" || fail "import"
 }
 class 0
 class 1
@@ -56,6 +58,7 @@ expect_twins() {
         test "$n" = 440 -a "$n_apart" = 0 -a "$n_later" -gt 150
 }
 
+printf '[model]\nfactors = item session room\n' >"$TMP/session.ini"
 # Settings that are free to learn much by heart.
 declare -A words=(
     [rbm]='model.kind=rbm model.hidden=20 model.copies=1 model.scale=0.1 model.start=log_odds train.batch=50 train.epochs=20 optimizer.rate=0.01'
@@ -64,11 +67,13 @@ declare -A words=(
     [dkt]='model.kind=dkt model.hidden=16 train.epochs=5 optimizer.method=adam optimizer.rate=0.01'
     [vae]='model.kind=vae model.hidden=12 optimizer.method=adam optimizer.rate=0.02 train.batch=60 train.epochs=8'
     [lme]='model.kind=lme model.grid=1x1 train.epochs=10'
+    [lme-session]="$TMP/session.ini model.kind=lme model.grid=1x1 train.epochs=10"
     [bkt]='model.kind=bkt train.epochs=10'
     [rasch]='model.kind=ktm model.preset=rasch model.l2=0.1'
     [fm]='model.kind=ktm model.preset=fm model.factors=3 model.l2=0.1 model.l2_factors=0.1 model.scale=0.3'
+    [ktm-session]='model.kind=ktm model.features=student,item,session,room model.l2=0.1'
 )
-for kind in rbm persistent rtrbm dkt vae lme bkt rasch fm; do
+for kind in rbm persistent rtrbm dkt vae lme lme-session bkt rasch fm ktm-session; do
     section $kind
     # shellcheck disable=SC2086
     train $kind 1 ${words[$kind]}

@@ -1,7 +1,8 @@
 /* Checkpoints with a changed content and the right digest. The first bytes of an input choose a
  * kind and who reads its checkpoint; edits follow (see hurt.h). */
-#include "base/file.h"
 #include "hurt.h"
+
+#include "base/file.h"
 
 enum { FRONT = 512, N_RUNS = COUNT(hurt_kinds) + 1 };
 static struct hurt checkpoints[N_RUNS];

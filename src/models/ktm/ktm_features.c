@@ -178,6 +178,7 @@ static enum status find_word(struct ktm_feature *f, const struct model *model,
     if (k != COVARIATES_NONE) {
         f->n_levels = covariates_n_levels(model->covariates, k);
         f->what = f->n_levels > 0 ? KTM_LEVEL : KTM_NUMBER;
+        f->own = covariates_own(model->covariates, k);
         return model_column(model, k, &f->column);
     }
     const char **names = NEW(const char *, COUNT(words) + columns->n);

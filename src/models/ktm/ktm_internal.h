@@ -40,6 +40,7 @@ struct ktm_feature {
     uint64_t within; /* counts are of so many seconds; 0: of all time */
     double l2, l2_factors;
     size_t column, n_levels; /* KTM_LEVEL, KTM_NUMBER: which covariate of the data at hand */
+    const uint8_t *own;      /* KTM_LEVEL: levels of one student, NULL: not known */
     size_t first_row, n_rows;
     size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
     bool said_of_skills; /* where there are none: what it is about are items */
@@ -97,9 +98,10 @@ void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
 void ktm_walk_free(struct ktm_walk *walk);
 
 /* Features of those attempts of student s of the shard whose split is in `splits` (and whose
- * outcome is known, if asked); student_row: the row of this student, 0: that is left out. */
+ * outcome is known, if they are to learn from; else levels of one student are left out, see
+ * own_levels.h); student_row: the row of this student, 0: that is left out. */
 void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
-                      unsigned splits, bool known, size_t student_row);
+                      unsigned splits, bool learning, size_t student_row);
 
 /* The features of a student's training attempts with known outcomes, and which attempts of the
  * student these are. They stay as they are until the walk is walked again. */

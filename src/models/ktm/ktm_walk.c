@@ -113,7 +113,8 @@ static void emit_previous(struct ktm_walk *walk, const struct ktm_feature *f, si
 struct sight {
     uint32_t item;
     uint8_t mark;
-    bool wanted; /* its features are asked for */
+    bool wanted;   /* its features are asked for */
+    bool learning; /* they are to learn from, not to predict with */
     int64_t time;
     const uint32_t *skills;
     size_t n_skills, student_row;
@@ -205,12 +206,13 @@ static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, 
     remember(walk, j, past, sight);
 }
 
-/* What a column says of the attempt; nothing where the cell was empty, and for a level that the
- * model does not know. */
+/* What a column says of the attempt; nothing where the cell was empty, for a level that the
+ * model does not know and, but in learning, for levels of one student. */
 static void emit_column(struct ktm_walk *walk, const struct ktm_feature *f, double cell,
-                        size_t *n)
+                        bool learning, size_t *n)
 {
-    if (f->what == KTM_LEVEL && !isnan(cell))
+    const bool is_level = f->what == KTM_LEVEL && !isnan(cell);
+    if (is_level && (learning || f->own == NULL || !f->own[(size_t)cell]))
         emit(walk, n, f->first_row + (size_t)cell, 1);
     else if (f->what == KTM_NUMBER && !isnan(cell) && cell != 0)
         emit(walk, n, f->first_row,
@@ -227,7 +229,7 @@ static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struc
     else if (f->what == KTM_STUDENT && sight->student_row > 0)
         emit(walk, n, sight->student_row, 1);
     else if (f->what == KTM_LEVEL || f->what == KTM_NUMBER)
-        emit_column(walk, f, sight->columns[f->column], n);
+        emit_column(walk, f, sight->columns[f->column], sight->learning, n);
     else if (f->what == KTM_PREVIOUS && f->by != KTM_OF_SKILL)
         emit_previous(walk, f, f->by == KTM_OF_ITEM ? sight->item : 0, n);
     else
@@ -239,7 +241,7 @@ static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struc
 }
 
 void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
-                      unsigned splits, bool known, size_t student_row)
+                      unsigned splits, bool learning, size_t student_row)
 {
     const struct dataset *dataset = walk->dataset;
     const size_t n_columns = dataset->covariates.names.n;
@@ -258,11 +260,12 @@ void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s
         const struct sight sight = {
             .item = item,
             .mark = mark,
-            .wanted =
-                (splits >> mark_split(mark) & 1) && !(known && mark_outcome(mark) == UNKNOWN),
+            .wanted = (splits >> mark_split(mark) & 1) &&
+                      !(learning && mark_outcome(mark) == UNKNOWN),
             .time = shard->time ? shard->time[t] : 0,
             .skills = dataset->item_skills + dataset->item_first[item],
             .n_skills = dataset->item_first[item + 1] - dataset->item_first[item],
+            .learning = learning,
             .student_row = student_row,
             .columns = n_columns > 0 ? shard->covariate + t * n_columns : NULL};
         if (n_entries + most > walk->entry_room) {

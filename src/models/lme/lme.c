@@ -120,8 +120,9 @@ static enum status find_factor(const struct model *model, struct lme_factor *fac
     const size_t n_groups = model->dataset != NULL ? model->dataset->n_groups : 1;
     if (factor->kind == FACTOR_COVARIATE) {
         TRY(find_covariate(model, factor->name, true, &factor->covariate));
-        factor->n = covariates_n_levels(model->covariates,
-                                        covariates_find(model->covariates, factor->name));
+        const size_t k = covariates_find(model->covariates, factor->name);
+        factor->n = covariates_n_levels(model->covariates, k);
+        factor->own = covariates_own(model->covariates, k);
         return OK;
     }
     factor->n = factor->kind == FACTOR_ITEM    ? model->n_items

@@ -38,7 +38,8 @@ struct lme_options {
 struct lme_factor {
     enum lme_factor_kind kind;
     char name[48];
-    size_t covariate; /* FACTOR_COVARIATE: of the data at hand */
+    size_t covariate;   /* FACTOR_COVARIATE: of the data at hand */
+    const uint8_t *own; /* FACTOR_COVARIATE: levels of one student, NULL: not known */
     size_t first, n;
     size_t effect_panel, error_panel; /* not of students */
 };

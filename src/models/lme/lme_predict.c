@@ -113,12 +113,13 @@ static void learn(struct belief *belief, struct lme_work *work, double eta, uint
         find_anywhere(belief, work);
 }
 
-/* Of the level that attempt t brings; 0 where it brings none that the model knows. */
+/* Of the level that attempt t brings; 0 where it brings none that the model knows, and for
+ * levels of one student (own_levels.h). */
 static double level_effect(const struct model *model, const struct lme_factor *factor,
                            const struct shard *shard, uint64_t t)
 {
     const double level = lme_covariate(shard, t, factor->covariate);
-    return isnan(level)
+    return isnan(level) || (factor->own != NULL && factor->own[(size_t)level])
                ? 0
                : (double)params_rows(&model->params, factor->effect_panel)[(size_t)level];
 }
