@@ -28,7 +28,10 @@ static void report(const struct settings *settings, const struct result *result)
         log_say("%s is finished already after %lld epochs; nothing to do%s",
                 settings->run.directory, (long long)result->epochs,
                 settings->refit.digest[0] != '\0' ? ""
-                                                  : " (more train.epochs would continue it)");
+                : result->converged               ? " (it has converged)"
+                : result->stopped_early
+                    ? " (it stopped early; a larger train.patience would continue it)"
+                    : " (more train.epochs would continue it)");
     else
         log_say("done: %lld epochs in %.1f s%s", (long long)result->epochs, result->seconds,
                 ending(settings, result));
@@ -118,9 +121,9 @@ const struct command command_train = {
         "in\n"
         "  directories fold-1 ... fold-k.\n"
         "  A run that is continued keeps the settings that are not said again, so run=RUN is\n"
-        "  enough to continue it; of those that are said only train.epochs, train.patience "
-        "and\n"
-        "  places may differ.\n"
+        "  enough to continue it (a cross-validation needs its settings again); of those that "
+        "are\n"
+        "  said only train.epochs, train.patience and places may differ.\n"
         "  refit=RUN trains the model of a finished run again, on its training and validation\n"
         "  attempts together, when validation has served its purpose: its settings, its data\n"
         "  set, as many epochs as its best took, the schedule of the rate as it was. Only "

@@ -128,6 +128,22 @@ static void print_defaults(FILE *out, const struct model_kind *kind, bool markdo
     }
 }
 
+/* What a preset is and what it sets. */
+static void print_preset(FILE *out, const struct preset *preset, bool markdown)
+{
+    fprintf(out, markdown ? "- `%s`: %s" : "  %-18s %s\n", preset->name, preset->help);
+    for (const char *line = preset->text; *line != '\0';) {
+        const int n = (int)strcspn(line, "\n");
+        fprintf(out, markdown ? "%s `%.*s`" : "%21s%.*s\n",
+                !markdown              ? ""
+                : line == preset->text ? ";"
+                                       : ",",
+                n, line);
+        line += n + (line[n] == '\n');
+    }
+    fputs(markdown ? "\n" : "", out);
+}
+
 void model_help(FILE *out, bool markdown)
 {
     for (size_t k = 0; k < n_model_kinds; k++) {
@@ -143,8 +159,7 @@ void model_help(FILE *out, bool markdown)
         if (kind->n_presets > 0)
             fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
         for (size_t p = 0; p < kind->n_presets; p++)
-            fprintf(out, markdown ? "- `%s`: %s\n" : "  %-18s %s\n", kind->presets[p].name,
-                    kind->presets[p].help);
+            print_preset(out, &kind->presets[p], markdown);
         if (kind->more_help != NULL)
             kind->more_help(out, markdown);
     }
