@@ -178,7 +178,12 @@ static enum status read_folder(struct ednet *ednet, const char *path, enum split
     name_index_sort(&files, order);
     for (size_t f = 0; f < files.n && status == OK; f++) {
         char *file = memory_text("%s/%s", path, names_get(&files, order[f]));
-        status = read_student(ednet, file, split);
+        status = file_is_plain(file)
+                     ? read_student(ednet, file, split)
+                     : fail(BAD_USER,
+                            "%s: this is a directory, a pipe or a device; expected the plain "
+                            "file of a student",
+                            file);
         if (f % PROGRESS == 0 && status == OK)
             import_show_progress(ednet->import, &(struct text){.path = file});
         memory_free(file);

@@ -1,17 +1,133 @@
-/* Files come through zlib, which reads gzip and, untouched, anything else (it looks at the
- * first two bytes). Scanning happens in one buffer of about a megabyte: what is left of an
- * unfinished line moves to its front before more is read, so no line is copied otherwise. A
- * gzip that was cut off or damaged is noticed at the latest at its end, where zlib has a
- * checksum. */
+/* Files are plain or gzips, which their first two bytes tell. Scanning happens in one buffer of
+ * about a megabyte: what is left of an unfinished line moves to its front before more is read,
+ * so no line is copied otherwise.
+ *
+ * A gzip is one member after the other, each with a checksum at its end, and perhaps zeros.
+ * What else follows was a member once, or is of another file: zlib's own reader passes over it
+ * in silence, and with it over the rest of the answers, so members are inflated one by one
+ * here. */
 #include "data_tools/text.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { BLOCK = 1 << 20, LONGEST_LINE = 1 << 30 };
+enum { BLOCK = 1 << 20, LONGEST_LINE = 1 << 30, GZIP_BLOCK = 1 << 17 };
+
+struct text_gzip {
+    z_stream stream;
+    bool between; /* a member has ended, and the next has not begun */
+    unsigned char bytes[GZIP_BLOCK];
+};
+
+static enum status read_plain(const struct text *text, void *to, size_t wanted, size_t *n)
+{
+    *n = 0;
+    while (*n < wanted) {
+        const ssize_t got = read(text->file, (char *)to + *n, wanted - *n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(BAD_IO, "%s: cannot be read on: %s", text->path, strerror(errno));
+        if (got == 0)
+            break;
+        *n += (size_t)got;
+    }
+    return OK;
+}
+
+static enum status damaged(const struct text *text, const char *why)
+{
+    return fail(BAD_DATA, "%s: the gzip file is damaged or cut off (%s); fetch it again",
+                text->path, why);
+}
+
+/* Goes to the next member, if there is one: at the end avail_in stays 0. */
+static enum status next_member(struct text *text)
+{
+    z_stream *stream = &text->gzip->stream;
+    for (;;) {
+        if (stream->avail_in == 0) {
+            size_t n = 0;
+            TRY(read_plain(text, text->gzip->bytes, GZIP_BLOCK, &n));
+            stream->next_in = text->gzip->bytes;
+            stream->avail_in = (unsigned)n;
+        }
+        if (stream->avail_in == 0 || stream->next_in[0] != 0)
+            break;
+        stream->next_in++;
+        stream->avail_in--;
+    }
+    if (stream->avail_in > 0 && stream->next_in[0] != 0x1f)
+        return damaged(text, "something follows its end that is not gzip");
+    text->gzip->between = false;
+    return stream->avail_in == 0 || inflateReset(stream) == Z_OK
+               ? OK
+               : damaged(text, "zlib cannot go on");
+}
+
+static enum status read_gzip(struct text *text, void *to, size_t wanted, size_t *n)
+{
+    z_stream *stream = &text->gzip->stream;
+    stream->next_out = to;
+    stream->avail_out = (unsigned)wanted;
+    *n = 0;
+    while (stream->avail_out > 0) {
+        if (text->gzip->between) {
+            TRY(next_member(text));
+            if (stream->avail_in == 0) {
+                text->gzip->between = true;
+                break;
+            }
+        }
+        if (stream->avail_in == 0) {
+            size_t n_in = 0;
+            TRY(read_plain(text, text->gzip->bytes, GZIP_BLOCK, &n_in));
+            stream->next_in = text->gzip->bytes;
+            stream->avail_in = (unsigned)n_in;
+            if (n_in == 0)
+                return damaged(text, "it ends too soon");
+        }
+        const int result = inflate(stream, Z_NO_FLUSH);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return damaged(text, stream->msg != NULL ? stream->msg : "zlib cannot go on");
+        text->gzip->between = result == Z_STREAM_END;
+    }
+    *n = wanted - stream->avail_out;
+    return OK;
+}
+
+/* Fewer than wanted: the file has ended. */
+static enum status read_bytes(struct text *text, char *to, size_t wanted, size_t *n)
+{
+    if (text->gzip != NULL)
+        return read_gzip(text, to, wanted, n);
+    const size_t n_first = size_min(text->n_first, wanted);
+    memcpy(to, text->first, n_first);
+    text->n_first -= n_first;
+    TRY(read_plain(text, to + n_first, wanted - n_first, n));
+    *n += n_first;
+    return OK;
+}
+
+/* Looks at the first two bytes. */
+static enum status recognize(struct text *text)
+{
+    TRY(read_plain(text, text->first, sizeof text->first, &text->n_first));
+    if (text->n_first < 2 || memcmp(text->first, "\x1f\x8b", 2) != 0)
+        return OK;
+    text->gzip = NEW(struct text_gzip, 1);
+    memcpy(text->gzip->bytes, text->first, 2);
+    text->gzip->stream = (z_stream){.next_in = text->gzip->bytes, .avail_in = 2};
+    enum { GZIP_ONLY = 16 };
+    return inflateInit2(&text->gzip->stream, MAX_WBITS + GZIP_ONLY) == Z_OK
+               ? OK
+               : fail(BAD_IO, "%s: zlib cannot begin to read it", text->path);
+}
 
 enum status text_more(struct text *text)
 {
@@ -26,41 +142,35 @@ enum status text_more(struct text *text)
         text->buffer = memory_resize(text->buffer, text->capacity + 1, 1);
     }
     const size_t wanted = text->capacity - text->end;
-    const int n = gzread(text->file, text->buffer + text->end, (unsigned)wanted);
-    int error = Z_OK;
-    const char *reason = gzerror(text->file, &error);
-    if (error == Z_ERRNO)
-        return fail(BAD_IO, "%s: cannot be read on: %s", text->path, strerror(errno));
-    if (n < 0 || error == Z_BUF_ERROR)
-        return fail(BAD_DATA, "%s: the gzip file is damaged or cut off (%s); fetch it again",
-                    text->path, error == Z_BUF_ERROR ? "it ends too soon" : reason);
-    if (memchr(text->buffer + text->end, '\0', (size_t)n) != NULL)
+    size_t n = 0;
+    TRY(read_bytes(text, text->buffer + text->end, wanted, &n));
+    if (memchr(text->buffer + text->end, '\0', n) != NULL)
         return fail(BAD_DATA,
                     "%s: it holds NUL bytes, so it is not a text file in UTF-8 or "
                     "Latin-1; convert it, or name another file",
                     text->path);
-    text->end += (size_t)n;
-    text->n_bytes += (size_t)n;
-    text->at_end = (size_t)n < wanted;
+    text->end += n;
+    text->n_bytes += n;
+    text->at_end = n < wanted;
     text->buffer[text->end] = '\n';
     return OK;
 }
 
 enum status text_open(struct text *text, const char *path)
 {
-    *text = (struct text){.path = memory_text("%s", path)};
+    *text = (struct text){.path = memory_text("%s", path), .file = -1};
     struct stat found;
     if (stat(path, &found) != 0)
         return fail(errno == ENOENT || errno == ENOTDIR ? BAD_USER : BAD_IO,
                     "%s: cannot be read: %s", path, strerror(errno));
     if (S_ISDIR(found.st_mode))
         return fail(BAD_USER, "%s: this is a directory; expected a file", path);
-    text->file = gzopen(path, "rb");
-    if (text->file == NULL)
+    text->file = open(path, O_RDONLY | O_CLOEXEC);
+    if (text->file < 0)
         return fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
     /* A data set may be a million small files: no more room than a plain file can fill. */
     text->capacity = size_min(BLOCK, size_max(1024, (size_t)found.st_size + 1));
-    gzbuffer(text->file, (unsigned)size_min(text->capacity / 4, BLOCK / 8));
+    TRY(recognize(text));
     text->buffer = memory_resize(NULL, text->capacity + 1, 1);
     TRY(text_more(text));
     if (text->end == 0)
@@ -72,8 +182,11 @@ enum status text_open(struct text *text, const char *path)
 
 void text_close(struct text *text)
 {
-    if (text->file != NULL)
-        gzclose(text->file);
+    if (text->gzip != NULL)
+        inflateEnd(&text->gzip->stream);
+    if (text->path != NULL && text->file >= 0)
+        close(text->file);
+    memory_free(text->gzip);
     memory_free(text->buffer);
     memory_free(text->path);
     *text = (struct text){0};

@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include <zlib.h>
 
+struct text_gzip; /* where a gzip is being inflated */
+
 /* A piece of the reader's buffer: valid until the next line is asked for. */
 struct span {
     char *start;
@@ -13,7 +15,10 @@ struct span {
 
 struct text {
     char *path;
-    gzFile file;
+    int file;               /* -1: none is open */
+    struct text_gzip *gzip; /* NULL: the file is plain */
+    char first[2];          /* of a plain file, read to see what it is */
+    size_t n_first;         /* that are still to be given out */
     char *buffer;
     size_t capacity;
     size_t begin, end; /* unread bytes; buffer[end] is always a newline, to stop a scan */

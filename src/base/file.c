@@ -91,6 +91,12 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+bool file_is_plain(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 bool file_is_directory(const char *path)
 {
     struct stat info;
