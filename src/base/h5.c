@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* memfd_create, SEEK_DATA */
 #include "base/h5.h"
 #include "base/fail.h"
+#include "base/h5_guard.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ void h5_start(void)
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     H5PLset_loading_state(0);
+    h5_guard_start();
 }
 
 static hid_t creation_list(hsize_t user_block)
@@ -106,6 +108,8 @@ void *h5_image(hid_t file, size_t *n_bytes)
 
 hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks)
 {
+    H5_GUARD;
+    h5_guard_name(path);
     struct stat info; /* opening a pipe would wait for a writer */
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
         return -1;
@@ -117,8 +121,10 @@ hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks)
     return file;
 }
 
-hid_t h5_open_image(const void *bytes, size_t n_bytes)
+hid_t h5_open_image(const char *path, const void *bytes, size_t n_bytes)
 {
+    H5_GUARD;
+    h5_guard_name(path);
     char name[32];
     image_name(name);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -145,6 +151,7 @@ static int descriptor_of(hid_t file)
  * it still wants to write stays there. */
 void h5_let_go(hid_t file)
 {
+    H5_GUARD;
     const int disk = descriptor_of(file), sink = memfd_create("let go", MFD_CLOEXEC);
     if (sink >= 0 && disk >= 0)
         dup2(sink, disk);

@@ -12,13 +12,13 @@ void h5_start(void);
 
 /* Files. h5_create makes a file on disk, h5_create_image one in memory, whose bytes h5_image
  * returns (caller frees) and which is never written by HDF5. h5_open reads, with MPI-IO where
- * more than one rank opens it together; h5_open_image reads bytes in memory. A negative id is a
- * failure. */
+ * more than one rank opens it together; h5_open_image reads those of the file `path` in memory.
+ * A negative id is a failure. */
 hid_t h5_create(const char *path);
 hid_t h5_create_image(size_t reserve_in_front);
 void *h5_image(hid_t file, size_t *n_bytes);
 hid_t h5_open(const char *path, MPI_Comm comm, int n_ranks);
-hid_t h5_open_image(const void *bytes, size_t n_bytes);
+hid_t h5_open_image(const char *path, const void *bytes, size_t n_bytes);
 /* h5_close ends a file of h5_create, whole on the disk; h5_let_go one that was read, or whose
  * writing has failed. */
 CHECKED enum status h5_close(hid_t file, const char *path);

@@ -11,6 +11,7 @@
  * An attribute must be a single number or a single text of a fixed and moderate length. */
 #include "base/fail.h"
 #include "base/h5.h"
+#include "base/h5_guard.h"
 #include "base/memory.h"
 #include <string.h>
 
@@ -50,6 +51,7 @@ static enum place find(hid_t file, const char *name)
 
 bool h5_exists(hid_t file, const char *name)
 {
+    H5_GUARD;
     return find(file, name) != NOWHERE; /* a link is there, to be refused */
 }
 
@@ -158,6 +160,7 @@ static enum status open_array(hid_t file, const char *name, struct array *array)
 
 enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4])
 {
+    H5_GUARD;
     struct array array;
     TRY(open_array(file, name, &array));
     *rank = array.rank;
@@ -177,6 +180,7 @@ static enum status other_length(const char *name, uint64_t n_stored, uint64_t n)
 
 enum status h5_length(hid_t file, const char *name, uint64_t *n)
 {
+    H5_GUARD;
     int rank = 0;
     uint64_t shape[4] = {0};
     TRY(h5_shape(file, name, &rank, shape));
@@ -207,6 +211,7 @@ static enum status open_range(hid_t file, const char *name, hid_t type, uint64_t
 enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first, uint64_t n,
                           void *values, const struct comm *comm)
 {
+    H5_GUARD;
     struct array array;
     enum status status = open_range(file, name, type, first, n, &array);
     if (comm != NULL)
@@ -238,6 +243,7 @@ enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t fir
 
 enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *values)
 {
+    H5_GUARD;
     struct array array;
     enum status status = open_array(file, name, &array);
     if (status == OK && array.n != n)
@@ -277,6 +283,7 @@ static hid_t open_attribute(hid_t file, const char *name, H5T_class_t class, hid
 
 char *h5_text(hid_t file, const char *name)
 {
+    H5_GUARD;
     hid_t type = -1, attribute = open_attribute(file, name, H5T_STRING, &type);
     if (attribute < 0)
         return NULL;
@@ -303,11 +310,13 @@ static enum status read_number(hid_t file, const char *name, hid_t type, void *v
 
 enum status h5_integer(hid_t file, const char *name, int64_t *value)
 {
+    H5_GUARD;
     return read_number(file, name, H5T_NATIVE_INT64, value);
 }
 
 enum status h5_number(hid_t file, const char *name, double *value)
 {
+    H5_GUARD;
     return read_number(file, name, H5T_NATIVE_DOUBLE, value);
 }
 
@@ -329,6 +338,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
 enum status h5_each(hid_t file, const char *group, enum status (*visit)(const char *, void *),
                     void *arg)
 {
+    H5_GUARD;
     const enum place place = find(file, group);
     if (place == NOWHERE)
         return OK;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +54,18 @@ static char *shown(struct place *place, const char *bytes, size_t n, size_t *n_s
     for (size_t i = 0; out != NULL && i < n; i++)
         show(out, place, (unsigned char)bytes[i]);
     return out != NULL && fclose(out) == 0 ? text : NULL;
+}
+
+char *log_shown(const char *text)
+{
+    struct place place = {0};
+    size_t n = 0;
+    return shown(&place, text, strlen(text), &n);
+}
+
+void log_shown_free(char *text)
+{
+    free(text);
 }
 
 static ssize_t write_shown(void *arg, const char *bytes, size_t n)

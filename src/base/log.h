@@ -31,4 +31,8 @@ bool log_is_live(void);
 /* Seconds since some fixed moment. */
 double log_clock(void);
 
+/* A text as it is shown, control characters as text; NULL: out of memory. */
+char *log_shown(const char *text);
+void log_shown_free(char *text);
+
 #endif

@@ -286,7 +286,7 @@ static enum status read_head(struct checkpoint *checkpoint)
     size_t n_bytes = 0;
     TRY(file_read(checkpoint->path, &checkpoint->bytes, &n_bytes));
     TRY(check_digest(checkpoint, n_bytes));
-    checkpoint->file = h5_open_image(checkpoint->bytes, n_bytes);
+    checkpoint->file = h5_open_image(checkpoint->path, checkpoint->bytes, n_bytes);
     if (checkpoint->file < 0)
         return damaged(checkpoint->path, "HDF5 cannot read the checkpoint");
     hid_t file = checkpoint->file;

@@ -1,8 +1,10 @@
 /* Failures: sentences, their order, and the ways the program ends. */
 #include "base/comm.h"
 #include "base/fail.h"
+#include "base/h5_guard.h"
 #include "forked.h"
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -162,6 +164,38 @@ static void test_abort_in_mpi(void **state)
     assert_non_null(strstr(words, "cohort: too late\n"));
 }
 
+static void fault_in_hdf5(void)
+{
+    h5_guard_start();
+    h5_guard_name("a\x1b[1m.h5");
+    H5_GUARD;
+    raise(SIGSEGV);
+}
+
+static void fault_of_ours(void)
+{
+    h5_guard_start();
+    {
+        H5_GUARD;
+    }
+    raise(SIGSEGV);
+    raise(SIGSEGV);
+}
+
+/* A fault inside HDF5 is a sentence about the file; any other ends the program as ever. */
+static void test_guard(void **state)
+{
+    (void)state;
+    char words[1024];
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    assert_int_equal(forked_end(fault_in_hdf5, words, sizeof words), BAD_DATA);
+    assert_non_null(strstr(words, "cohort: a\\u001b[1m.h5: the HDF5 library fails on this"));
+    assert_int_equal(forked_end(fault_of_ours, words, sizeof words), -1);
+    assert_string_equal(words, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup(test_try_passes_on, forget),
         cmocka_unit_test_setup(test_abort, forget),
         cmocka_unit_test_setup(test_abort_in_mpi, forget),
+        cmocka_unit_test_setup(test_guard, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
