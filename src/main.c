@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     h5_start();
     atomic_file_start();
     enum status status = dispatch(&world, argc, argv);
-    if (fflush(stdout) != 0 && status == OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
         status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));
     status = comm_agree(&world, status);
     if (status != OK && fail_sentence()[0] != '\0')

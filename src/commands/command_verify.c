@@ -104,6 +104,18 @@ static void verify_run(struct verdicts *files, const char *path, bool is_fold)
     memory_free(names);
 }
 
+/* One of the names that checkpoints have in a run. */
+static bool is_of_run(const char *path)
+{
+    static const char *const names[] = {"last.h5", "best.h5", "previous.h5",
+                                        "previous_best.h5"};
+    const char *slash = strrchr(path, '/');
+    for (size_t n = 0; n < COUNT(names); n++)
+        if (slash != NULL && strcmp(slash + 1, names[n]) == 0)
+            return true;
+    return false;
+}
+
 static void verify_path(struct verdicts *files, const char *path, bool is_fold)
 {
     enum path_kind kind = PATH_RUN;
@@ -112,6 +124,9 @@ static void verify_path(struct verdicts *files, const char *path, bool is_fold)
         note(files, path, "", status);
     else if (kind == PATH_RUN)
         verify_run(files, path, is_fold);
+    else if (kind == PATH_DATA_SET && is_fold && is_of_run(path))
+        note(files, path, "",
+             fail(BAD_DATA, "%s: this is a data set; expected a checkpoint of the run", path));
     else if (kind == PATH_CHECKPOINT)
         note(files, path, "a checkpoint", verify_checkpoint(path));
     else

@@ -1,6 +1,7 @@
 /* Writes the file that dataset.c describes, from a content in memory. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "data/dataset_internal.h"
 #include <errno.h>
 #include <string.h>
@@ -66,9 +67,25 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
     return dataset_digest_write(file, head);
 }
 
+/* A data set takes the place of another one, not of the answers it is made of, or of a
+ * checkpoint: somebody has mistaken a name. */
+static enum status check_old(const char *path)
+{
+    static const char begins[] = "\x89HDF";
+    char bytes[8] = "";
+    const size_t n = file_peek(path, bytes, sizeof bytes);
+    return n == 0 || memcmp(bytes, begins, strlen(begins)) == 0
+               ? OK
+               : fail(BAD_USER,
+                      "%s: there is a file of this name that is not a data set, which would be "
+                      "replaced; choose another name, or remove it first",
+                      path);
+}
+
 enum status dataset_write(struct dataset_content *content, const char *path)
 {
     struct atomic_file draft;
+    TRY(check_old(path));
     TRY(atomic_file_begin(&draft, path));
     dataset_digest_make(content);
     hid_t file = h5_create(draft.name);

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "runs/inference.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +107,23 @@ enum status parallel_output_write(const struct comm *comm, const char *path, con
     return comm_agree(comm, status);
 }
 
+/* Nor do arrays take the place of what they were made of. */
+static enum status check_old_h5(const char *path)
+{
+    enum path_kind kind = PATH_RUN;
+    const enum status status = inference_recognize(path, &kind);
+    fail_clear();
+    if (status != OK || kind == PATH_RUN)
+        return OK;
+    return fail(BAD_USER,
+                "%s: this is a %s, which would be replaced; choose another name, or "
+                "remove it first",
+                path, kind == PATH_DATA_SET ? "data set" : "checkpoint");
+}
+
 enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
 {
+    TRY(check_old_h5(path));
     TRY(atomic_file_begin(draft, path));
     *file = h5_create(draft->name);
     return *file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno)) : OK;

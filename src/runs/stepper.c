@@ -54,6 +54,23 @@ static enum status join(struct stepper *stepper)
     return OK;
 }
 
+/* Students fall into folds by chance: few of them leave some folds empty. */
+static enum status check_fold(const struct stepper *stepper)
+{
+    const struct train_options *o = &stepper->settings->train;
+    int64_t n[N_SPLITS] = {0};
+    for (uint64_t t = 0; t < stepper->shard.n_attempts; t++)
+        n[mark_split(stepper->shard.mark[t])]++;
+    comm_sum_i64(stepper->comm, n, N_SPLITS);
+    if (n[VALID] > 0 && n[TEST] > 0)
+        return OK;
+    return fail(BAD_USER,
+                "%s: no attempt is for %s in fold %lld of train.folds = %lld; there are %zu "
+                "students: use fewer folds",
+                stepper->dataset.path, n[TEST] == 0 ? "the test" : "validation",
+                (long long)o->fold, (long long)o->folds, stepper->dataset.n_students);
+}
+
 static enum status read_data(struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
@@ -62,8 +79,10 @@ static enum status read_data(struct stepper *stepper)
     TRY(lanes_create(&stepper->lanes, &stepper->dataset, (size_t)o->batch, (size_t)o->block,
                      &first, &n));
     TRY(dataset_read(&stepper->dataset, first, n, &stepper->shard));
-    if (o->fold > 0)
+    if (o->fold > 0) {
         resplit_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
+        TRY(check_fold(stepper));
+    }
     return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
 }
 

@@ -386,12 +386,14 @@ static enum status score_best(struct trainer *t, struct result *result)
         struct checkpoint best;
         status = checkpoint_open(&best, path, t->comm);
         if (status == OK && t->progress.best_epoch > 0 &&
-            best.progress.epoch != t->progress.best_epoch)
-            status =
-                fail(BAD_DATA,
-                     "%s: it is of epoch %lld, but epoch %lld was the best: these are "
-                     "files of different moments, or of different runs",
-                     path, (long long)best.progress.epoch, (long long)t->progress.best_epoch);
+            (best.progress.epoch != t->progress.best_epoch ||
+             best.progress.best != t->progress.best))
+            status = fail(
+                BAD_DATA,
+                "%s: it is of epoch %lld with a score of %.6g, but epoch %lld with %.6g was "
+                "the best: these are files of different moments, or of different runs",
+                path, (long long)best.progress.epoch, best.progress.best,
+                (long long)t->progress.best_epoch, t->progress.best);
         if (status == OK)
             status = checkpoint_params(&best, t->comm, t->model);
         checkpoint_close(&best);

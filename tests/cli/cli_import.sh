@@ -3,6 +3,61 @@
 . "$(dirname "$0")/../lib/lib.sh"
 data=../shared/data
 
+section "what follows a gzip"
+printf 'student,item,outcome\na,i,1\nb,i,0\n' >"$TMP/few.csv"
+gzip -c "$TMP/few.csv" >"$TMP/few.csv.gz"
+printf 'c,i,1\nd,i,0\n' | gzip -c >"$TMP/more.gz"
+cat "$TMP/few.csv.gz" "$TMP/more.gz" >"$TMP/two.csv.gz"
+expect_status 0 "$COHORT" import csv "$TMP/two.csv.gz" --split none -o "$TMP/two.h5"
+expect_match '^4 students, 4 attempts'
+head -c 700 /dev/zero | cat "$TMP/two.csv.gz" - >"$TMP/zeros.csv.gz"
+expect_status 0 "$COHORT" import csv "$TMP/zeros.csv.gz" --split none -o "$TMP/two.h5"
+printf 'rubbish' | cat "$TMP/two.csv.gz" - >"$TMP/tail.csv.gz"
+expect_status 3 "$COHORT" import csv "$TMP/tail.csv.gz" --split none -o "$TMP/tail.h5"
+expect_match 'tail.csv.gz: the gzip file is damaged .*something follows its end'
+{ cat "$TMP/few.csv.gz" && printf '\037\213' && tail -c +3 "$TMP/more.gz" | tr '\010' '\011'; } >"$TMP/hurt.csv.gz"
+expect_status 3 "$COHORT" import csv "$TMP/hurt.csv.gz" --split none -o "$TMP/hurt.h5"
+head -c -3 "$TMP/few.csv.gz" >"$TMP/cut.csv.gz"
+expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" --split none -o "$TMP/cut.h5"
+expect_match 'it ends too soon'
+
+section "names of outputs that are mistaken"
+cp "$TMP/few.csv" "$TMP/only.csv"
+expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
+expect_match 'only.csv: there is a file of this name that is not a data set'
+expect_same "$TMP/few.csv" "$TMP/only.csv"
+expect_status 0 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/two.h5"
+expect_status 0 "$COHORT" simulate irt --students 40 --items 5 --seed 1 -o "$TMP/own.h5"
+cp "$TMP/own.h5" "$TMP/kept.h5"
+expect_status 0 "$COHORT" train model.kind=rbm data="$TMP/own.h5" run="$TMP/own" train.epochs=1
+cp "$TMP/own/last.h5" "$TMP/last.h5"
+for output in "$TMP/own.h5" "$TMP/own/last.h5"; do
+    expect_status 1 "$COHORT" predict "$TMP/own" -o "$output"
+    expect_match 'which would be replaced; choose another name'
+    expect_status 1 "$COHORT" export "$TMP/own" -o "$output"
+done
+expect_status 1 "$COHORT" simulate irt --students 5 --items 5 -o "$TMP/own/last.h5"
+expect_same "$TMP/kept.h5" "$TMP/own.h5"
+expect_same "$TMP/last.h5" "$TMP/own/last.h5"
+expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
+expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
+cp "$TMP/own.h5" "$TMP/own/last.h5"
+expect_status 3 "$COHORT" verify "$TMP/own"
+expect_match 'last.h5: this is a data set; expected a checkpoint'
+expect_status 74 sh -c '"$COHORT" verify "$TMP/own.h5" >/dev/full'
+
+section "a pipe among the students"
+mkdir "$TMP/pipes"
+printf 'question_id,correct_answer,part,tags\nq1,d,1,1\n' >"$TMP/pipes/questions.csv"
+printf 'timestamp,solving_id,question_id,user_answer,elapsed_time\n1,1,q1,d,5\n' >"$TMP/pipes/u1.csv"
+mkfifo "$TMP/pipes/u2.csv"
+expect_status 1 timeout 60 "$COHORT" import ednet "$TMP/pipes" -o "$TMP/pipes.h5"
+expect_match 'u2.csv: this is a directory, a pipe or a device'
+
+section "folds without students"
+expect_status 1 "$COHORT" train model.kind=rbm data="$TMP/own.h5" run="$TMP/folds" train.epochs=1 train.folds=300
+expect_match 'no attempt is for .* in fold .* of train.folds = 300; there are 40 students'
+
 section 'what it says'
 cat >"$TMP/answers.csv" <<'END'
 user_id,item_id,correct,timestamp,skill_id
