@@ -63,6 +63,8 @@ attach() {
     mknod -m 666 "$root/dev/tty" c 5 0
     ln -s pts/ptmx "$root/dev/ptmx"
     ln -s /proc/self/fd "$root/dev/fd"
+    local n=0
+    for node in stdin stdout stderr; do ln -s /proc/self/fd/$((n++)) "$root/dev/$node"; done
     if [ -d ../shared ]; then
         mkdir -p "$root/shared" && mount --bind -o ro ../shared "$root/shared"
     fi
