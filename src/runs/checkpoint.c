@@ -7,9 +7,12 @@
  *     /parameters/NAME      each tensor in its shape
  *     /optimizer/SLOT/NAME  momentum, or Adam's mean and square, of each tensor
  *     /state                uint8, what belongs to students (persistent chains), in student
- * order /items, /skills, /groups, /covariates   as in a data set (src/data/dataset.c): names,
- * and the skills and the group of each item, so that the model finds them in other data sets
- * and needs nothing else to know them by
+ *                           order
+ *     /items, /skills, /groups, /covariates
+ *                           as in a data set (src/data/dataset.c): names, and the skills and
+ *                           the group of each item, so that the model finds them in other data
+ *                           sets and needs nothing else to know them by
+ *     /covariates/K/own     uint8, levels that no two students trained (own_levels.c)
  *
  * Version 1 had no numerics, and of items, skills and groups the names of the first two. It is
  * read as it was; tests/golden has files of every version.
