@@ -1,4 +1,7 @@
-/* A model that is not better than these has learned nothing of students. */
+/* Baselines: a model that does not beat them has learned nothing about students.
+ *
+ *     attempts   p = (right + 1) / (right + wrong + 2) over the training attempts of the item
+ *     targets    mean and variance of the training students' targets */
 #include "runs/baseline.h"
 #include "base/memory.h"
 #include <math.h>
@@ -20,8 +23,7 @@ struct prediction *baseline_items(const struct inference *inference,
     return list;
 }
 
-/* Added up in the order of the data set, so that the bits are the same at any number of ranks.
- */
+/* Summed in the order of the data set: the same bits on any number of ranks. */
 struct baseline_target baseline_target(const struct inference *inference)
 {
     const struct shard *shard = &inference->shard;

@@ -53,7 +53,7 @@ bad 1 'persistent = perhaps: expected yes or no' model.persistent=perhaps
 bad 1 'model.kind = rmb: .*expected one of rbm' model.kind=rmb
 bad 1 'model.preset = nice: .*expected one of .*binomial' model.preset=nice
 bad 1 'cd_schedule = 3:x: expected epoch:steps' model.cd_schedule=3:x
-bad 1 'train.block = 300 is more than train.batch = 200' train.block=300
+bad 1 'train.block = 300 is larger than train.batch = 200' train.block=300
 bad 1 'train.folds = 1: expected at least 3' train.folds=1
 bad 1 'train.fold = 7, but train.folds = 5' train.folds=5 train.fold=7
 
@@ -185,6 +185,6 @@ section 'a model larger than the memory'
 (
     awk '/^MemAvailable/ { exit $2 > 24e6 }' /proc/meminfo || skip "this machine has room for the largest model"
     expect_status 1 "$COHORT" train "data=$TMP/class.h5" "run=$TMP/large" model.kind=dkt model.hidden=4096 model.layers=8
-    expect_match 'parameters, which need [0-9.]+ GB of memory to train, and there are [0-9.]+ GB'
+    expect_match 'parameters, and training them needs [0-9.]+ GB of memory, but there are only [0-9.]+ GB'
     check 'no run is begun' test ! -e "$TMP/large/last.h5"
 )

@@ -60,7 +60,7 @@ for version in tests/golden/v*/; do
         expect_match "^continuing $run/last.h5 after epoch $epochs,"
         expect_match "^done: $((epochs + 1)) epochs"
         kind=${run%%_*}
-        note="note: $run was begun by a version of cohort whose arithmetic for $kind differed \(.*\): going on may give other bits"
+        note="note: $run was started by a version of cohort whose arithmetic for $kind differed \(.*\); the result may differ in bits"
         if grep -q "^    {\"$kind\", \"\"," since; then # whatever the settings
             expect_match "$note"
             run "$COHORT" train run="$run" train.epochs=$((epochs + 2)) || fail "a second time"

@@ -56,7 +56,7 @@ expect_match 'u2.csv: this is a directory, a pipe or a device'
 
 section "folds without students"
 expect_status 1 "$COHORT" train model.kind=rbm data="$TMP/own.h5" run="$TMP/folds" train.epochs=1 train.folds=300
-expect_match 'no attempt is for .* in fold .* of train.folds = 300; there are 40 students'
+expect_match 'no attempt is for .* in fold .* of train.folds = 300 \(students: 40\)'
 
 section 'what it says'
 cat >"$TMP/answers.csv" <<'END'

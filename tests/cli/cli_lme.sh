@@ -48,9 +48,9 @@ if [ "$(uname -m)" = x86_64 ]; then
     expect_equal "$(sum haswell)" "$(sum mixed-one)" "rank 0's kernel decides where the grid is 1x1"
     OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" train.epochs=3 "run=$TMP/kernels" || fail "three epochs"
     OPENBLAS_CORETYPE=Haswell expect_status 0 "$COHORT" train "${words[@]}" train.epochs=4 "run=$TMP/kernels"
-    expect_no_match 'goes on with those'
+    expect_no_match 'continues with those'
     OPENBLAS_CORETYPE=Nehalem expect_status 0 "$COHORT" train "${words[@]}" "run=$TMP/kernels"
-    expect_match "trained with OpenBLAS's kernels for Haswell and goes on with those for Nehalem"
+    expect_match "trained with OpenBLAS kernels for Haswell and continues with those for Nehalem"
     for name in haswell kernels; do
         run "$COHORT" export "$TMP/$name" --tensor item -o "$TMP/$name.csv" || fail "export"
     done
@@ -303,7 +303,7 @@ printf 'student,item,outcome\nd,z,1\n' >"$TMP/other.csv"
 run "$COHORT" import csv --train "$TMP/few.csv" --test "$TMP/other.csv" --student student --item item \
     --outcome outcome -o "$TMP/few.h5" || fail "import"
 expect_status 0 "$COHORT" train "data=$TMP/few.h5" model.kind=lme train.epochs=40 "run=$TMP/few"
-expect_match '1 of 3 items have no training attempt'
+expect_match 'items without a training attempt: 1 of 3'
 run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p" || fail "predict"
 expect_match '^d,z,,1,0\.[0-9]+$' "$TMP/few.p"
 

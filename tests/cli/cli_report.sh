@@ -203,11 +203,11 @@ expect_match 'nowhere: No such file or directory'
 expect_status 1 ranks 3 "$COHORT" report "$TMP/lme" "$TMP/nowhere" -o "$TMP/no.html"
 expect_status 3 "$COHORT" report "$TMP/class.h5" -o "$TMP/no.html"
 expect_status 74 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
-expect_match 'cannot be written'
+expect_match 'cannot (be written|write)'
 expect_status 2 "$COHORT" report "$TMP/lme" -o ''
 for file in rbm/best.h5 class.h5; do
     expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"
-    expect_match 'which a text would replace; choose another name'
+    expect_match 'which the text would replace; choose another name'
     expect_status 0 "$COHORT" verify "$TMP/$file"
 done
 expect_status 2 "$COHORT" report a b c d e f g h i
