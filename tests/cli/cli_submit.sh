@@ -122,5 +122,5 @@ kill -USR1 $job
 touch "$TMP/told"
 wait $job
 expect_equal 85 $? 'exit code'
-expect_match 'job 7: back into the queue'
+expect_match 'job 7: requeueing the job'
 expect_match '^scontrol requeue 7$'
