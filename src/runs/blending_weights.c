@@ -3,9 +3,9 @@
  *
  *     f(w) = -1/n sum_t log sum_m w_m q_m(t) + sum_m w_m,   w_m >= 0
  *
- * The second term needs no constraint: the only minimum has sum_m w_m = 1. Newton's method
- * minimises the quadratic model of f around w over w >= 0, coordinate by coordinate (at most
- * 16), and halves the step until f falls.
+ * The second term replaces the constraint sum_m w_m = 1, which holds at the only minimum.
+ * Newton's method minimises the quadratic model of f around w over w >= 0, coordinate by
+ * coordinate (at most 16), and halves the step until f falls.
  *
  * Logistic weights come from a logistic regression on the members' logits, also by Newton's
  * method:

@@ -29,9 +29,10 @@ json_t *run_json(const char *path);
 CHECKED enum status run_resume(const struct run *run, struct checkpoint *checkpoint,
                                bool *found);
 
-/* Rank 0: makes best.h5 agree with the checkpoint that the run continues from: restores it from
- * previous_best.h5 if it is of a later epoch, and removes both if there was no best epoch yet.
- * Otherwise best.h5 could be another run's, or of an epoch that this run never reaches. */
+/* Rank 0: makes best.h5 agree with the checkpoint that the run continues from: restores
+ * previous_best.h5 if only that is of the best epoch, and removes both if there was no best
+ * epoch yet. Otherwise best.h5 could be another run's, or of an epoch that this run never
+ * reaches. */
 CHECKED enum status run_settle_best(const struct run *run, const struct progress *progress);
 
 /* Rank 0: writes best.h5, keeping the old one as previous_best.h5; or last.h5, keeping

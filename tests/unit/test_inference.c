@@ -195,7 +195,8 @@ static void test_settings_that_do_not_fit(void **state)
 {
     (void)state;
     write_changed("hidden = 3", "hidden = 4", 0, 0);
-    expect_refused(BAD_DATA, "/parameters/weights is missing or does not have the shape that this");
+    expect_refused(BAD_DATA,
+                   "/parameters/weights is missing or does not have the shape that this");
     expect_refused(BAD_DATA, "/config.ini run=ANOTHER`");
     write_changed("hidden = 3", "hidden = 0", 0, 0);
     expect_refused(BAD_USER, "hidden = 0");
