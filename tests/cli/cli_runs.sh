@@ -165,7 +165,7 @@ done
 cp -r "$TMP/reference" "$TMP/no_best"
 rm "$TMP/no_best/best.h5"
 expect_status 1 on 2 "$COHORT" train "${small[@]}" run="$TMP/no_best"
-expect_match '^cohort: the best epoch cannot be had.*best.h5: .*No such file'
+expect_match '^cohort: the best epoch cannot be read.*best.h5: .*No such file'
 
 section leftovers
 cp -r "$TMP/half" "$TMP/leftovers"

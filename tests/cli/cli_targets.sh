@@ -99,7 +99,7 @@ expect_match 'is for model.task=final'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final model.waviness=1 data="$TMP/passed.h5" run="$TMP/none"
 expect_match 'are penalties of model.task=trace'
 expect_status 1 ranks 2 "$COHORT" evaluate "$TMP/pass-1" --groups
-expect_match 'one target per student'
+expect_match 'one target for a whole student'
 
 section "penalties"
 smooth="model.task=trace model.input=both model.dropout=0.2 train.epochs=6 data=$TMP/none.h5"
