@@ -18,7 +18,7 @@ void item_counts_take(struct item_counts *counts, const struct shard *shard)
     counts->wrong = counts->right + counts->n_items;
     for (uint64_t t = 0; t < shard->n_attempts; t++) {
         const enum outcome outcome = mark_outcome(shard->mark[t]);
-        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+        if (mark_trains(shard->mark[t]))
             (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
     }
     comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);

@@ -95,7 +95,7 @@ static inline double oracle_look(const struct lme_work *work, const double *oute
     }
     for (size_t s = 0; s < n_students; s++)
         for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++) {
-            if (!lme_trains(work->shard->mark[t]))
+            if (!mark_trains(work->shard->mark[t]))
                 continue;
             double z[ORACLE_MOST] = {0}, eta = outer[0];
             for (size_t k = 0; k < n_x; k++)

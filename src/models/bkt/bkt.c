@@ -249,8 +249,7 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
         const int64_t before = *n_attempts;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             const uint64_t *first = work->links.first + shard->item[t];
-            *n_attempts += mark_split(shard->mark[t]) == TRAIN &&
-                           mark_outcome(shard->mark[t]) != UNKNOWN && first[1] > first[0];
+            *n_attempts += mark_trains(shard->mark[t]) && first[1] > first[0];
         }
         has_training[s] = *n_attempts > before;
     }

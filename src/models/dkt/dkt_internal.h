@@ -49,20 +49,11 @@ struct dkt_work {
     struct dkt_waves *waves;        /* see dkt_penalty.c */
 };
 
-/* An attempt to train on, in the task `trace`. */
-static inline bool dkt_is_target(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 struct dkt_shape dkt_shape_of(const struct model *model);
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z);
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h);
-
-/* Adds to the tally's loss; what is no number there counts as out of range. */
-void dkt_add_loss(struct tally *tally, double loss);
 
 /* The state h of a row, thinned by dropout in work->dropped and work->mask where there is
  * dropout; and its derivative after the same. */

@@ -45,7 +45,7 @@ static void find_lengths(const struct model *model, struct dkt_work *work)
         if (o->task == DKT_FINAL)
             work->length[s] = dkt_trains_final(shard, s) ? work->n_read[s] + 1 : 0;
         for (uint64_t t = 0; o->task == DKT_TRACE && t < n; t++)
-            if (dkt_is_target(shard->mark[start + t]))
+            if (mark_trains(shard->mark[start + t]))
                 work->length[s] = (uint32_t)(t + 1);
     }
 }
@@ -100,7 +100,7 @@ void dkt_training(const void *memory, bool *has_training, int64_t *n_attempts)
             *n_attempts += has_training[s] ? work->n_read[s] : 0;
     }
     for (uint64_t t = 0; !work->is_final && t < work->shard->n_attempts; t++)
-        *n_attempts += dkt_is_target(work->shard->mark[t]);
+        *n_attempts += mark_trains(work->shard->mark[t]);
 }
 
 const uint32_t *dkt_lengths(const void *memory)
@@ -159,14 +159,6 @@ double dkt_cross_entropy(double x, double y, double *d)
            x * y;
 }
 
-void dkt_add_loss(struct tally *tally, double loss)
-{
-    if (fabs(loss) < 1e6)
-        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
-    else
-        tally->out_of_range++;
-}
-
 double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t item, double y,
                       double weight, const real *h, real *dh)
 {
@@ -200,13 +192,13 @@ static void add_answers(const struct model *model, struct dkt_work *work,
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const size_t s = sequence->student[i], at = (sequence->offset[t] + i) * width;
             const uint64_t a = shard->first[s] + t;
-            if (!dkt_is_target(shard->mark[a]))
+            if (!mark_trains(shard->mark[a]))
                 continue;
             const double y =
                 mark_outcome(shard->mark[a]) == CORRECT ? 1 - o->smoothing : o->smoothing;
             const real *h = dkt_drop(model, work, draw, s, t, work->run.h[top] + at);
             real *const dh = work->run.dh + at;
-            dkt_add_loss(tally, dkt_add_answer(model, work, shard->item[a], y, 1, h, dh));
+            tally_add_loss(tally, dkt_add_answer(model, work, shard->item[a], y, 1, h, dh));
             dkt_undrop(model, work, dh);
             tally->n_scored++;
         }

@@ -48,11 +48,11 @@ static void add_reconstruction(const struct model *model, struct dkt_work *work,
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
             const size_t at = (sequence->offset[t] + i) * width;
-            if (dkt_is_target(shard->mark[a]) && mark_is_shown(shard->mark[a]))
-                dkt_add_loss(tally, dkt_add_answer(model, work, shard->item[a],
-                                                   mark_outcome(shard->mark[a]) == CORRECT,
-                                                   o->reconstruction, work->run.h[top] + at,
-                                                   work->run.dh + at));
+            if (mark_trains(shard->mark[a]) && mark_is_shown(shard->mark[a]))
+                tally_add_loss(tally, dkt_add_answer(model, work, shard->item[a],
+                                                     mark_outcome(shard->mark[a]) == CORRECT,
+                                                     o->reconstruction, work->run.h[top] + at,
+                                                     work->run.dh + at));
         }
 }
 
@@ -157,7 +157,7 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
         }
         say_all(model, work, n_next, h + n * width, waves->next);
         memset(waves->d_next, 0, n_next * padded * sizeof(real));
-        dkt_add_loss(tally, add_waves(o, n_next, n_items, waves));
+        tally_add_loss(tally, add_waves(o, n_next, n_items, waves));
         pass_on(model, work, n, h, work->run.dh + sequence->offset[t] * width);
         real *const now = waves->now, *const d = waves->d;
         waves->now = waves->next;

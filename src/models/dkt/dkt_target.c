@@ -96,7 +96,7 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
                        dh, width);
     }
     dkt_undrop(model, work, dh);
-    dkt_add_loss(tally, loss);
+    tally_add_loss(tally, loss);
     tally->n_scored++;
 }
 

@@ -200,7 +200,7 @@ int64_t ktm_count_training(const struct shard *shard, size_t s)
 {
     int64_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+        n += mark_trains(shard->mark[t]);
     return n;
 }
 

@@ -442,8 +442,7 @@ enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
         for (size_t i = 0; i < pass->lanes->n_students[lane]; i++) {
             const size_t s = pass->lanes->students[lane][i];
             for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++)
-                pass->n_scored += mark_split(work->shard->mark[t]) == TRAIN &&
-                                  mark_outcome(work->shard->mark[t]) != UNKNOWN;
+                pass->n_scored += mark_trains(work->shard->mark[t]);
         }
     real *flat = NEW_SCRATCH(real, model->params.n);
     ktm_space_put(&l->space, model, l->x, flat);

@@ -170,7 +170,7 @@ static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
     return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
-/* The same for sums over all attempts, whose room is that of comm_sum_i128. */
+/* The same for sums over all attempts: comm_sum_i128. */
 static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
 {
     const double scaled = x * unit;
@@ -243,11 +243,6 @@ enum status lme_learn(struct model *model, void *work, struct pass *pass);
 void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
-
-static inline bool lme_trains(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
 
 /* Of attempt t of the shard. */
 static inline double lme_covariate(const struct shard *shard, uint64_t t, size_t covariate)

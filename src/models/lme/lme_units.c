@@ -54,12 +54,12 @@ static void rows_take(struct rows *rows, const struct lme_work *work)
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
-        n += lme_trains(shard->mark[t]);
+        n += mark_trains(shard->mark[t]);
     rows_create(rows, &work->shape, n);
     size_t a = 0;
     for (size_t s = 0; s < shard->n_students; s++)
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-            if (!lme_trains(shard->mark[t]))
+            if (!mark_trains(shard->mark[t]))
                 continue;
             rows->student[a] = (uint32_t)(shard->first_student + s);
             rows->item[a] = shard->item[t];

@@ -71,7 +71,7 @@ void lme_training(const void *memory, bool *has_training, int64_t *n_attempts)
     for (size_t s = 0; s < shard->n_students; s++) {
         const int64_t before = *n_attempts;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            *n_attempts += lme_trains(shard->mark[t]);
+            *n_attempts += mark_trains(shard->mark[t]);
         has_training[s] = *n_attempts > before;
     }
 }

@@ -35,11 +35,6 @@ enum {
     MOST_COUNTS = 1 << 24
 };
 
-static bool is_training(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 /* The visible units of a student: every training answer, or the last one of each item. */
 static size_t list_units(const struct rbm_options *o, struct rbm_work *work, size_t s,
                          uint32_t *unit)
@@ -47,7 +42,7 @@ static size_t list_units(const struct rbm_options *o, struct rbm_work *work, siz
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-        if (!is_training(shard->mark[t]))
+        if (!mark_trains(shard->mark[t]))
             continue;
         const uint32_t item = shard->item[t];
         const uint32_t code = 2 * item + (mark_outcome(shard->mark[t]) == CORRECT);

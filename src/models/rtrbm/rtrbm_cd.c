@@ -66,7 +66,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
         rbm_rows->mix(&work->shape.rows, work->visible, now->targets, work->count, n, mean);
         vec->sigmoid(mean, width);
     }
-    rtrbm_add_loss(tally, loss);
+    tally_add_loss(tally, loss);
     for (size_t a = 0; a < n; a++) {
         const uint32_t drawn = (now->targets[a] & ~1u) | work->count[a];
         real *sum = rtrbm_touch(work, now->targets[a]);
@@ -225,7 +225,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
             real *v = frames->model + row * stride;
             if (g == 0 && frames->learned[row])
-                rtrbm_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
+                tally_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
             draw_uniform(work, draw, RNG_VISIBLE, sequence->student[i], t, g, n_gibbs,
                          frames->u, stride);
             vec->sigmoid(v, stride);

@@ -25,7 +25,7 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
     const double logit = (double)worth + rtrbm_bias(model, unit) - rtrbm_bias(model, other);
     const double u = Sleef_cinz_expd1_u10purec(-fabs(logit));
     const double q = logit > 0 ? u / (1 + u) : 1 / (1 + u);
-    rtrbm_add_loss(tally, Sleef_cinz_log1pd1_u10purec(u) + fmax(-logit, 0));
+    tally_add_loss(tally, Sleef_cinz_log1pd1_u10purec(u) + fmax(-logit, 0));
     real *sum = rtrbm_touch(work, unit);
     if (sum != NULL)
         rnn_cells->add((real)q, work->s1, sum, width);
@@ -69,7 +69,7 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
     const double got = chance[seen];
     for (unsigned state = 0; state < n_states; state++)
         total += chance[state] = Sleef_cinz_expd1_u10purec(chance[state] - most);
-    rtrbm_add_loss(tally, most + Sleef_cinz_logd1_u10purec(total) - got);
+    tally_add_loss(tally, most + Sleef_cinz_logd1_u10purec(total) - got);
 
     /* sum: data minus model; enumerated: the same by unit and outcome */
     memset(work->sum, 0, width * sizeof *work->sum);

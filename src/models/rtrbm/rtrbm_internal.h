@@ -144,7 +144,6 @@ static inline double rtrbm_bias(const struct model *model, uint32_t unit)
 /* Sums of statistics: those of a unit's row, NULL where it has none; and its bias. */
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit);
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value);
-void rtrbm_add_loss(struct tally *tally, double loss);
 
 /* One step: replaces x by e, adds loss and statistics of the visible units of work->now. */
 void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x,

@@ -129,7 +129,7 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
         }
         tally_add(tally, panel->offset + a * panel->stride, row, panel->stride);
     }
-    rtrbm_add_loss(tally, cost * open);
+    tally_add_loss(tally, cost * open);
     memory_free(row);
 }
 

@@ -31,11 +31,6 @@
 
 enum { PART_EPSILON = 0, PART_PREFIX = 1 << 12 };
 
-static bool is_training(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 void *vae_attach(const struct model *model, const struct shard *shard)
 {
     const struct vae_options *o = model->options;
@@ -50,7 +45,7 @@ void *vae_attach(const struct model *model, const struct shard *shard)
     uint64_t n = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            if (is_training(shard->mark[t]))
+            if (mark_trains(shard->mark[t]))
                 work->unit[n++] =
                     2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
         work->first[s + 1] = n;
@@ -331,14 +326,6 @@ static void list_rows(const struct model *model, struct vae_work *work,
     }
 }
 
-static void add_loss(double loss, struct tally *tally)
-{
-    if (fabs(loss) < 1e9)
-        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
-    else
-        tally->out_of_range++;
-}
-
 void vae_accumulate(const struct model *model, void *memory, const uint32_t *students, size_t n,
                     const struct draw *draw, struct tally *tally)
 {
@@ -367,7 +354,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
         if (!row->whole)
             continue;
         bound += add_items(model, work, unit, row->n, padded, d_common);
-        add_loss(-bound, tally);
+        tally_add_loss(tally, -bound);
         tally->n_scored += row->n;
     }
     vae_encoder_backward(model, work, tally);
