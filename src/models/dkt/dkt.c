@@ -98,15 +98,19 @@ static enum status declare(struct model *model)
         return fail(BAD_USER, "model.reconstruction, waviness and waviness2 are penalties of "
                               "model.task=trace; leave them at 0");
     const char *of = o->input == INPUT_ITEM ? "item" : o->input == INPUT_SKILL ? "skill" : NULL;
-    struct recurrent stack;
-    recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
-    size_t panel = params_panel_of(p, of, n * N_SEEN, stack.n_gates * stack.width);
-    recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
+    struct dkt_shape *shape = model->shape;
+    struct recurrent *stack = &shape->stack;
+    shape->n_features = n;
+    recurrent_declare(stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
+    shape->input_panel = params_panel_of(p, of, n * N_SEEN, stack->n_gates * stack->width);
+    recurrent_gate_tensors(stack, p, shape->input_panel, "input", 3,
+                           (const uint64_t[]){n, N_SEEN, hidden});
     const bool final = o->task == DKT_FINAL;
     const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
-    panel = params_panel_of(p, final ? NULL : of, n_out, stack.width + 1);
+    const size_t panel = shape->output_panel =
+        params_panel_of(p, final ? NULL : of, n_out, stack->width + 1);
     struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
-    struct tensor bias = {"output_bias", panel, stack.width, 1, 1, {n_out}, false};
+    struct tensor bias = {"output_bias", panel, stack->width, 1, 1, {n_out}, false};
     if (final) {
         snprintf(output.name, sizeof output.name, "target");
         snprintf(bias.name, sizeof bias.name, "target_bias");
@@ -116,26 +120,14 @@ static enum status declare(struct model *model)
     return OK;
 }
 
-struct dkt_shape dkt_shape_of(const struct model *model)
-{
-    const struct dkt_options *o = model->options;
-    struct dkt_shape shape = {.n_features = count_features(model)};
-    struct params scratch = {0}; /* declaring again gives the same numbers of panels */
-    recurrent_declare(&shape.stack, (enum recurrent_kind)o->cell, (size_t)o->layers,
-                      (size_t)o->hidden, &scratch);
-    shape.input_panel = scratch.n_panels;
-    shape.output_panel = scratch.n_panels + 1;
-    return shape;
-}
-
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct dkt_options *o = model->options;
-    const struct dkt_shape shape = dkt_shape_of(model);
-    const struct recurrent *stack = &shape.stack;
+    const struct dkt_shape *shape = dkt_shape(model);
+    const struct recurrent *stack = &shape->stack;
     recurrent_init(stack, &model->params, seed);
     const double size = 1 / sqrt((double)stack->hidden);
-    const size_t panels[] = {shape.input_panel, shape.output_panel};
+    const size_t panels[] = {shape->input_panel, shape->output_panel};
     for (size_t k = 0; k < COUNT(panels); k++) {
         const struct panel *panel = &model->params.panels[panels[k]];
         const size_t n_gates = k == 0 ? stack->n_gates : 1;
@@ -151,11 +143,11 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         }
     }
     /* Items begin at their log-odds, so that the network need not learn them first. */
-    const struct panel *panel = &model->params.panels[shape.output_panel];
+    const struct panel *panel = &model->params.panels[shape->output_panel];
     for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
          i++) {
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
-        params_rows(&model->params, shape.output_panel)[i * panel->stride + stack->width] =
+        params_rows(&model->params, shape->output_panel)[i * panel->stride + stack->width] =
             (real)Sleef_cinz_logd1_u10purec(odds);
     }
 }
@@ -164,7 +156,7 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z)
 {
-    const size_t panel = work->shape.input_panel, stride = model->params.panels[panel].stride;
+    const size_t panel = work->shape->input_panel, stride = model->params.panels[panel].stride;
     const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
                         : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                                         : SEEN_WRONG;
@@ -178,8 +170,8 @@ void dkt_read_attempt(const struct model *model, const struct dkt_work *work, ui
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h)
 {
-    const size_t panel = work->shape.output_panel, stride = model->params.panels[panel].stride;
-    const size_t width = work->shape.stack.width;
+    const size_t panel = work->shape->output_panel, stride = model->params.panels[panel].stride;
+    const size_t width = work->shape->stack.width;
     real logit = 0;
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
         const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
@@ -196,7 +188,7 @@ static size_t n_hidden(const struct model *model)
 static void hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct dkt_work *work = memory;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     dkt_predict(model, memory, s, 0, NULL);
     memcpy(activation, work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * stack->width,
            stack->hidden * sizeof *activation);
@@ -216,18 +208,16 @@ const struct model_kind dkt_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct dkt_options),
+    .shape_size = sizeof(struct dkt_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = dkt_attach,
     .detach = dkt_detach,
     .training = dkt_training,
-    .lengths = dkt_lengths,
     .accumulate = dkt_accumulate,
     .predict = dkt_predict,
-    .predict_many = dkt_predict_many,
-    .task = dkt_task,
-    .predict_target = dkt_predict_target,
-    .n_hidden = n_hidden,
-    .hidden = hidden,
+    .setup = {.uses = uses},
+    .speed = {.lengths = dkt_lengths, .predict_many = dkt_predict_many},
+    .view = {.n_hidden = n_hidden, .hidden = hidden},
+    .target = {.task = dkt_task, .predict = dkt_predict_target},
 };

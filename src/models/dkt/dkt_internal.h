@@ -33,7 +33,7 @@ struct dkt_shape {
 
 struct dkt_work {
     const struct shard *shard;
-    struct dkt_shape shape;
+    const struct dkt_shape *shape;
     bool is_final;
     uint64_t *feature_first; /* n_items + 1 */
     uint32_t *feature; /* features of item i: feature[feature_first[i] .. feature_first[i+1]] */
@@ -49,7 +49,10 @@ struct dkt_work {
     struct dkt_waves *waves;        /* see dkt_penalty.c */
 };
 
-struct dkt_shape dkt_shape_of(const struct model *model);
+static inline const struct dkt_shape *dkt_shape(const struct model *model)
+{
+    return model->shape;
+}
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z);
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
@@ -87,7 +90,7 @@ void dkt_predict_target(const struct model *model, void *work, const uint32_t *s
 void dkt_predict_group(const struct model *model, struct dkt_work *work,
                        const struct sequence *group, unsigned splits, uint64_t origin, real *p);
 
-void *dkt_attach(const struct model *model, const struct shard *shard);
+void *dkt_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void dkt_detach(void *work);
 const uint32_t *dkt_lengths(const void *work);
 void dkt_training(const void *work, bool *has_training, int64_t *n_attempts);

@@ -50,17 +50,19 @@ static void find_lengths(const struct model *model, struct dkt_work *work)
     }
 }
 
-void *dkt_attach(const struct model *model, const struct shard *shard)
+void *dkt_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     struct dkt_work *work = NEW(struct dkt_work, 1);
     work->shard = shard;
-    work->shape = dkt_shape_of(model);
+    work->shape = dkt_shape(model);
     work->is_final = dkt_task(model) != TASK_TRACE;
     list_features(model, work);
     find_lengths(model, work);
-    const struct recurrent *stack = &work->shape.stack;
-    row_sums_create(&work->inputs, &model->params.panels[work->shape.input_panel]);
-    row_sums_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
+    const struct recurrent *stack = &work->shape->stack;
+    if (use == TO_TRAIN) {
+        row_sums_create(&work->inputs, &model->params.panels[work->shape->input_panel]);
+        row_sums_create(&work->outputs, &model->params.panels[work->shape->output_panel]);
+    }
     work->mask = NEW(real, stack->width);
     work->u = NEW(real, stack->width + 4 * WIDTH);
     work->dropped = NEW(real, stack->width);
@@ -113,7 +115,7 @@ static void read_attempts(const struct model *model, struct dkt_work *work)
 {
     const struct sequence *sequence = &work->sequence;
     const struct shard *shard = work->shard;
-    const size_t columns = work->shape.stack.n_gates * work->shape.stack.width;
+    const size_t columns = work->shape->stack.n_gates * work->shape->stack.width;
     for (size_t t = 1; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
@@ -127,7 +129,7 @@ const real *dkt_drop(const struct model *model, struct dkt_work *work, const str
                      size_t s, size_t t, const real *h)
 {
     const struct dkt_options *o = model->options;
-    const size_t width = work->shape.stack.width;
+    const size_t width = work->shape->stack.width;
     if (o->dropout == 0)
         return h;
     const struct rng rng = {.seed = draw->seed,
@@ -147,7 +149,7 @@ const real *dkt_drop(const struct model *model, struct dkt_work *work, const str
 void dkt_undrop(const struct model *model, const struct dkt_work *work, real *dh)
 {
     if (((const struct dkt_options *)model->options)->dropout > 0)
-        for (size_t j = 0; j < work->shape.stack.width; j++)
+        for (size_t j = 0; j < work->shape->stack.width; j++)
             dh[j] *= work->mask[j];
 }
 
@@ -162,8 +164,8 @@ double dkt_cross_entropy(double x, double y, double *d)
 double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t item, double y,
                       double weight, const real *h, real *dh)
 {
-    const struct panel *panel = &model->params.panels[work->shape.output_panel];
-    const size_t width = work->shape.stack.width;
+    const struct panel *panel = &model->params.panels[work->shape->output_panel];
+    const size_t width = work->shape->stack.width;
     double difference;
     const double loss =
         dkt_cross_entropy((double)dkt_logit(model, work, item, h), y, &difference);
@@ -174,7 +176,7 @@ double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t
         rnn_cells->add(d, h, sum, width);
         sum[width] += d;
         rnn_cells->add(
-            d, params_rows(&model->params, work->shape.output_panel) + feature * panel->stride,
+            d, params_rows(&model->params, work->shape->output_panel) + feature * panel->stride,
             dh, width);
     }
     return weight * loss;
@@ -187,7 +189,7 @@ static void add_answers(const struct model *model, struct dkt_work *work,
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     for (size_t t = 0; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const size_t s = sequence->student[i], at = (sequence->offset[t] + i) * width;
@@ -211,7 +213,7 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     struct sequence *sequence = &work->sequence;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     sequence_arrange(sequence, students, n, work->length);
     if (sequence->n == 0)
         return;
@@ -246,6 +248,6 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
                     row_sums_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
                     columns);
         }
-    row_sums_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
-    row_sums_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);
+    row_sums_flush(&work->inputs, &model->params.panels[work->shape->input_panel], tally);
+    row_sums_flush(&work->outputs, &model->params.panels[work->shape->output_panel], tally);
 }

@@ -43,7 +43,7 @@ static void add_reconstruction(const struct model *model, struct dkt_work *work,
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     for (size_t t = 1; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
@@ -60,8 +60,8 @@ static void add_reconstruction(const struct model *model, struct dkt_work *work,
 static struct dkt_waves *prepare(const struct model *model, struct dkt_work *work)
 {
     const size_t n_items = model->n_items, padded = size_padded(n_items);
-    const size_t width = work->shape.stack.width, stride = width + WIDTH;
-    const struct panel *panel = &model->params.panels[work->shape.output_panel];
+    const size_t width = work->shape->stack.width, stride = width + WIDTH;
+    const struct panel *panel = &model->params.panels[work->shape->output_panel];
     if (work->waves == NULL) {
         work->waves = NEW(struct dkt_waves, 1);
         work->waves->row = NEW(real, padded * stride);
@@ -81,10 +81,10 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
             rnn_cells->add(1,
-                           params_rows(&model->params, work->shape.output_panel) +
+                           params_rows(&model->params, work->shape->output_panel) +
                                work->feature[f] * panel->stride,
                            waves->row + i * stride, size_padded(width + 1));
-    matmul_pack(&waves->forward, work->shape.stack.hidden, padded, waves->row, stride, true);
+    matmul_pack(&waves->forward, work->shape->stack.hidden, padded, waves->row, stride, true);
     matmul_pack(&waves->back, padded, width, waves->row, stride, false);
     return waves;
 }
@@ -94,7 +94,7 @@ static void say_all(const struct model *model, const struct dkt_work *work, size
                     const real *h, real *y)
 {
     const struct dkt_waves *waves = work->waves;
-    const size_t padded = size_padded(model->n_items), width = work->shape.stack.width;
+    const size_t padded = size_padded(model->n_items), width = work->shape->stack.width;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < padded; j++)
             y[i * padded + j] = waves->row[j * (width + WIDTH) + width];
@@ -130,7 +130,7 @@ static void pass_on(const struct model *model, struct dkt_work *work, size_t n, 
                     real *dh)
 {
     struct dkt_waves *const waves = work->waves;
-    const size_t padded = size_padded(model->n_items), width = work->shape.stack.width;
+    const size_t padded = size_padded(model->n_items), width = work->shape->stack.width;
     const size_t stride = width + WIDTH;
     for (size_t at = 0; at < n * padded; at++)
         waves->d[at] *= waves->now[at] * (1 - waves->now[at]);
@@ -145,7 +145,7 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
 {
     const struct dkt_options *o = model->options;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     const size_t n_items = model->n_items, padded = size_padded(n_items);
     struct dkt_waves *const waves = prepare(model, work);
     for (size_t t = 1; t < sequence->n_steps; t++) {

@@ -58,7 +58,7 @@ bool dkt_trains_final(const struct shard *shard, size_t s)
 static double output(const struct model *model, const struct dkt_work *work, size_t row,
                      const real *h)
 {
-    const size_t panel = work->shape.output_panel, width = work->shape.stack.width;
+    const size_t panel = work->shape->output_panel, width = work->shape->stack.width;
     const real *w =
         params_rows(&model->params, panel) + row * model->params.panels[panel].stride;
     return (double)(rnn_cells->dot(w, h, width) + w[width]);
@@ -68,8 +68,8 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
                    size_t row, const struct draw *draw, struct tally *tally)
 {
     const struct dkt_options *o = model->options;
-    const struct recurrent *stack = &work->shape.stack;
-    const size_t width = stack->width, panel = work->shape.output_panel;
+    const struct recurrent *stack = &work->shape->stack;
+    const size_t width = stack->width, panel = work->shape->output_panel;
     const double y = work->shard->dataset->target[work->shard->first_student + s];
     const double x = (y - o->center) / o->unit;
     const real *h =
@@ -105,7 +105,7 @@ void dkt_predict_target(const struct model *model, void *memory, const uint32_t 
 {
     const struct dkt_options *o = model->options;
     struct dkt_work *work = memory;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     const size_t width = stack->width;
     const real *top = work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * width;
     struct sequence group = {0};

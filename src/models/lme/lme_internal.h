@@ -62,7 +62,10 @@ struct lme_shape {
     size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
     size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
 };
-CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
+static inline const struct lme_shape *lme_shape(const struct model *model)
+{
+    return model->shape;
+}
 
 /* The factor of which column j is a level. */
 static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
@@ -80,7 +83,7 @@ static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
 struct lme_work {
     const struct model *model;
     const struct shard *shard;
-    struct lme_shape shape;
+    const struct lme_shape *shape;
     double *x;      /* of all attempts of the shard: fixed effects but the intercept */
     double *effect; /* n_students: where the last pass left the students' effects */
     double *shown;  /* prediction: predictors and outcomes of what was shown */
@@ -235,7 +238,7 @@ bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape
 size_t lme_search_factor(double *a, size_t n);
 void lme_search_invert(double *a, size_t n);
 
-void *lme_attach(const struct model *model, const struct shard *shard);
+void *lme_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void lme_detach(void *work);
 void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);

@@ -30,15 +30,15 @@ static size_t find_steps(struct rtrbm_work *work)
     return longest;
 }
 
-void *rtrbm_attach(const struct model *model, const struct shard *shard)
+void *rtrbm_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     struct rtrbm_work *work = NEW(struct rtrbm_work, 1);
     const struct rtrbm_options *o = model->options;
     work->shard = shard;
-    work->shape = rtrbm_shape_of(model);
+    work->shape = rtrbm_shape(model);
     work->dense = o->dense;
     const size_t longest = size_max(find_steps(work), o->dense ? model->n_items : 0);
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     work->now.shown = NEW(uint32_t, longest);
     work->now.targets = NEW(uint32_t, longest);
     work->now.clamped = NEW(uint32_t, longest);
@@ -57,9 +57,11 @@ void *rtrbm_attach(const struct model *model, const struct shard *shard)
     for (size_t k = 0; k < COUNT(vectors); k++)
         *vectors[k] = NEW(real, width);
     work->enumerated = NEW(real, 2 * MOST_UNITS * width);
-    work->gradient = NEW(real, work->shape.hidden * width);
-    row_sums_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
-    row_sums_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
+    if (use == TO_TRAIN) {
+        work->gradient = NEW(real, work->shape->hidden * width);
+        row_sums_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
+        row_sums_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
+    }
     return work;
 }
 
@@ -164,19 +166,19 @@ void rtrbm_read_whole(const struct model *model, struct rtrbm_work *work)
 /* x += the rows of units. */
 void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x)
 {
-    rbm_rows->gather(&work->shape.rows, work->visible, unit, n, x);
+    rbm_rows->gather(&work->shape->rows, work->visible, unit, n, x);
 }
 
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit)
 {
-    if (work->shape.rows.per_item == 2)
+    if (work->shape->rows.per_item == 2)
         return row_sums_at(&work->weights, unit);
     return unit & 1 ? row_sums_at(&work->weights, unit >> 1) : NULL;
 }
 
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value)
 {
-    if (work->shape.rows.per_item == 2)
+    if (work->shape->rows.per_item == 2)
         row_sums_at(&work->biases, unit >> 1)[unit & 1] += value;
     else if (unit & 1)
         row_sums_at(&work->biases, unit >> 1)[0] += value;

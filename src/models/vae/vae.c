@@ -123,80 +123,73 @@ static enum status check(const struct model *model)
     return OK;
 }
 
-/* Declares all panels; with `params` NULL it only says where they are. */
-static struct vae_shape lay_out(const struct model *model, struct params *p)
+/* Declares all panels and remembers where they are. */
+static void lay_out(struct model *model)
 {
+    struct params *p = &model->params;
+    struct vae_shape *shape = model->shape;
     const struct vae_options *o = model->options;
     const uint64_t k = count_dims(model), n = model->n_items, h = (uint64_t)o->hidden;
     const size_t n_roots = o->posterior == POSTERIOR_FULL ? k * (k + 1) / 2 : k;
-    struct vae_shape shape = {.n_dims = k,
-                              .hidden = h,
-                              .width = size_padded(h),
-                              .n_layers = (size_t)o->layers,
-                              .n_out = size_padded(k + n_roots),
-                              .full = o->posterior == POSTERIOR_FULL};
+    *shape = (struct vae_shape){.n_dims = k,
+                                .hidden = h,
+                                .width = size_padded(h),
+                                .n_layers = (size_t)o->layers,
+                                .n_out = size_padded(k + n_roots),
+                                .full = o->posterior == POSTERIOR_FULL};
     const bool own_a = o->discrimination == A_NONNEGATIVE || o->discrimination == A_SIGNED;
     const size_t n_a = own_a ? k : 0;
-    shape.column_q = n_a;
-    shape.column_b = n_a + k;
-    shape.column_n = n_a + k + 1;
-    shape.column_error = n_a + k + 2;
-    const size_t panel = shape.decoder =
-        params_panel_of(p, "item", n, shape.column_error + n_a + 1);
+    shape->column_q = n_a;
+    shape->column_b = n_a + k;
+    shape->column_n = n_a + k + 1;
+    shape->column_error = n_a + k + 2;
+    const size_t panel = shape->decoder =
+        params_panel_of(p, "item", n, shape->column_error + n_a + 1);
     const struct tensor of_items[] = {
         {"discrimination", panel, 0, n_a, 2, {n, k}, true},
-        {"q_matrix", panel, shape.column_q, k, 2, {n, k}, false},
-        {"difficulty", panel, shape.column_b, 1, 1, {n}, false},
-        {"answers", panel, shape.column_n, 1, 1, {n}, false},
-        {"error_a", panel, shape.column_error, n_a, 2, {n, k}, false},
-        {"error_b", panel, shape.column_error + n_a, 1, 1, {n}, false},
+        {"q_matrix", panel, shape->column_q, k, 2, {n, k}, false},
+        {"difficulty", panel, shape->column_b, 1, 1, {n}, false},
+        {"answers", panel, shape->column_n, 1, 1, {n}, false},
+        {"error_a", panel, shape->column_error, n_a, 2, {n, k}, false},
+        {"error_b", panel, shape->column_error + n_a, 1, 1, {n}, false},
     };
     for (size_t t = 0; t < COUNT(of_items); t++)
         if (of_items[t].n_columns > 0)
             params_tensor(p, &of_items[t]);
     if (o->discrimination == A_EQUAL) {
-        shape.common = params_panel(p, 1, k);
-        params_tensor(p, &(struct tensor){"discrimination", shape.common, 0, k, 1, {k}, true});
+        shape->common = params_panel(p, 1, k);
+        params_tensor(p, &(struct tensor){"discrimination", shape->common, 0, k, 1, {k}, true});
     }
-    shape.input = params_panel_of(p, "item", 2 * n, h);
-    params_tensor(p, &(struct tensor){"encoder_input", shape.input, 0, h, 3, {n, 2, h}, true});
-    shape.bias = params_panel(p, 1, h);
-    params_tensor(p, &(struct tensor){"encoder_bias1", shape.bias, 0, h, 1, {h}, false});
-    shape.count = params_panel(p, 1, h);
-    params_tensor(p, &(struct tensor){"encoder_count", shape.count, 0, h, 1, {h}, false});
-    for (size_t l = 1; l < shape.n_layers; l++) {
+    shape->input = params_panel_of(p, "item", 2 * n, h);
+    params_tensor(p, &(struct tensor){"encoder_input", shape->input, 0, h, 3, {n, 2, h}, true});
+    shape->bias = params_panel(p, 1, h);
+    params_tensor(p, &(struct tensor){"encoder_bias1", shape->bias, 0, h, 1, {h}, false});
+    shape->count = params_panel(p, 1, h);
+    params_tensor(p, &(struct tensor){"encoder_count", shape->count, 0, h, 1, {h}, false});
+    for (size_t l = 1; l < shape->n_layers; l++) {
         struct tensor weight = {.rank = 2, .n_columns = h, .shape = {h, h}, .decays = true};
         struct tensor bias = {.rank = 1, .n_columns = h, .shape = {h}};
-        weight.panel = shape.weight[l] = params_panel(p, h, h);
-        bias.panel = shape.layer_bias[l] = params_panel(p, 1, h);
+        weight.panel = shape->weight[l] = params_panel(p, h, h);
+        bias.panel = shape->layer_bias[l] = params_panel(p, 1, h);
         snprintf(weight.name, sizeof weight.name, "encoder_weight%zu", l + 1);
         snprintf(bias.name, sizeof bias.name, "encoder_bias%zu", l + 1);
         params_tensor(p, &weight);
         params_tensor(p, &bias);
     }
     const uint64_t n_out = k + n_roots;
-    shape.output = params_panel(p, h, n_out);
+    shape->output = params_panel(p, h, n_out);
     params_tensor(
-        p, &(struct tensor){"encoder_output", shape.output, 0, n_out, 2, {h, n_out}, true});
-    shape.output_bias = params_panel(p, 1, n_out);
+        p, &(struct tensor){"encoder_output", shape->output, 0, n_out, 2, {h, n_out}, true});
+    shape->output_bias = params_panel(p, 1, n_out);
     params_tensor(p,
                   &(struct tensor){
-                      "encoder_output_bias", shape.output_bias, 0, n_out, 1, {n_out}, false});
-    return shape;
-}
-
-struct vae_shape vae_shape_of(const struct model *model)
-{
-    struct params *scratch = NEW(struct params, 1);
-    const struct vae_shape shape = lay_out(model, scratch);
-    memory_free(scratch);
-    return shape;
+                      "encoder_output_bias", shape->output_bias, 0, n_out, 1, {n_out}, false});
 }
 
 static enum status declare(struct model *model)
 {
     TRY(check(model));
-    lay_out(model, &model->params);
+    lay_out(model);
     return OK;
 }
 
@@ -252,15 +245,15 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
-    const struct vae_shape shape = vae_shape_of(model);
-    const double size = sqrt(3 / (double)shape.hidden);
-    init_items(model, &shape, seed, counts);
-    fill_uniform(model, shape.input, shape.hidden, seed, 0.5);
-    fill_uniform(model, shape.count, shape.hidden, seed, 0.5);
-    for (size_t l = 1; l < shape.n_layers; l++)
-        fill_uniform(model, shape.weight[l], shape.hidden, seed, size);
+    const struct vae_shape *shape = vae_shape(model);
+    const double size = sqrt(3 / (double)shape->hidden);
+    init_items(model, shape, seed, counts);
+    fill_uniform(model, shape->input, shape->hidden, seed, 0.5);
+    fill_uniform(model, shape->count, shape->hidden, seed, 0.5);
+    for (size_t l = 1; l < shape->n_layers; l++)
+        fill_uniform(model, shape->weight[l], shape->hidden, seed, size);
     const size_t n_out = model->params.tensors[model->params.n_tensors - 1].n_columns;
-    fill_uniform(model, shape.output, n_out, seed, 0.3 * size);
+    fill_uniform(model, shape->output, n_out, seed, 0.3 * size);
 }
 
 static void name_columns(FILE *out, const char *name, size_t n)
@@ -275,9 +268,9 @@ static void name_columns(FILE *out, const char *name, size_t n)
 static void items_table(const struct model *model, size_t which, struct table *items)
 {
     (void)which;
-    const struct vae_shape shape = vae_shape_of(model);
-    const size_t n_dims = shape.n_dims, stride = model->params.panels[shape.decoder].stride;
-    const size_t n_errors = shape.column_q;
+    const struct vae_shape *shape = vae_shape(model);
+    const size_t n_dims = shape->n_dims, stride = model->params.panels[shape->decoder].stride;
+    const size_t n_errors = shape->column_q;
     char *words = NULL;
     size_t n_bytes = 0;
     FILE *out = open_memstream(&words, &n_bytes);
@@ -290,18 +283,22 @@ static void items_table(const struct model *model, size_t which, struct table *i
     name_columns(out, "answers", 1);
     fclose(out);
     table_create(items, "items", "item", model->n_items, words + 1);
+    items->caption =
+        "Items by item response theory: the log-odds of a correct answer are the sum "
+        "of a × ability, minus b. So a is how well an item separates students, and b "
+        "is how hard it is.";
     free(words);
-    const real *common = params_rows(&model->params, shape.common);
+    const real *common = params_rows(&model->params, shape->common);
     for (size_t i = 0; i < model->n_items; i++) {
-        const real *row = params_rows(&model->params, shape.decoder) + i * stride;
-        const real *errors = row + shape.column_error;
+        const real *row = params_rows(&model->params, shape->decoder) + i * stride;
+        const real *errors = row + shape->column_error;
         double *to = table_row(items, i);
         for (size_t k = 0; k < n_dims; k++)
-            to[k] = (double)vae_discrimination(model->options, &shape, row, common, k);
-        to[n_dims] = (double)row[shape.column_b];
+            to[k] = (double)vae_discrimination(model->options, shape, row, common, k);
+        to[n_dims] = (double)row[shape->column_b];
         for (size_t k = 0; k <= n_errors; k++)
             to[n_dims + 1 + k] = errors[k] > 0 ? (double)errors[k] : NAN;
-        to[n_dims + n_errors + 2] = (double)row[shape.column_n];
+        to[n_dims + n_errors + 2] = (double)row[shape->column_n];
     }
 }
 
@@ -328,24 +325,24 @@ const struct model_kind vae_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct vae_options),
+    .shape_size = sizeof(struct vae_shape),
     .presets = presets,
     .n_presets = COUNT(presets),
     .defaults = "optimizer.method = adam\noptimizer.rate = 0.01\n",
-    .prepare = vae_prior_prepare,
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = vae_attach,
     .detach = vae_detach,
     .training = vae_training,
     .accumulate = vae_accumulate,
     .predict = vae_predict,
-    .predict_many = vae_predict_many,
-    .n_hidden = n_hidden,
-    .hidden_name = hidden_name,
-    .hidden = vae_hidden,
-    .likelihood = vae_likelihood,
-    .examine = vae_examine,
-    .n_tables = 1,
-    .table = items_table,
+    .setup = {.prepare = vae_prior_prepare, .uses = uses},
+    .speed = {.predict_many = vae_predict_many},
+    .view = {.n_hidden = n_hidden,
+             .hidden_name = hidden_name,
+             .hidden = vae_hidden,
+             .examine = vae_examine,
+             .n_tables = 1,
+             .table = items_table},
+    .sequence = {.likelihood = vae_likelihood},
 };

@@ -19,7 +19,7 @@ enum { LEAST_LOG = -16, MOST_LOG = 1 }; /* of log L_kk */
 
 void vae_encoder_reserve(struct vae_work *work, size_t n_rows)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     if (n_rows <= work->row_capacity)
         return;
     const size_t n = work->row_capacity = n_rows + n_rows / 4;
@@ -53,7 +53,7 @@ static size_t columns_of(const struct vae_shape *shape, size_t l)
 
 void vae_encoder_pack(const struct model *model, struct vae_work *work, bool back)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     for (size_t l = 1; l <= shape->n_layers; l++) {
         const real *w = params_rows(&model->params, weight_panel(shape, l));
         const size_t columns = columns_of(shape, l);
@@ -76,7 +76,7 @@ static real log_of(size_t n)
 void vae_encoder_start(const struct model *model, struct vae_work *work, size_t r,
                        const real *sum, size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     real *z = work->h[0] + r * shape->width;
     memcpy(z, params_rows(&model->params, shape->bias), shape->width * sizeof *z);
     rnn_cells->add(log_of(n), params_rows(&model->params, shape->count), z, shape->width);
@@ -85,7 +85,7 @@ void vae_encoder_start(const struct model *model, struct vae_work *work, size_t 
 
 void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t width = shape->width;
     for (size_t l = 1; l <= shape->n_layers; l++) {
         const size_t columns = columns_of(shape, l);
@@ -100,7 +100,7 @@ void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t
 
 void vae_encoder_forward(const struct model *model, struct vae_work *work)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const real *input = params_rows(&model->params, shape->input);
     vae_encoder_pack(model, work, true);
     for (size_t r = 0; r < work->n_rows; r++) {
@@ -118,7 +118,7 @@ void vae_encoder_forward(const struct model *model, struct vae_work *work)
 static void add_layer(const struct model *model, struct vae_work *work, size_t l,
                       const real *dz, struct tally *tally)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t columns = columns_of(shape, l);
     memset(work->gradient, 0, shape->hidden * columns * sizeof *work->gradient);
     matmul->outer(work->n_rows, shape->hidden, columns, 1, work->h[l - 1], shape->width, dz,
@@ -134,7 +134,7 @@ static void add_layer(const struct model *model, struct vae_work *work, size_t l
 
 void vae_encoder_backward(const struct model *model, struct vae_work *work, struct tally *tally)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t width = shape->width, n = work->n_rows;
     const real *dz = work->d_out;
     for (size_t l = shape->n_layers; l > 0; l--) {
@@ -197,7 +197,7 @@ void vae_posterior_draw(const struct vae_shape *shape, const struct vae_posterio
 void vae_encoder_read(const struct model *model, struct vae_work *work, const uint32_t *unit,
                       size_t n, struct vae_posterior *posterior)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const real *input = params_rows(&model->params, shape->input);
     vae_encoder_reserve(work, 1);
     vae_encoder_pack(model, work, false);

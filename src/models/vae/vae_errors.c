@@ -83,7 +83,7 @@ static void score_add(struct score *score, size_t item, size_t number, real valu
 static void score_of(const struct model *model, struct vae_work *work, size_t s,
                      const struct free_list *list, struct score *score)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t n_dims = shape->n_dims, n = (size_t)(work->first[s + 1] - work->first[s]);
     const uint32_t *unit = work->unit + work->first[s];
     const struct draw draw = {0};
@@ -215,12 +215,12 @@ static void information_add(struct information *information, const struct free_l
         }
 }
 
-enum status vae_examine(struct model *model, void *memory, const struct comm *comm)
+enum status vae_examine(struct model *model, const struct shard *shard, const struct comm *comm)
 {
-    struct vae_work *work = memory;
+    struct vae_work *work = vae_attach(model, shard, TO_TRAIN);
     struct free_list list;
     struct information information;
-    list_free(model, &work->shape, &list);
+    list_free(model, work->shape, &list);
     information_create(&information, model, &list);
     struct score score;
     score_create(&score, &list);
@@ -242,6 +242,7 @@ enum status vae_examine(struct model *model, void *memory, const struct comm *co
         log_say("note: %zu of %zu standard errors cannot be had: the answers say too little",
                 n_missing, list.n);
     score_free(&score);
+    vae_detach(work);
     void *const all[] = {information.cells, information.start, list.first, list.place};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);

@@ -54,7 +54,7 @@ struct vae_row {
 
 struct vae_work {
     const struct shard *shard;
-    struct vae_shape shape;
+    const struct vae_shape *shape;
     struct vae_prior prior;
     uint64_t *first; /* n_students + 1 */
     uint32_t *unit;  /* training answers: 2 * item + outcome, first[s] .. first[s+1] */
@@ -76,7 +76,10 @@ struct vae_work {
     real *sum; /* of rows of the first layer */
 };
 
-struct vae_shape vae_shape_of(const struct model *model);
+static inline const struct vae_shape *vae_shape(const struct model *model)
+{
+    return model->shape;
+}
 
 /* a_ik, from the item's row of the decoder and the row of discriminations that are equal. */
 static inline real vae_discrimination(const struct vae_options *o,
@@ -124,7 +127,7 @@ void vae_posterior_of(const struct vae_shape *shape, const real *out,
 void vae_posterior_draw(const struct vae_shape *shape, const struct vae_posterior *posterior,
                         const real *epsilon, real *theta);
 
-void *vae_attach(const struct model *model, const struct shard *shard);
+void *vae_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void vae_detach(void *work);
 void vae_training(const void *work, bool *has_training, int64_t *n_attempts);
 void vae_accumulate(const struct model *model, void *work, const uint32_t *students, size_t n,
@@ -144,6 +147,7 @@ void vae_hidden(const struct model *model, void *work, size_t s, real *activatio
 void vae_likelihood(const struct model *model, void *work, size_t s, unsigned splits,
                     const struct likelihood_plan *plan, struct likelihood *sum);
 
-enum status vae_examine(struct model *model, void *work, const struct comm *comm);
+enum status vae_examine(struct model *model, const struct shard *shard,
+                        const struct comm *comm);
 
 #endif

@@ -31,30 +31,32 @@
 
 enum { PART_EPSILON = 0, PART_PREFIX = 1 << 12 };
 
-void *vae_attach(const struct model *model, const struct shard *shard)
+void *vae_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     const struct vae_options *o = model->options;
     struct vae_work *work = NEW(struct vae_work, 1);
-    const struct vae_shape shape = work->shape = vae_shape_of(model);
+    const struct vae_shape *shape = work->shape = vae_shape(model);
     work->shard = shard;
     /* what cannot be had was refused by declare */
-    if (vae_prior_create(&work->prior, o->prior_correlation, shape.n_dims) != OK)
+    if (vae_prior_create(&work->prior, o->prior_correlation, shape->n_dims) != OK)
         fail_abort(OUR_BUG, "the prior of the vae cannot be had: %s", fail_sentence());
-    work->first = NEW(uint64_t, shard->n_students + 1);
-    work->unit = NEW(uint32_t, shard->n_attempts);
+    if (use == TO_TRAIN) {
+        work->first = NEW(uint64_t, shard->n_students + 1);
+        work->unit = NEW(uint32_t, shard->n_attempts);
+    }
     uint64_t n = 0;
-    for (size_t s = 0; s < shard->n_students; s++) {
+    for (size_t s = 0; use == TO_TRAIN && s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
             if (mark_trains(shard->mark[t]))
                 work->unit[n++] =
                     2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
         work->first[s + 1] = n;
     }
-    row_sums_create(&work->inputs, &model->params.panels[shape.input]);
-    row_sums_create(&work->items, &model->params.panels[shape.decoder]);
-    work->posterior.root = NEW(real, shape.n_dims * shape.n_dims);
-    work->sum = NEW(real, shape.width);
-    work->gradient = NEW(real, (shape.hidden + 1) * size_max(shape.width, shape.n_out));
+    row_sums_create(&work->inputs, &model->params.panels[shape->input]);
+    row_sums_create(&work->items, &model->params.panels[shape->decoder]);
+    work->posterior.root = NEW(real, shape->n_dims * shape->n_dims);
+    work->sum = NEW(real, shape->width);
+    work->gradient = NEW(real, (shape->hidden + 1) * size_max(shape->width, shape->n_out));
     return work;
 }
 
@@ -91,7 +93,7 @@ void vae_training(const void *memory, bool *has_training, int64_t *n_attempts)
 
 void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples, size_t n_residuals)
 {
-    const size_t k = work->shape.n_dims;
+    const size_t k = work->shape->n_dims;
     if (n_answers <= work->capacity && n_samples <= work->n_samples &&
         n_residuals <= work->n_residuals)
         return;
@@ -119,7 +121,7 @@ void vae_draw_epsilon(struct vae_work *work, const struct draw *draw, uint32_t p
                             .part = PART_EPSILON + part,
                             .when = draw->epoch,
                             .who = (uint32_t)(work->shard->first_student + s)};
-    const size_t n = (n_samples * work->shape.n_dims + 63) / 64 * 64;
+    const size_t n = (n_samples * work->shape->n_dims + 63) / 64 * 64;
     vec->uniform(&rng, work->epsilon, n);
     irt->normal(work->epsilon, n);
 }
@@ -128,7 +130,7 @@ void vae_draw_epsilon(struct vae_work *work, const struct draw *draw, uint32_t p
 size_t vae_collect_items(const struct model *model, struct vae_work *work, const uint32_t *unit,
                          size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t stride = model->params.panels[shape->decoder].stride, padded = size_padded(n);
     const real *decoder = params_rows(&model->params, shape->decoder);
     const real *common = params_rows(&model->params, shape->common);
@@ -206,7 +208,7 @@ static double bound_of(const struct model *model, struct vae_work *work, size_t 
                        double beta, bool whole, real *d_out)
 {
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const struct vae_posterior *posterior = &work->posterior;
     const size_t n_dims = shape->n_dims, n_samples = (size_t)o->samples;
     const bool importance = n_samples > 1, doubly = o->gradient == GRADIENT_DOUBLE;
@@ -280,7 +282,7 @@ static double add_items(const struct model *model, struct vae_work *work, const 
                         size_t n, size_t padded, real *d_common)
 {
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const real *decoder = params_rows(&model->params, shape->decoder);
     const size_t stride = model->params.panels[shape->decoder].stride;
     double log_p = 0;
@@ -331,7 +333,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
 {
     struct vae_work *work = memory;
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     list_rows(model, work, students, n, draw);
     if (work->n_rows == 0)
         return;

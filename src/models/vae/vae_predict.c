@@ -102,7 +102,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                     real *p)
 {
     const struct shard *shard = work->shard;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const real *input = params_rows(&model->params, shape->input);
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     vae_encoder_reserve(work, end - start);
@@ -154,7 +154,7 @@ void vae_predict(const struct model *model, void *memory, size_t s, unsigned spl
 void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct vae_work *work = memory;
-    const size_t n = work->shape.n_dims;
+    const size_t n = work->shape->n_dims;
     uint32_t *unit = NEW(uint32_t, work->shard->first[s + 1] - work->shard->first[s]);
     vae_encoder_read(model, work, unit, list_shown(work, s, unit), &work->posterior);
     memory_free(unit);
@@ -186,7 +186,7 @@ static void unwhiten(const struct vae_prior *prior, const double *z, real *theta
 static double integrate(struct vae_work *work, size_t padded)
 {
     static const int halves[] = {0, 60, 30, 15};
-    const size_t n = work->shape.n_dims;
+    const size_t n = work->shape->n_dims;
     const int half = halves[n];
     const double step = 6.0 / half,
                  log_unit = Sleef_cinz_logd1_u10purec(step * 0.39894228040143267794);
@@ -224,7 +224,7 @@ static double sample(const struct model *model, struct vae_work *work, size_t s,
                      const uint32_t *unit, size_t n_answers, size_t padded, uint64_t seed,
                      double *variance)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     struct vae_posterior *posterior = &work->posterior;
     const size_t n = shape->n_dims;
     const double wider = 1.2;
@@ -255,7 +255,7 @@ static double chance_of(const struct model *model, struct vae_work *work, size_t
 {
     if (n == 0)
         return 0;
-    const bool on_grid = work->shape.n_dims <= 3;
+    const bool on_grid = work->shape->n_dims <= 3;
     vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS, 1);
     const size_t padded = vae_collect_items(model, work, unit, n);
     return on_grid ? integrate(work, padded)
@@ -290,6 +290,6 @@ void vae_likelihood(const struct model *model, void *memory, size_t s, unsigned 
         sum->log_chance += chance_of(model, work, s, unit, n, plan->seed, &sum->variance);
     else
         *sum = (struct likelihood){0};
-    sum->n_sampled = work->shape.n_dims <= 3 ? 0 : sum->n_steps;
+    sum->n_sampled = work->shape->n_dims <= 3 ? 0 : sum->n_steps;
     memory_free(unit);
 }
