@@ -5,7 +5,7 @@
 #include "base/h5.h"
 #include "data/sequence.h"
 #include "dkt_class.h"
-#include "learn/recurrent.h"
+#include "learn/layers/recurrent.h"
 
 #ifdef COHORT_REAL_DOUBLE
 static void test_differences(void **state)

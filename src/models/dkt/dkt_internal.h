@@ -4,8 +4,8 @@
 #define COHORT_DKT_INTERNAL_H
 
 #include "data/sequence.h"
+#include "learn/layers/recurrent.h"
 #include "learn/model.h"
-#include "learn/recurrent.h"
 #include "learn/row_sums.h"
 
 enum { INPUT_ITEM, INPUT_SKILL, INPUT_BOTH };

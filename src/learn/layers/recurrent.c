@@ -9,7 +9,7 @@
  * the students still there; few as these often are, the matrices are packed once for all steps
  * (matmul.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
  * H^2 operations for each row and matrix; memory: (gates + 2..3) x H numbers a row. */
-#include "learn/recurrent.h"
+#include "learn/layers/recurrent.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
