@@ -25,8 +25,6 @@
  * `task = final` has one target a student instead: dkt_target.c. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rng.h"
-#include "kernels/rnn_cells.h"
 #include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -102,13 +100,14 @@ static enum status declare(struct model *model)
     struct recurrent *stack = &shape->stack;
     shape->n_features = n;
     recurrent_declare(stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
-    shape->input_panel = params_panel_of(p, of, n * N_SEEN, stack->n_gates * stack->width);
-    recurrent_gate_tensors(stack, p, shape->input_panel, "input", 3,
+    const size_t columns = stack->n_gates * stack->width;
+    shape->input = (struct embedding){params_panel_of(p, of, n * N_SEEN, columns), columns};
+    recurrent_gate_tensors(stack, p, shape->input.panel, "input", 3,
                            (const uint64_t[]){n, N_SEEN, hidden});
     const bool final = o->task == DKT_FINAL;
     const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
-    const size_t panel = shape->output_panel =
-        params_panel_of(p, final ? NULL : of, n_out, stack->width + 1);
+    const size_t panel = params_panel_of(p, final ? NULL : of, n_out, stack->width + 1);
+    shape->output = (struct embedding){panel, stack->width};
     struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
     struct tensor bias = {"output_bias", panel, stack->width, 1, 1, {n_out}, false};
     if (final) {
@@ -127,56 +126,40 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     const struct recurrent *stack = &shape->stack;
     recurrent_init(stack, &model->params, seed);
     const double size = 1 / sqrt((double)stack->hidden);
-    const size_t panels[] = {shape->input_panel, shape->output_panel};
-    for (size_t k = 0; k < COUNT(panels); k++) {
-        const struct panel *panel = &model->params.panels[panels[k]];
-        const size_t n_gates = k == 0 ? stack->n_gates : 1;
-        for (size_t row = 0; row < panel->n_rows; row++) {
-            const struct rng rng = {.seed = seed,
-                                    .purpose = RNG_INIT,
-                                    .part = (uint32_t)panels[k] + 1,
-                                    .who = (uint32_t)row};
-            real *to = params_rows(&model->params, panels[k]) + row * panel->stride;
-            for (size_t j = 0; j < n_gates * stack->hidden; j++)
-                to[j / stack->hidden * stack->width + j % stack->hidden] =
-                    (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
-        }
-    }
+    params_fill_uniform(&model->params, shape->input.panel, stack->n_gates, stack->hidden, seed,
+                        size);
+    params_fill_uniform(&model->params, shape->output.panel, 1, stack->hidden, seed, size);
     /* Items begin at their log-odds, so that the network need not learn them first. */
-    const struct panel *panel = &model->params.panels[shape->output_panel];
+    const size_t stride = model->params.panels[shape->output.panel].stride;
     for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
          i++) {
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
-        params_rows(&model->params, shape->output_panel)[i * panel->stride + stack->width] =
+        params_rows(&model->params, shape->output.panel)[i * stride + stack->width] =
             (real)Sleef_cinz_logd1_u10purec(odds);
     }
 }
 
-/* z += the rows of an attempt. */
+size_t dkt_seen(uint8_t mark)
+{
+    return !mark_is_shown(mark)            ? SEEN_ONLY
+           : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
+                                           : SEEN_WRONG;
+}
+
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z)
 {
-    const size_t panel = work->shape->input_panel, stride = model->params.panels[panel].stride;
-    const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
-                        : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
-                                                        : SEEN_WRONG;
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-        rnn_cells->add(1,
-                       params_rows(&model->params, panel) +
-                           ((size_t)work->feature[f] * N_SEEN + seen) * stride,
-                       z, stride);
+        embedding_add(&work->shape->input, &model->params,
+                      (size_t)work->feature[f] * N_SEEN + dkt_seen(mark), 1, z);
 }
 
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h)
 {
-    const size_t panel = work->shape->output_panel, stride = model->params.panels[panel].stride;
-    const size_t width = work->shape->stack.width;
     real logit = 0;
-    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
-        const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
-        logit += rnn_cells->dot(row, h, width) + row[width];
-    }
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+        logit += embedding_score(&work->shape->output, &model->params, work->feature[f], h);
     return logit;
 }
 

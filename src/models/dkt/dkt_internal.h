@@ -4,6 +4,8 @@
 #define COHORT_DKT_INTERNAL_H
 
 #include "data/sequence.h"
+#include "learn/layers/dropout.h"
+#include "learn/layers/embedding.h"
 #include "learn/layers/recurrent.h"
 #include "learn/model.h"
 #include "learn/row_sums.h"
@@ -27,8 +29,8 @@ struct dkt_options {
  */
 struct dkt_shape {
     struct recurrent stack;
-    size_t input_panel, output_panel,
-        n_features; /* output: rows of features, or of the target */
+    struct embedding input, output; /* output: rows of features, or of the target */
+    size_t n_features;
 };
 
 struct dkt_work {
@@ -42,7 +44,7 @@ struct dkt_work {
     struct sequence sequence;
     struct recurrent_run run;
     struct row_sums inputs, outputs;
-    real *mask, *dropped, *u; /* of one row: units that are kept, scaled; what they make of h */
+    struct dropout dropout;         /* of the state when an answer is predicted */
     struct recurrent_packed packed; /* prediction: the parameters as they are now, and */
     real *z, *h, *c, *scratch;      /* states of PREDICTED_TOGETHER students */
     uint32_t *n_read;               /* of each student: attempts that a prediction reads */
@@ -53,19 +55,16 @@ static inline const struct dkt_shape *dkt_shape(const struct model *model)
 {
     return model->shape;
 }
+/* What an attempt shows to those after it; z += its rows. */
+size_t dkt_seen(uint8_t mark);
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z);
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h);
 
-/* The state h of a row, thinned by dropout in work->dropped and work->mask where there is
- * dropout; and its derivative after the same. */
-const real *dkt_drop(const struct model *model, struct dkt_work *work, const struct draw *draw,
-                     size_t s, size_t t, const real *h);
-void dkt_undrop(const struct model *model, const struct dkt_work *work, real *dh);
-
-/* -y log p - (1 - y) log(1 - p) of p = 1 / (1 + e^-x); d = y - p. */
-double dkt_cross_entropy(double x, double y, double *d);
+/* The state h of student s before step t after dropout. */
+const real *dkt_drop(struct dkt_work *work, const struct draw *draw, size_t s, size_t t,
+                     const real *h);
 
 /* `weight` times the cross-entropy of outcome y of an item at state h, and its derivatives by
  * the output rows (gathered) and by h (added to dh). Returns the loss. */

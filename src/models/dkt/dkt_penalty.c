@@ -61,7 +61,7 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
 {
     const size_t n_items = model->n_items, padded = size_padded(n_items);
     const size_t width = work->shape->stack.width, stride = width + WIDTH;
-    const struct panel *panel = &model->params.panels[work->shape->output_panel];
+    const struct panel *panel = &model->params.panels[work->shape->output.panel];
     if (work->waves == NULL) {
         work->waves = NEW(struct dkt_waves, 1);
         work->waves->row = NEW(real, padded * stride);
@@ -81,7 +81,7 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
             rnn_cells->add(1,
-                           params_rows(&model->params, work->shape->output_panel) +
+                           params_rows(&model->params, work->shape->output.panel) +
                                work->feature[f] * panel->stride,
                            waves->row + i * stride, size_padded(width + 1));
     matmul_pack(&waves->forward, work->shape->stack.hidden, padded, waves->row, stride, true);

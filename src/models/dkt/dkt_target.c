@@ -11,7 +11,7 @@
  */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernels/rnn_cells.h"
+#include "learn/layers/cross_entropy.h"
 #include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -54,14 +54,10 @@ bool dkt_trains_final(const struct shard *shard, size_t s)
            !isnan(shard->dataset->target[shard->first_student + s]);
 }
 
-/* w . h + b of a row of the target's tensors. */
 static double output(const struct model *model, const struct dkt_work *work, size_t row,
                      const real *h)
 {
-    const size_t panel = work->shape->output_panel, width = work->shape->stack.width;
-    const real *w =
-        params_rows(&model->params, panel) + row * model->params.panels[panel].stride;
-    return (double)(rnn_cells->dot(w, h, width) + w[width]);
+    return (double)embedding_score(&work->shape->output, &model->params, row, h);
 }
 
 void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, size_t t,
@@ -69,15 +65,14 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
 {
     const struct dkt_options *o = model->options;
     const struct recurrent *stack = &work->shape->stack;
-    const size_t width = stack->width, panel = work->shape->output_panel;
+    const size_t width = stack->width;
     const double y = work->shard->dataset->target[work->shard->first_student + s];
     const double x = (y - o->center) / o->unit;
-    const real *h =
-        dkt_drop(model, work, draw, s, t, work->run.h[stack->n_layers - 1] + row * width);
+    const real *h = dkt_drop(work, draw, s, t, work->run.h[stack->n_layers - 1] + row * width);
     const double mean = output(model, work, 0, h);
     double d[2] = {x - mean, 0}, loss = 0.5 * (x - mean) * (x - mean);
     if (o->loss == LOSS_CROSS_ENTROPY)
-        loss = dkt_cross_entropy(mean, o->smoothing + (1 - 2 * o->smoothing) * y, &d[0]);
+        loss = cross_entropy_logistic(mean, o->smoothing + (1 - 2 * o->smoothing) * y, &d[0]);
     if (o->loss == LOSS_GAUSSIAN) {
         const double log_variance = output(model, work, 1, h);
         const double precision = Sleef_cinz_expd1_u10purec(-log_variance);
@@ -86,16 +81,10 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
         loss = 0.5 * (log_2_pi + log_variance + (x - mean) * d[0]);
     }
     real *const dh = work->run.dh + row * width;
-    for (size_t k = 0; k < model->params.panels[panel].n_rows; k++) {
-        real *const sum = row_sums_at(&work->outputs, k);
-        rnn_cells->add((real)d[k], h, sum, width);
-        sum[width] += (real)d[k];
-        rnn_cells->add((real)d[k],
-                       params_rows(&model->params, panel) +
-                           k * model->params.panels[panel].stride,
-                       dh, width);
-    }
-    dkt_undrop(model, work, dh);
+    for (size_t k = 0; k < (o->loss == LOSS_GAUSSIAN ? 2 : 1); k++)
+        embedding_score_backward(&work->shape->output, &model->params, k, (real)d[k], h, dh,
+                                 &work->outputs);
+    dropout_backward(&work->dropout, dh);
     tally_add_loss(tally, loss);
     tally->n_scored++;
 }

@@ -160,30 +160,21 @@ static void lay_out(struct model *model)
         shape->common = params_panel(p, 1, k);
         params_tensor(p, &(struct tensor){"discrimination", shape->common, 0, k, 1, {k}, true});
     }
-    shape->input = params_panel_of(p, "item", 2 * n, h);
-    params_tensor(p, &(struct tensor){"encoder_input", shape->input, 0, h, 3, {n, 2, h}, true});
+    shape->input = (struct embedding){params_panel_of(p, "item", 2 * n, h), shape->width};
+    params_tensor(
+        p, &(struct tensor){"encoder_input", shape->input.panel, 0, h, 3, {n, 2, h}, true});
     shape->bias = params_panel(p, 1, h);
     params_tensor(p, &(struct tensor){"encoder_bias1", shape->bias, 0, h, 1, {h}, false});
     shape->count = params_panel(p, 1, h);
     params_tensor(p, &(struct tensor){"encoder_count", shape->count, 0, h, 1, {h}, false});
     for (size_t l = 1; l < shape->n_layers; l++) {
-        struct tensor weight = {.rank = 2, .n_columns = h, .shape = {h, h}, .decays = true};
-        struct tensor bias = {.rank = 1, .n_columns = h, .shape = {h}};
-        weight.panel = shape->weight[l] = params_panel(p, h, h);
-        bias.panel = shape->layer_bias[l] = params_panel(p, 1, h);
-        snprintf(weight.name, sizeof weight.name, "encoder_weight%zu", l + 1);
-        snprintf(bias.name, sizeof bias.name, "encoder_bias%zu", l + 1);
-        params_tensor(p, &weight);
-        params_tensor(p, &bias);
+        char weight[32], bias[32];
+        snprintf(weight, sizeof weight, "encoder_weight%zu", l + 1);
+        snprintf(bias, sizeof bias, "encoder_bias%zu", l + 1);
+        dense_declare(&shape->layer[l], p, h, h, weight, bias);
     }
-    const uint64_t n_out = k + n_roots;
-    shape->output = params_panel(p, h, n_out);
-    params_tensor(
-        p, &(struct tensor){"encoder_output", shape->output, 0, n_out, 2, {h, n_out}, true});
-    shape->output_bias = params_panel(p, 1, n_out);
-    params_tensor(p,
-                  &(struct tensor){
-                      "encoder_output_bias", shape->output_bias, 0, n_out, 1, {n_out}, false});
+    dense_declare(&shape->layer[shape->n_layers], p, h, k + n_roots, "encoder_output",
+                  "encoder_output_bias");
 }
 
 static enum status declare(struct model *model)
@@ -191,21 +182,6 @@ static enum status declare(struct model *model)
     TRY(check(model));
     lay_out(model);
     return OK;
-}
-
-static void fill_uniform(struct model *model, size_t panel, size_t n_columns, uint64_t seed,
-                         double size)
-{
-    const struct panel *p = &model->params.panels[panel];
-    for (size_t row = 0; row < p->n_rows; row++) {
-        const struct rng rng = {.seed = seed,
-                                .purpose = RNG_INIT,
-                                .part = (uint32_t)panel + 1,
-                                .who = (uint32_t)row};
-        real *to = params_rows(&model->params, panel) + row * p->stride;
-        for (size_t j = 0; j < n_columns; j++)
-            to[j] = (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
-    }
 }
 
 static void init_items(struct model *model, const struct vae_shape *shape, uint64_t seed,
@@ -248,12 +224,11 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     const struct vae_shape *shape = vae_shape(model);
     const double size = sqrt(3 / (double)shape->hidden);
     init_items(model, shape, seed, counts);
-    fill_uniform(model, shape->input, shape->hidden, seed, 0.5);
-    fill_uniform(model, shape->count, shape->hidden, seed, 0.5);
-    for (size_t l = 1; l < shape->n_layers; l++)
-        fill_uniform(model, shape->weight[l], shape->hidden, seed, size);
-    const size_t n_out = model->params.tensors[model->params.n_tensors - 1].n_columns;
-    fill_uniform(model, shape->output, n_out, seed, 0.3 * size);
+    params_fill_uniform(&model->params, shape->input.panel, 1, shape->hidden, seed, 0.5);
+    params_fill_uniform(&model->params, shape->count, 1, shape->hidden, seed, 0.5);
+    for (size_t l = 1; l <= shape->n_layers; l++)
+        dense_init(&shape->layer[l], &model->params, seed,
+                   l < shape->n_layers ? size : 0.3 * size);
 }
 
 static void name_columns(FILE *out, const char *name, size_t n)

@@ -4,7 +4,8 @@
 #ifndef COHORT_VAE_INTERNAL_H
 #define COHORT_VAE_INTERNAL_H
 
-#include "kernels/matmul.h"
+#include "learn/layers/dense.h"
+#include "learn/layers/embedding.h"
 #include "learn/model.h"
 #include "learn/row_sums.h"
 
@@ -25,8 +26,9 @@ struct vae_options {
  * standard errors of a and b. */
 struct vae_shape {
     size_t n_dims, n_out, hidden, width, n_layers; /* width: padded hidden; n_out padded too */
-    size_t decoder, common, input, bias, count, output, output_bias; /* panels */
-    size_t weight[VAE_MOST_LAYERS], layer_bias[VAE_MOST_LAYERS];     /* of layers 1, 2, ... */
+    size_t decoder, common, bias, count;           /* panels */
+    struct embedding input;
+    struct dense layer[VAE_MOST_LAYERS + 1]; /* 1, 2, ...; number n_layers is the last */
     size_t column_q, column_b, column_n, column_error;
     bool full;
 };
@@ -63,7 +65,7 @@ struct vae_work {
     size_t n_rows, row_capacity;
     real *h[VAE_MOST_LAYERS], *dh, *out, *d_out; /* rows x width; rows x n_out */
     real *gradient;                              /* one matrix */
-    struct packed packed[VAE_MOST_LAYERS + 1], packed_back[VAE_MOST_LAYERS + 1];
+    struct dense_packed packed[VAE_MOST_LAYERS + 1];
     struct row_sums inputs, items;
 
     /* one student at a time; `capacity` answers */

@@ -52,7 +52,7 @@ void *vae_attach(const struct model *model, const struct shard *shard, enum mode
                     2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
         work->first[s + 1] = n;
     }
-    row_sums_create(&work->inputs, &model->params.panels[shape->input]);
+    row_sums_create(&work->inputs, &model->params.panels[shape->input.panel]);
     row_sums_create(&work->items, &model->params.panels[shape->decoder]);
     work->posterior.root = NEW(real, shape->n_dims * shape->n_dims);
     work->sum = NEW(real, shape->width);
@@ -69,8 +69,7 @@ void vae_detach(void *memory)
     for (size_t l = 0; l < VAE_MOST_LAYERS; l++)
         memory_free(work->h[l]);
     for (size_t l = 0; l <= VAE_MOST_LAYERS; l++) {
-        matmul_free(&work->packed[l]);
-        matmul_free(&work->packed_back[l]);
+        dense_unpack(&work->packed[l]);
     }
     void *const all[] = {work->first,    work->unit,       work->rows,
                          work->dh,       work->out,        work->d_out,

@@ -103,7 +103,6 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
 {
     const struct shard *shard = work->shard;
     const struct vae_shape *shape = work->shape;
-    const real *input = params_rows(&model->params, shape->input);
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     vae_encoder_reserve(work, end - start);
     for (int pass = 0; pass < 2; pass++) {
@@ -127,7 +126,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                 continue;
             const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(mark) == CORRECT);
             if (pass == 0)
-                rnn_cells->add(1, input + unit * shape->width, work->sum, shape->width);
+                embedding_add(&shape->input, &model->params, unit, 1, work->sum);
             n_read++;
             stale = true;
         }
