@@ -3,12 +3,12 @@
  *     step t of layer l:  z = b + W_x h_below(t) + W_h h(t-1)
  *                         (c, h)(t) = cell(z, c(t-1), h(t-1))
  *
- * All steps of a layer are computed before the layer above begins: W_x h_below is then one
- * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
- * and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by step, over
- * the students still there; few as these often are, the matrices are packed once for all steps
- * (matmul.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
- * H^2 operations for each row and matrix; memory: (gates + 2..3) x H numbers a row. */
+ * All steps of a layer are computed before the next layer. W_x h_below is then one matrix
+ * product over all rows of the block (a dense layer), and so are, backward, the gradients of W_x
+ * and W_h and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by
+ * step, over the students still active; the matrices are packed once for all steps (matmul.h),
+ * and a student's states do not depend on the other students. Cost: 3 x 2 x gates x H^2
+ * operations per row and matrix; memory: (gates + 2..3) x H numbers per row. */
 #include "learn/layers/recurrent.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -158,8 +158,8 @@ void recurrent_unpack(struct recurrent_packed *packed)
     }
 }
 
-/* One step of layer l: z has the input already. The states before may be overwritten by those
- * after, but for h of the gru. */
+/* One step of layer l; z holds the input. The new states may overwrite the old ones, except h of
+ * the gru. */
 static void forward_step(const struct recurrent *stack, const struct recurrent_packed *packed,
                          size_t l, size_t n, real *z, const real *h_before,
                          const real *c_before, real *h, real *c, real *gated)
@@ -219,7 +219,7 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
     }
 }
 
-/* Derivatives by the gates' inputs of a step from those by its h; what reaches the step before
+/* Derivatives by the gates' inputs of a step from those by its h. What reaches the step before
  * is added to dh_then and, for the lstm, left in dc. */
 static void backward_step(const struct recurrent *stack, struct recurrent_run *run, size_t l,
                           size_t n, size_t now, size_t then, bool passes)

@@ -57,16 +57,16 @@ void recurrent_free(struct recurrent_run *run);
 void recurrent_forward(const struct recurrent *stack, const struct params *params,
                        const struct sequence *sequence, struct recurrent_run *run);
 
-/* run->dh holds derivatives by the top layer's h; adds the gradients of all panels to the tally
- * and leaves the derivatives by layer 0's inputs in z[0]. No derivative crosses a step that is
- * a multiple of `window` (0: all do). */
+/* run->dh holds derivatives by the top layer's h. Adds the gradients of all panels to the tally
+ * and leaves the derivatives by layer 0's inputs in z[0]. Derivatives are cut at steps that are
+ * multiples of `window` (0: never). */
 void recurrent_backward(const struct recurrent *stack, const struct params *params,
                         const struct sequence *sequence, struct recurrent_run *run,
                         size_t window, struct tally *tally);
 
-/* One step of n students without a memory of the steps before: z (inputs of layer 0, n rows)
- * and the states h, c (a table of `room` rows for each layer) are replaced. `scratch`: 2
- * tables. The states have the bits that recurrent_forward gives. */
+/* One step of n students that keeps no earlier steps: z (inputs of layer 0, n rows) and the
+ * states h, c (a table of `room` rows per layer) are replaced. `scratch`: 2 tables. The states
+ * have the bits that recurrent_forward gives. */
 void recurrent_advance(const struct recurrent *stack, const struct params *params,
                        const struct recurrent_packed *packed, size_t n, size_t room, real *z,
                        real *h, real *c, real *scratch);

@@ -1,5 +1,5 @@
 /* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_target.c
- * (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
+ * (one target per student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
 #ifndef COHORT_DKT_INTERNAL_H
 #define COHORT_DKT_INTERNAL_H
 
@@ -25,8 +25,7 @@ struct dkt_options {
     double reconstruction, waviness, waviness2;
 };
 
-/* Where things are in a declared model. Features are items, skills, or items and then skills.
- */
+/* Where things are. Features are items, skills, or items and then skills. */
 struct dkt_shape {
     struct recurrent stack;
     struct embedding input, output; /* output: rows of features, or of the target */

@@ -1,9 +1,9 @@
 /* The gradient of DKT; symbols as in dkt.c.
  *
- * A block of students goes through the network side by side (sequence.h), forward and back.
- * Rows of X and of w that the block touches are gathered in a small table of sums, so that the
- * cost does not grow with the number of items. Everything is added up in floating point within
- * the block, in one order, and turned into fixed point once a block. */
+ * A block of students goes through the network side by side (sequence.h), forward and backward.
+ * Gradients of the rows of X and w that the block touches are gathered in row_sums, so that the
+ * cost does not grow with the number of items. Sums within a block are in floating point, in
+ * one order; they become fixed point once per block. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "learn/layers/cross_entropy.h"
@@ -111,7 +111,7 @@ const uint32_t *dkt_lengths(const void *memory)
     return ((const struct dkt_work *)memory)->length;
 }
 
-/* Layer 0's inputs: the attempt before each row. */
+/* Inputs of layer 0: the attempt before each row. */
 static void read_attempts(const struct model *model, struct dkt_work *work)
 {
     const struct sequence *sequence = &work->sequence;

@@ -1,14 +1,15 @@
-/* The penalties of DKT+ (Yeung and Yeung, 2018), beside the loss of answers. With y_t the
+/* The penalties of DKT+ (Yeung and Yeung, 2018), added to the loss of answers. With y_t the
  * probabilities of all M items from the state after attempt t:
  *
- *     reconstruction  r   sum_t  cross-entropy of outcome t at y_t's own item: what was just
- * seen should be said waviness        w1  sum_t  |y_{t+1} - y_t|_1 / M        predictions
- * should not jump waviness2       w2  sum_t  |y_{t+1} - y_t|_2^2 / M
+ *     reconstruction   r   sum_t  cross-entropy of outcome t at its own item in y_t
+ *     waviness         w1  sum_t  |y_{t+1} - y_t|_1 / M
+ *     waviness2        w2  sum_t  |y_{t+1} - y_t|_2^2 / M
  *
- * each times its setting. Waviness asks every item's output at every step, which DKT otherwise
- * never computes: M x H operations an attempt. It goes through the steps with three of them in
- * memory: y of step t+1 tells the derivative by y of step t, then that by the states and by the
- * items' rows follows. An item's row is the sum of its features' rows. */
+ * each times its setting: predict the outcome just seen, and do not let predictions jump.
+ * Waviness needs every item's output at every step, which DKT otherwise never computes: M x H
+ * operations per attempt. Three steps are in memory at a time: y of step t+1 gives the
+ * derivative by y of step t, and from it follow those by the states and by the items' rows. An
+ * item's row is the sum of its features' rows. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 #include "kernels/rnn_cells.h"
@@ -90,8 +91,8 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
 }
 
 /* y = the probabilities of all items at n rows of states. */
-static void say_all(const struct model *model, const struct dkt_work *work, size_t n,
-                    const real *h, real *y)
+static void predict_all(const struct model *model, const struct dkt_work *work, size_t n,
+                        const real *h, real *y)
 {
     const struct dkt_waves *waves = work->waves;
     const size_t padded = size_padded(model->n_items), width = work->shape->stack.width;
@@ -102,8 +103,8 @@ static void say_all(const struct model *model, const struct dkt_work *work, size
     vec->sigmoid(y, n * padded);
 }
 
-/* The penalty between y of one step and of the next, of n students, and the derivatives by both
- * (their negative: training climbs). */
+/* The penalty between y of one step and of the next, for n students, and minus its derivatives
+ * by both. */
 static double add_waves(const struct dkt_options *o, size_t n, size_t n_items,
                         struct dkt_waves *waves)
 {
@@ -125,7 +126,7 @@ static double add_waves(const struct dkt_options *o, size_t n, size_t n_items,
     return loss / (double)n_items;
 }
 
-/* From the derivatives by y of a step to those by its states and by the items' rows. */
+/* From the derivatives by y of a step to those by its states and the items' rows. */
 static void pass_on(const struct model *model, struct dkt_work *work, size_t n, const real *h,
                     real *dh)
 {
@@ -152,10 +153,10 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
         const size_t n = sequence->active[t], n_next = sequence->active[t + 1];
         const real *h = work->run.h[top] + sequence->offset[t] * width;
         if (t == 1) {
-            say_all(model, work, n, h, waves->now);
+            predict_all(model, work, n, h, waves->now);
             memset(waves->d, 0, n * padded * sizeof(real));
         }
-        say_all(model, work, n_next, h + n * width, waves->next);
+        predict_all(model, work, n_next, h + n * width, waves->next);
         memset(waves->d_next, 0, n_next * padded * sizeof(real));
         tally_add_loss(tally, add_waves(o, n_next, n_items, waves));
         pass_on(model, work, n, h, work->run.dh + sequence->offset[t] * width);

@@ -1,9 +1,9 @@
-/* Predictions of DKT: many students side by side, with no memory of the steps behind.
+/* Predictions of DKT, for many students side by side; only the last state is kept.
  *
- * Students are sorted by length and taken in groups; those still there at step t are the first
- * of their group. A student's states do not depend on who is beside it (matmul.h), so neither
- * the grouping nor the number of ranks changes a bit. Memory: a few rows for each student of a
- * group, however long it is. */
+ * Students are sorted by length and processed in groups; those still active at step t are the
+ * first of their group. A student's states do not depend on the others (matmul.h), so neither
+ * the grouping nor the number of ranks changes a bit. Memory: a few rows per student of a
+ * group, however long the sequences are. */
 #include "base/memory.h"
 #include "models/dkt/dkt_internal.h"
 #include <sleef.h>

@@ -1,14 +1,14 @@
-/* DKT's other task: one target y for a student (passed or not, a score), from the state h after
+/* DKT with one target y per student (passed or not, a score), predicted from the state h after
  * the first `after` attempts:
  *
  *     cross_entropy   p = sigma(w . h + b),  loss  -y log p - (1 - y) log(1 - p)
  *     squared         m = w . h + b,         loss  (x - m)^2 / 2
  *     gaussian        and log v = w' . h + b',  loss  (log 2 pi v + (x - m)^2 / v) / 2
  *
- * with x = (y - center) / unit, so that scores of any size are learned alike. The tensors
- * target (1 or 2, H) and target_bias stand where `trace` has its output rows. A student belongs
- * to the split of its last attempt. Those with fewer attempts are predicted from what there is.
- */
+ * with x = (y - center) / unit, so that scores of any scale are learned alike. The tensors
+ * target (1 or 2, H) and target_bias take the place of the output rows of `trace`. A student
+ * belongs to the split of its last attempt. Those with fewer attempts are predicted from all of
+ * them. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/layers/cross_entropy.h"
@@ -34,15 +34,16 @@ enum status dkt_check_targets(const struct model *model)
     if (dataset == NULL)
         return OK;
     if (dataset->target == NULL)
-        return fail(BAD_USER,
-                    "%s: model.task = final, but the data set has no targets; import it with "
-                    "--target COLUMN or --targets FILE",
-                    dataset->path);
+        return fail(
+            BAD_USER,
+            "%s: model.task=final needs targets, and the data set has none; import it with "
+            "--target COLUMN or --targets FILE",
+            dataset->path);
     for (size_t s = 0; o->loss == LOSS_CROSS_ENTROPY && s < dataset->n_students; s++)
         if (dataset->target[s] < 0 || dataset->target[s] > 1)
             return fail(BAD_USER,
-                        "%s: model.loss = cross_entropy, but student %zu has the target %g; "
-                        "expected 0 to 1; for scores use model.loss=squared or gaussian",
+                        "%s: student %zu has the target %g, but model.loss=cross_entropy "
+                        "expects 0 to 1; for scores use model.loss=squared or gaussian",
                         dataset->path, s, dataset->target[s]);
     return OK;
 }

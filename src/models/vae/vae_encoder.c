@@ -3,11 +3,10 @@
  *     z_1 = bias + x / sqrt(1 + n) + log(1 + n) count,  x = sum of the rows of the n answers
  *     h_l = tanh(z_l),  z_{l+1} = bias_l + h_l W_l,  out = bias + h_last W_out
  *
- * x is a sum of rows of a table, never a product with zeros. The root keeps z_1 of the same
- * size for students of few and of many answers, and log(1 + n) tells them apart: what the
- * posterior's width depends on most. Rows go through the dense layers together: all histories
- * of a block in training, all of one student in prediction. Their bits do not depend on the
- * rows beside them (matmul.h). */
+ * x is a sum of rows of a table, never a product with zeros. The root keeps z_1 at the same
+ * scale for students with few and with many answers; log(1 + n) distinguishes them, since the
+ * width of the posterior depends on n most. Rows go through the dense layers together: all
+ * histories of a block in training, all of one student in prediction. */
 #include "base/memory.h"
 #include "kernels/rnn_cells.h"
 #include "learn/layers/activation.h"

@@ -7,18 +7,21 @@
  *     S > 1:  log 1/S sum_s w_s,  log w_s = sum_j log P(y_j | theta_s)
  *                                           + beta (log p(theta_s) - log q(theta_s))
  *
- * With v_s = w_s / sum w, items get sum_s v_s d log P / d(a, b). The encoder gets, through m
- * and L, with g_s the derivative of log w_s by theta_s: `plain` sum_s v_s g_s, log q moving
- * with its own parameters; `double` (Tucker and others) sum_s v_s^2 g_s with q held still in
- * log q, which has the same mean and a variance that falls with S instead of rising. It is not
- * the derivative of the bound at these epsilon.
+ * With v_s = w_s / sum w and g_s the derivative of log w_s by theta_s, the gradients are
  *
- * Besides all its answers a student has `prefixes` beginnings of random length, from which only
- * the encoder learns: items are fitted to whole students, and yet the posterior after a few
- * answers is known. The loss is that of whole students.
+ *     items              sum_s v_s d log P / d(a, b)
+ *     encoder, plain     sum_s v_s g_s, through m and L; log q moves with its parameters
+ *     encoder, double    sum_s v_s^2 g_s, with q held fixed in log q (Tucker and others)
+ *
+ * The double one has the same mean and a variance that falls with S instead of rising. It is
+ * not the derivative of the bound at these epsilon.
+ *
+ * The encoder also learns from `prefixes` prefixes of random length of each student, so that it
+ * knows the posterior after a few answers; items are fitted to complete students only. The loss
+ * is that of complete students.
  *
  * Cost: S x answers exponentials and logarithms; for S = 1 the encoder's products. The weak
- * priors are dealt out over an item's answers, 1 / (number of answers) each. */
+ * priors are spread over an item's answers, 1 / (number of answers) each. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -37,9 +40,10 @@ void *vae_attach(const struct model *model, const struct shard *shard, enum mode
     struct vae_work *work = NEW(struct vae_work, 1);
     const struct vae_shape *shape = work->shape = vae_shape(model);
     work->shard = shard;
-    /* what cannot be had was refused by declare */
+    /* a bad prior was refused by declare */
     if (vae_prior_create(&work->prior, o->prior_correlation, shape->n_dims) != OK)
-        fail_abort(OUR_BUG, "the prior of the vae cannot be had: %s", fail_sentence());
+        fail_abort(OUR_BUG, "the prior of the vae failed after it was checked: %s",
+                   fail_sentence());
     if (use == TO_TRAIN) {
         work->first = NEW(uint64_t, shard->n_students + 1);
         work->unit = NEW(uint32_t, shard->n_attempts);
@@ -341,7 +345,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
     const double beta =
         o->kl_warm_up > 0 ? fmin(1, (double)(draw->epoch + 1) / (double)o->kl_warm_up) : 1;
     real d_common[VAE_MOST_DIMS] = {0};
-    uint32_t part = 0; /* rows of a student have their own numbers */
+    uint32_t part = 0; /* rows of a student have random numbers of their own */
     for (size_t r = 0; r < work->n_rows; r++) {
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];

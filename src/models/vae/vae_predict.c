@@ -1,17 +1,19 @@
 /* Predictions, abilities and the marginal likelihood; symbols as in vae.c.
  *
  * Before attempt t the encoder has read what was shown before t: the first layer's sum grows by
- * a row for each, the rest is computed again when there was anything new. What an item asks of
- * theta is one number, x = a . theta - b, normal with mean a . m - b and variance |L^T a|^2, so
- * the mean of sigma(x) over the posterior is an integral over one dimension whatever K is: by
- * Gauss and Hermite at N_NODES points, by equal steps where x is so uncertain that sigma rises
- * steeply between those, or in closed form where sigma is all but a step. `plug_in` takes x at
- * its mean.
+ * one row per answer, and the other layers are computed again after each. An item depends on
+ * theta through one number,
+ *
+ *     x = a . theta - b,   normal with mean a . m - b and variance |L^T a|^2,
+ *
+ * so the mean of sigma(x) over the posterior is a one-dimensional integral whatever K is. It is
+ * computed by Gauss-Hermite quadrature at N_NODES points; by equal steps where x is so
+ * uncertain that sigma rises steeply between them; in closed form where sigma is almost a step.
+ * `plug_in` uses x at its mean.
  *
  * log P(answers) is the integral of p(theta) prod_j P(y_j | theta): on a grid of equal steps in
- * W theta up to K = 3 (for a smooth integrand that falls off as fast, sums of equal steps are
- * as good as any rule), by importance sampling from the encoder's posterior, somewhat widened,
- * beyond. */
+ * W theta up to K = 3, and by importance sampling from the encoder's posterior, slightly
+ * widened, beyond that. */
 #include "base/memory.h"
 #include "kernels/irt.h"
 #include "kernels/rnn_cells.h"
