@@ -18,7 +18,7 @@ shopt -s nullglob
 problems=0
 
 # From the lowest to the highest. What other programs may include is on the ground.
-layers=(include src/base src/kernels src/data data_tools src/learn src/models src/runs src/sweep src/report
+layers=(include src/base src/kernels src/data data_tools src/learn src/learn/layers src/models src/runs src/sweep src/report
     src/commands src)
 
 # Symbols that tell more without their file's stem: patterns, by file.

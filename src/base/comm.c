@@ -163,17 +163,21 @@ void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n)
 
 void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n)
 {
-    enum { LOW_BITS = 40 }; /* what lower halves add up to stays within 64 bits */
-    const __int128 half = (__int128)1 << LOW_BITS;
-    int64_t *halves = NEW_SCRATCH(int64_t, 2 * n);
-    for (size_t j = 0; j < n; j++) {
-        halves[2 * j] = (int64_t)(values[j] & (half - 1));
-        halves[2 * j + 1] = (int64_t)(values[j] >> LOW_BITS);
+    enum { BITS = 48, N_LIMBS = 3 }; /* sums of limbs fit 64 bits for 2^15 ranks */
+    const __int128 base = (__int128)1 << BITS;
+    if (comm->size == 1)
+        return;
+    int64_t *limbs = NEW_SCRATCH(int64_t, N_LIMBS * n), *limb = limbs;
+    for (size_t j = 0; j < n; j++, limb += N_LIMBS) {
+        limb[0] = (int64_t)(values[j] & (base - 1));
+        limb[1] = (int64_t)(values[j] >> BITS & (base - 1));
+        limb[2] = (int64_t)(values[j] >> 2 * BITS);
     }
-    comm_sum_i64(comm, halves, 2 * n);
-    for (size_t j = 0; j < n; j++)
-        values[j] = halves[2 * j + 1] * half + halves[2 * j];
-    memory_free(halves);
+    comm_sum_i64(comm, limbs, N_LIMBS * n);
+    limb = limbs;
+    for (size_t j = 0; j < n; j++, limb += N_LIMBS)
+        values[j] = ((__int128)limb[2] * base + limb[1]) * base + limb[0];
+    memory_free(limbs);
 }
 
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n)

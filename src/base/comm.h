@@ -39,7 +39,7 @@ char *comm_share_text(const struct comm *comm, char *text);
 
 /* In place, integers only: sums whose bits do not depend on the number of ranks. */
 void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n);
-void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n); /* |sums| < 2^102 */
+void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n);
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n);
 void comm_max_double(const struct comm *comm, double *values, size_t n);
 

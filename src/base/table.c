@@ -6,7 +6,7 @@
 void table_create(struct table *table, const char *name, const char *row, size_t n_rows,
                   const char *columns)
 {
-    *table = (struct table){.name = name, .row = row, .n_rows = n_rows};
+    *table = (struct table){.name = name, .row = row, .caption = "", .n_rows = n_rows};
     for (const char *word = columns; *word != '\0'; word += strspn(word, " ")) {
         const size_t length = strcspn(word, " ");
         names_add(&table->columns, word, length);

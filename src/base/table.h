@@ -8,8 +8,9 @@
 /* Rows are named by `row_names`; where that is empty, whoever shows the table has the names of
  * its items or skills, or numbers the rows from 1. */
 struct table {
-    const char *name; /* of a file or section: "items" */
-    const char *row;  /* what a row is: "item", "skill", ... */
+    const char *name;    /* of a file or section: "items" */
+    const char *row;     /* what a row is: "item", "skill", ... */
+    const char *caption; /* how to read it, for people who meet it first; "" if it needs none */
     size_t n_rows, n_columns;
     struct names row_names, columns;
     double *values; /* n_rows x n_columns; NAN: an empty cell */

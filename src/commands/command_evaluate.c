@@ -444,7 +444,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     if (model_task(inference->model) != TASK_TRACE)
         return evaluate_finals(inference, values, set);
     TRY(check_attempts(inference, values));
-    if (values->likelihood && inference->model->kind->likelihood == NULL)
+    if (values->likelihood && inference->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
                     "%s: a model of kind %s has no likelihood of steps; leave out "
                     "--likelihood",

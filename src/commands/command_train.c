@@ -17,7 +17,7 @@ static const char *ending(const struct settings *settings, const struct result *
         return ", converged";
     if (result->stopped_early)
         return ", stopped early";
-    return settings->model->kind->learn != NULL && settings->refit.epochs == 0
+    return settings->model->kind->fit.learn != NULL && settings->refit.epochs == 0
                ? ", not converged: more train.epochs would go on"
                : "";
 }

@@ -28,6 +28,11 @@ static inline bool mark_is_shown(uint8_t mark)
 {
     return (mark & MARK_SHOWN) != 0;
 }
+/* An attempt to learn from: in the training split, with a known outcome. */
+static inline bool mark_trains(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
 static inline uint8_t mark_make(enum outcome outcome, enum split split, bool shown, bool step)
 {
     return (uint8_t)((unsigned)outcome | (unsigned)split << 2 | (shown ? MARK_SHOWN : 0u) |

@@ -3,9 +3,6 @@
 #include "kernels/fm_kernels.h"
 #include "kernels/simd.h"
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 /* WIDTH columns from `c` on of all attempts, in `n` registers. */
 static inline __attribute__((always_inline)) void
 score_columns(const struct fm_features *attempts, const struct fm_point *at, size_t c, int n,

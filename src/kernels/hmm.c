@@ -29,9 +29,6 @@ enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
 #endif
 enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 /* The bits of a word, spread over the lanes of register r. */
 static inline rmask spread(uint16_t word, const rmask *bit, int r)
 {

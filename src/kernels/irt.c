@@ -3,9 +3,6 @@
 #include "kernels/irt.h"
 #include "kernels/simd.h"
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 #if defined(ISA_avx512) && !defined(COHORT_REAL_DOUBLE)
 #define COSINE(x) (rreal) Sleef_cinz_cospif16_u05avx512fnofma((__m512)(x))
 #define SINE(x) (rreal) Sleef_cinz_sinpif16_u05avx512fnofma((__m512)(x))

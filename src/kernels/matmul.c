@@ -16,9 +16,6 @@
 #include "kernels/simd.h"
 #include <math.h>
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 #ifdef COHORT_REAL_DOUBLE
 #define FUSED fma
 #else

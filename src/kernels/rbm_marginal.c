@@ -6,9 +6,6 @@
 #include "kernels/rbm_marginal.h"
 #include "kernels/simd.h"
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 enum { FACTORS = 64 }; /* 2^64 is far from the largest float */
 
 static inline rreal shrunk(rreal x)

@@ -4,9 +4,6 @@
 #include "kernels/rnn_cells.h"
 #include "kernels/simd.h"
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
 static inline rreal sigmoid(rreal x)
 {
     return 1 / (1 + simd_exp(-x));

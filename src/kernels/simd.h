@@ -42,6 +42,10 @@ typedef int64_t rmask __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef rint32 rmask;
 #endif
 
+/* The register that begins at number i of an array, to write and to read. */
+#define AT(array, i) (*(rreal *)((array) + (i)))
+#define IN(array, i) (*(const rreal *)((array) + (i)))
+
 #define UNROLL _Pragma("GCC unroll 16")
 
 /* yes where the mask is set, no elsewhere. */

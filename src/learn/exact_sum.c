@@ -67,6 +67,15 @@ void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
     }
 }
 
+void tally_add_loss(struct tally *tally, double loss)
+{
+    const double scaled = ldexp(loss, LOSS_BITS);
+    if (fabs(scaled) < 0x1p56)
+        exact_sum_add(&tally->loss, rint(scaled));
+    else
+        tally->out_of_range++;
+}
+
 void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
                          struct params *params)
 {

@@ -58,6 +58,9 @@ void tally_expect(struct tally *tally, size_t n_terms);
 /* Adds n numbers of ordinary floating point from place `at` on (wide tallies only). */
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
 
+/* Adds to the loss; NaN and what is too large count as out of range. */
+void tally_add_loss(struct tally *tally, double loss);
+
 /* Adds a whole number that comes from data or a file, and may be of any size or none. What is
  * too large for a sum wraps around: the same on any number of ranks, and of no use to anybody.
  */

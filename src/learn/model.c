@@ -18,7 +18,7 @@ void item_counts_take(struct item_counts *counts, const struct shard *shard)
     counts->wrong = counts->right + counts->n_items;
     for (uint64_t t = 0; t < shard->n_attempts; t++) {
         const enum outcome outcome = mark_outcome(shard->mark[t]);
-        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+        if (mark_trains(shard->mark[t]))
             (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
     }
     comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
@@ -73,6 +73,7 @@ struct model *model_create(const struct model_kind *kind)
     struct model *model = NEW(struct model, 1);
     model->kind = kind;
     model->options = memory_zeroed(1, kind->options_size);
+    model->shape = memory_zeroed(1, kind->shape_size);
     return model;
 }
 
@@ -99,9 +100,10 @@ void model_destroy(struct model *model)
 {
     if (model == NULL)
         return;
-    if (model->kind->release != NULL)
-        model->kind->release(model);
+    if (model->kind->setup.release != NULL)
+        model->kind->setup.release(model);
     params_free(&model->params);
+    memory_free(model->shape);
     memory_free(model->options);
     memory_free(model);
 }
@@ -109,8 +111,8 @@ void model_destroy(struct model *model)
 void model_predict(const struct model *model, void *work, const struct shard *shard,
                    const uint32_t *students, size_t n, unsigned splits, real *p)
 {
-    if (model->kind->predict_many != NULL)
-        model->kind->predict_many(model, work, students, n, splits, p);
+    if (model->kind->speed.predict_many != NULL)
+        model->kind->speed.predict_many(model, work, students, n, splits, p);
     else
         for (size_t i = 0; i < n; i++)
             model->kind->predict(model, work, students[i], splits,

@@ -5,6 +5,7 @@
 #include "learn/params.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include <string.h>
 
 size_t params_panel(struct params *params, size_t n_rows, size_t n_columns)
@@ -50,6 +51,22 @@ void params_free(struct params *params)
 {
     memory_free(params->value);
     *params = (struct params){0};
+}
+
+void params_fill_uniform(struct params *params, size_t panel, size_t n_groups, size_t n,
+                         uint64_t seed, double size)
+{
+    const struct panel *p = &params->panels[panel];
+    for (size_t row = 0; row < p->n_rows; row++) {
+        const struct rng rng = {.seed = seed,
+                                .purpose = RNG_INIT,
+                                .part = (uint32_t)panel + 1,
+                                .who = (uint32_t)row};
+        real *const to = params_rows(params, panel) + row * p->stride;
+        for (size_t j = 0; j < n_groups * n; j++)
+            to[j / n * size_padded(n) + j % n] =
+                (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
+    }
 }
 
 size_t params_size(const struct params *params, const struct tensor *tensor)

@@ -44,6 +44,11 @@ static inline real *params_rows(const struct params *params, size_t panel)
     return params->value + params->panels[panel].offset;
 }
 
+/* First values of a panel whose columns are groups of n numbers, each padded: uniform within
+ * +-size, named by the seed, the panel, the row and the place. */
+void params_fill_uniform(struct params *params, size_t panel, size_t n_groups, size_t n,
+                         uint64_t seed, double size);
+
 /* Numbers of a tensor, without padding. */
 size_t params_size(const struct params *params, const struct tensor *tensor);
 size_t params_count(const struct params *params); /* of all tensors */

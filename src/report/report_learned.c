@@ -22,7 +22,7 @@ enum { FEW_ROWS = 30, MOST_POINTS = 400, MOST_NODES = 24, MOST_PICTURES = 4 };
 static void take_table(struct report_run *run, const struct inference *inference, size_t k)
 {
     struct table table;
-    run->kind->table(inference->model, k, &table);
+    run->kind->view.table(inference->model, k, &table);
     if (table.n_rows == 0) {
         table_free(&table);
         return;
@@ -42,12 +42,14 @@ static void take_table(struct report_run *run, const struct inference *inference
 static void take_graph(struct report_run *run, const struct inference *inference)
 {
     struct report_graph *graph = &run->graph;
-    graph->n = run->kind->n_nodes ? run->kind->n_nodes(inference->model, &graph->by_item) : 0;
+    graph->n = run->kind->view.n_nodes
+                   ? run->kind->view.n_nodes(inference->model, &graph->by_item)
+                   : 0;
     if (graph->n == 0)
         return;
     const size_t n = graph->n * graph->n;
     real *gate = NEW_SCRATCH(real, n), *strength = NEW_SCRATCH(real, n);
-    run->kind->graph(inference->model, gate, strength);
+    run->kind->view.graph(inference->model, gate, strength);
     graph->gate = NEW_SCRATCH(double, n);
     for (size_t e = 0; e < n; e++)
         graph->gate[e] = (double)gate[e];
@@ -59,10 +61,10 @@ static void take_graph(struct report_run *run, const struct inference *inference
 
 enum status report_learned(struct report_run *run, const struct inference *inference)
 {
-    if (inference->own_data && run->kind->examine != NULL)
-        TRY(run->kind->examine(inference->model, inference->work, inference->comm));
-    run->tables = NEW(struct table, run->kind->n_tables);
-    for (size_t k = 0; k < run->kind->n_tables; k++)
+    if (inference->own_data && run->kind->view.examine != NULL)
+        TRY(run->kind->view.examine(inference->model, &inference->shard, inference->comm));
+    run->tables = NEW(struct table, run->kind->view.n_tables);
+    for (size_t k = 0; k < run->kind->view.n_tables; k++)
         take_table(run, inference, k);
     take_graph(run, inference);
     return OK;
@@ -279,48 +281,6 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
     memory_free(heads);
 }
 
-/* What a table is about, for those who meet it here first. */
-static const char *table_words(const struct report_run *run, const struct table *table)
-{
-    static const struct {
-        const char *kind, *table, *words;
-    } known[] = {
-        {"lme", "fit",
-         "How well the model fits the answers it was trained on: the deviance is minus twice "
-         "their log-likelihood. AIC adds 2 for each parameter (fixed effects and spreads), BIC "
-         "the logarithm of the number of training attempts; of two models of the same answers "
-         "the one with less is preferred."},
-        {"lme", "spreads",
-         "How much students, items and so on differ: standard deviations of their effects on "
-         "the log-odds, where 1 moves a chance of 50 % to 73 % (with link = identity, on the "
-         "outcome itself)."},
-        {"lme", "fixed", "Effects that are common to all, with their standard errors."},
-        {"lme", "items", "Effects of items: those above zero are easier than the mean item."},
-        {"lme", "skills", "Effects of skills: those above zero are easier."},
-        {"lme", "levels", "Effects of what attempts have in common."},
-        {"vae", "items",
-         "Items by item response theory: an answer is right with the chance squash(sum of a × "
-         "ability − b), so a says how well an item tells students apart, and b how hard it "
-         "is."},
-        {"bkt", "skills",
-         "Bayesian knowledge tracing: the chance that a skill is known at the start (p0), "
-         "learned at an attempt (learn), answered correctly without it (guess) and wrongly "
-         "with "
-         "it (slip)."},
-        {"bkt", "common", "Rates of skills that were seldom practised go towards these."},
-        {"bkt", "items", "Guess and slip of each item."},
-        {"ktm", "features", "Everything that an attempt is known by, and how much it weighs."},
-        {"ktm", "items", "Weights of items on the logit scale."},
-        {"ktm", "skills", "Weights of skills on the logit scale."},
-        {"blend", "members", "The models that were blended, and how much each counts."},
-    };
-    for (size_t k = 0; k < COUNT(known); k++)
-        if (strcmp(known[k].kind, run->kind->name) == 0 &&
-            strcmp(known[k].table, table->name) == 0)
-            return known[k].words;
-    return "";
-}
-
 struct edge {
     double gate;
     size_t from, to;
@@ -393,7 +353,7 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
         html_say(out, "h3", "%s", table->name);
-        html_say(out, "p", "%s", table_words(run, table));
+        html_say(out, "p", "%s", table->caption);
         if (table->n_rows > 1)
             draw_table(out, table);
         list_table(out, table, n_rows);

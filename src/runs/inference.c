@@ -114,7 +114,8 @@ enum status inference_open(struct inference *inference, const char *path, const 
             inference->dataset.path, inference->checkpoint.path);
     TRY(load_model(inference, &inference->dataset));
     TRY(read_part(inference, &inference->dataset, &inference->shard));
-    inference->work = inference->model->kind->attach(inference->model, &inference->shard);
+    inference->work =
+        inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
     return OK;
 }
 
@@ -136,7 +137,8 @@ void inference_join(struct inference *inference)
 {
     inference->model->kind->detach(inference->work);
     resplit_join(&inference->shard);
-    inference->work = inference->model->kind->attach(inference->model, &inference->shard);
+    inference->work =
+        inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
 }
 
 enum status inference_check_splits(const struct inference *inference, unsigned splits)

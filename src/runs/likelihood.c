@@ -43,7 +43,8 @@ static bool measure_once(const struct passage *p, const struct likelihood_plan *
 {
     int64_t sums[8] = {0};
     for (size_t s = 0; s < p->shard->n_students; s++) {
-        p->model->kind->likelihood(p->model, p->work, s, p->splits, plan, &students[s]);
+        p->model->kind->sequence.likelihood(p->model, p->work, s, p->splits, plan,
+                                            &students[s]);
         sums[0] += students[s].n_steps;
         sums[1] += students[s].n_sampled;
         sums[2] += students[s].n_steps > 0;

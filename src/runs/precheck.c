@@ -8,7 +8,7 @@ void precheck_settings(const struct settings *settings, const struct stepper *st
 {
     const struct shard *shard = &stepper->shard;
     const bool decides =
-        settings->model->kind->learn == NULL || settings->model->kind->keeps_best;
+        settings->model->kind->fit.learn == NULL || settings->model->kind->fit.keeps_best;
     int64_t n_valid = 0;
     for (uint64_t a = 0; a < shard->n_attempts; a++)
         n_valid += mark_split(shard->mark[a]) == VALID;

@@ -85,7 +85,7 @@ static enum status check(const struct settings *settings)
         return fail(BAD_USER, "data= is empty; expected the file of a data set");
     if (settings->run.directory[0] == '\0')
         return fail(BAD_USER, "run= is empty; expected a directory for checkpoints and log");
-    if (settings_metric(settings) < 0 && settings->model->kind->likelihood == NULL)
+    if (settings_metric(settings) < 0 && settings->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
                     "train.monitor = likelihood, but %s models have no likelihood of steps; "
                     "use another score",
@@ -123,8 +123,8 @@ enum status settings_create(struct settings *settings, struct config *config)
                     kind->name, kind->made_by);
     if (kind->defaults != NULL)
         TRY(config_suggest(config, kind->defaults, "defaults of the kind"));
-    if (kind->prepare != NULL)
-        TRY(kind->prepare(config));
+    if (kind->setup.prepare != NULL)
+        TRY(kind->setup.prepare(config));
     settings->model = model_create(kind);
     struct option_group *groups = settings->groups;
     groups[GROUP_DATA] =

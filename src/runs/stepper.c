@@ -95,7 +95,7 @@ static enum status check_memory(const struct stepper *stepper)
 {
     const size_t n = params_count(&stepper->model->params);
     const double stored =
-        (double)n * sizeof(real) * (stepper->model->kind->learn != NULL ? 1 : 2);
+        (double)n * sizeof(real) * (stepper->model->kind->fit.learn != NULL ? 1 : 2);
     const double need =
         3 * stored + (double)n * sizeof(int32_t) * comm_neighbours(stepper->comm);
     const double memory = machine_memory();
@@ -123,16 +123,17 @@ static enum status start_model(struct stepper *stepper)
     TRY(status);
 
     own_levels_find(&stepper->dataset, &stepper->shard);
-    stepper->work = kind->attach(stepper->model, &stepper->shard);
+    stepper->work = kind->attach(stepper->model, &stepper->shard, TO_TRAIN);
     bool *has_training = NEW(bool, stepper->shard.n_students);
     kind->training(stepper->work, has_training, &stepper->n_training);
     status = lanes_fill(&stepper->lanes, &stepper->shard, has_training,
-                        kind->lengths ? kind->lengths(stepper->work) : NULL, (size_t)o->batch);
+                        kind->speed.lengths ? kind->speed.lengths(stepper->work) : NULL,
+                        (size_t)o->batch);
     memory_free(has_training);
     TRY(status);
     comm_sum_i64(stepper->comm, &stepper->n_training, 1);
     exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
-    if (kind->learn != NULL) {
+    if (kind->fit.learn != NULL) {
         stepper->lanes.n_steps = 1;
         return OK;
     }
@@ -140,9 +141,9 @@ static enum status start_model(struct stepper *stepper)
                      &stepper->model->params, &stepper->slices, o->epochs);
     bool wide = true;
     int bits = 32;
-    if (kind->measure != NULL)
-        kind->measure(stepper->model, stepper->work, stepper->comm,
-                      stepper->lanes.most_students, &wide, &bits);
+    if (kind->speed.measure != NULL)
+        kind->speed.measure(stepper->model, stepper->work, stepper->comm,
+                            stepper->lanes.most_students, &wide, &bits);
     tally_create(&stepper->tally, stepper->model->params.n, wide, bits, &stepper->slices);
     tally_expect(&stepper->tally, stepper->lanes.n_lanes); /* one per block */
     return OK;
@@ -183,7 +184,7 @@ static enum status pass(struct stepper *stepper, const struct draw *draw)
                         .lanes = &stepper->lanes,
                         .draw = *draw,
                         .share = 1};
-    TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
+    TRY(stepper->model->kind->fit.learn(stepper->model, stepper->work, &pass));
     stepper->tally.loss += pass.loss;
     stepper->tally.n_scored += pass.n_scored;
     stepper->converged = pass.converged;
@@ -195,7 +196,7 @@ enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
 {
     const struct draw draw = {.seed = (uint64_t)stepper->settings->train.seed,
                               .epoch = (uint32_t)epoch};
-    if (stepper->model->kind->learn != NULL)
+    if (stepper->model->kind->fit.learn != NULL)
         return pass(stepper, &draw);
     const int64_t n_steps = (int64_t)stepper->lanes.n_steps;
     tally_clear(&stepper->tally);

@@ -17,7 +17,7 @@ enum status targets_predict(const struct model *model, void *work, const struct 
             students[(*n)++] = (uint32_t)s;
     }
     double *mean = NEW_SCRATCH(double, *n), *variance = NEW_SCRATCH(double, *n);
-    model->kind->predict_target(model, work, students, *n, mean, variance);
+    model->kind->target.predict(model, work, students, *n, mean, variance);
     *targets = NEW_SCRATCH(struct target_prediction, *n);
     bool defined = true;
     for (size_t i = 0; i < *n; i++) {

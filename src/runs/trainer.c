@@ -69,7 +69,7 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
     TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
     size_t n_state = 0;
     void *state =
-        t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
+        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_state) : NULL;
     TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
     t->progress = checkpoint->progress;
     log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
@@ -83,7 +83,8 @@ static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
     for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
         exact_slices_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
     size_t n_own = 0, n_state = 0;
-    void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
+    void *own =
+        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_own) : NULL;
     void *state = comm_gather(t->comm, own, n_own, &n_state);
     const struct checkpoint_content content = {
         .model = t->model,
@@ -323,7 +324,7 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
         json_object_set_new(record, "valid", score_json(&t->valid));
     if (t->valid.n > 0 && isfinite(t->likelihood))
         json_object_set_new(record, "likelihood", json_real(t->likelihood));
-    if (t->model->kind->by_blas)
+    if (t->model->kind->fit.by_blas)
         json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
@@ -345,7 +346,7 @@ static bool is_done(const struct trainer *t)
  * is kept as the best. */
 static bool ends_with_mean(const struct trainer *t)
 {
-    return t->model->kind->learn == NULL && t->settings->optimizer.average > 0 &&
+    return t->model->kind->fit.learn == NULL && t->settings->optimizer.average > 0 &&
            t->progress.best_epoch == 0 && t->progress.all_steps > 0;
 }
 
@@ -362,13 +363,13 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     bool best = false;
     t->valid = (struct score){0};
     t->likelihood = NAN;
-    const bool steps = t->model->kind->learn == NULL;
+    const bool steps = t->model->kind->fit.learn == NULL;
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
         TRY(score_split(t, VALID, &t->valid));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best)) {
+    if (t->valid.n > 0 && (steps || t->model->kind->fit.keeps_best)) {
         t->likelihood = measure_likelihood(t);
         best = is_better(t);
     }

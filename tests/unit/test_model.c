@@ -115,7 +115,7 @@ static void with_kinds(void (*test)(struct bench *b), bool adds)
          * so of their standard options above */
         struct variant standard = {.kind = model_kinds[k]->name,
                                    .options = "",
-                                   .trait = model_kinds[k]->lengths ? BY_SUM : PLAIN};
+                                   .trait = model_kinds[k]->speed.lengths ? BY_SUM : PLAIN};
         for (size_t v = 0; v < COUNT(variants); v++)
             if (strcmp(variants[v].kind, standard.kind) == 0 && variants[v].options[0] == '\0')
                 standard.trait = variants[v].trait;
@@ -148,7 +148,7 @@ static void with_statistics(void (*test)(struct bench *b))
 /* Predictions for all attempts of the shard, as it now is. */
 static void predict(struct bench *b, const struct shard *shard, real *p)
 {
-    void *work = b->kind->attach(b->tiny.model, shard);
+    void *work = b->kind->attach(b->tiny.model, shard, TO_TRAIN);
     for (size_t s = 0; s < shard->n_students; s++)
         b->kind->predict(b->tiny.model, work, s, 7, p + shard->first[s]);
     b->kind->detach(work);
@@ -159,14 +159,14 @@ static void accumulate(struct bench *b, const struct shard *shard, const uint32_
                        size_t n, struct tally *tally)
 {
     const struct model *model = b->tiny.model;
-    void *work = b->kind->attach(model, &b->class.shard);
+    void *work = b->kind->attach(model, &b->class.shard, TO_TRAIN);
     bool wide = true;
     int bits = 32;
-    if (b->kind->measure != NULL)
-        b->kind->measure(model, work, &world, N_STUDENTS, &wide, &bits);
+    if (b->kind->speed.measure != NULL)
+        b->kind->speed.measure(model, work, &world, N_STUDENTS, &wide, &bits);
     b->kind->detach(work);
     tally_create(tally, model->params.n, wide, bits, NULL);
-    work = b->kind->attach(model, shard);
+    work = b->kind->attach(model, shard, TO_TRAIN);
     const struct draw draw = {.seed = 31, .epoch = 2};
     b->kind->accumulate(model, work, students, n, &draw, tally);
     b->kind->detach(work);
@@ -289,12 +289,12 @@ static void no_leak(struct bench *b)
         const uint8_t mark = shard->mark[t];
         if (mark_split(mark) == TRAIN || mark_outcome(mark) == UNKNOWN)
             continue;
-        if (b->kind->lengths != NULL && mark_is_shown(mark))
+        if (b->kind->speed.lengths != NULL && mark_is_shown(mark))
             continue;        /* what is shown is history to a model of the sequence */
         shard->mark[t] ^= 1; /* the other outcome */
         n_flipped++;
     }
-    assert_true(n_flipped > 20 || b->kind->lengths != NULL);
+    assert_true(n_flipped > 20 || b->kind->speed.lengths != NULL);
     accumulate(b, shard, students, N_STUDENTS, &after);
     expect_same_tally(&before, &after);
     tally_destroy(&after);
@@ -430,7 +430,7 @@ static void test_students_are_independent(void **state)
 static void training(struct bench *b)
 {
     const struct shard *shard = &b->class.shard;
-    void *work = b->kind->attach(b->tiny.model, shard);
+    void *work = b->kind->attach(b->tiny.model, shard, TO_TRAIN);
     bool has_training[N_STUDENTS];
     int64_t n_attempts = 0, n_scored = 0;
     b->kind->training(work, has_training, &n_attempts);
@@ -463,9 +463,9 @@ static void keeps_state(struct bench *b)
 {
     const struct model *model = b->tiny.model;
     const struct shard *whole = &b->class.shard;
-    void *work = b->kind->attach(model, whole);
+    void *work = b->kind->attach(model, whole, TO_TRAIN);
     size_t n_whole = 0;
-    const void *before = b->kind->state ? b->kind->state(work, &n_whole) : NULL;
+    const void *before = b->kind->fit.state ? b->kind->fit.state(work, &n_whole) : NULL;
     assert_int_equal(before != NULL && n_whole > 0, b->variant->trait == STATE);
     if (b->variant->trait != STATE) {
         b->kind->detach(work);
@@ -479,14 +479,14 @@ static void keeps_state(struct bench *b)
     struct draw draw = {.seed = 8, .epoch = 0};
     b->kind->accumulate(model, work, students, N_STUDENTS, &draw, &here);
     size_t n_bytes = 0, place = 0;
-    const char *state = b->kind->state(work, &n_bytes);
+    const char *state = b->kind->fit.state(work, &n_bytes);
     assert_int_equal(n_bytes, n_whole);
     char *copy = NEW(char, n_bytes);
     memcpy(copy, state, n_bytes);
     draw.epoch = 1;
     tally_clear(&here);
     b->kind->accumulate(model, work, students, N_STUDENTS, &draw, &here);
-    state = b->kind->state(work, &n_bytes);
+    state = b->kind->fit.state(work, &n_bytes);
     assert_memory_not_equal(state, copy, n_bytes);
 
     tally_create(&there, model->params.n, true, 16, NULL);
@@ -494,12 +494,12 @@ static void keeps_state(struct bench *b)
     for (size_t c = 0; c + 1 < COUNT(cuts); c++) {
         struct shard part;
         tiny_must(dataset_read(&b->class.dataset, cuts[c], cuts[c + 1] - cuts[c], &part));
-        void *other = b->kind->attach(model, &part);
+        void *other = b->kind->attach(model, &part, TO_TRAIN);
         size_t n_part = 0;
-        char *own = b->kind->state(other, &n_part);
+        char *own = b->kind->fit.state(other, &n_part);
         memcpy(own, copy + place, n_part);
         b->kind->accumulate(model, other, students, part.n_students, &draw, &there);
-        assert_memory_equal(b->kind->state(other, &n_part), state + place, n_part);
+        assert_memory_equal(b->kind->fit.state(other, &n_part), state + place, n_part);
         place += n_part;
         b->kind->detach(other);
         shard_free(&part);
@@ -550,7 +550,7 @@ static void check_many(struct bench *b)
         backwards[s] = N_STUDENTS - 1 - s;
     predict(b, shard, b->p);
     real *many = NEW(real, shard->n_attempts);
-    void *work = b->kind->attach(b->tiny.model, shard);
+    void *work = b->kind->attach(b->tiny.model, shard, TO_TRAIN);
     model_predict(b->tiny.model, work, shard, backwards, N_STUDENTS, 7, many);
     assert_memory_equal(many, b->p, shard->n_attempts * sizeof *many);
     for (uint64_t t = 0; t < shard->n_attempts; t++)

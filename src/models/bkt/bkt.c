@@ -89,7 +89,7 @@ real bkt_log_odds(double chance)
     return (real)Sleef_cinz_logd1_u10purec(chance / (1 - chance));
 }
 
-struct bkt_shape bkt_shape_of(const struct model *model)
+static struct bkt_shape derive(const struct model *model)
 {
     const struct bkt_options *o = model->options;
     struct bkt_shape shape = {.by_item = o->trace == TRACE_ITEM ||
@@ -138,34 +138,35 @@ static enum status declare(struct model *model)
 {
     const struct bkt_options *o = model->options;
     struct params *p = &model->params;
-    const struct bkt_shape shape = bkt_shape_of(model);
-    TRY(check_skills(model, &shape));
+    struct bkt_shape *shape = model->shape;
+    *shape = derive(model);
+    TRY(check_skills(model, shape));
     static const char *const others[] = {"attempts", "log_likelihood", "settled"};
-    const uint64_t n = shape.n_skills;
-    const char *of = shape.by_item ? "item" : "skill";
-    size_t panel = params_panel_of(p, of, n, shape.n_rates + COUNT(others));
-    for (size_t c = 0; c < shape.n_rates + COUNT(others); c++) {
+    const uint64_t n = shape->n_skills;
+    const char *of = shape->by_item ? "item" : "skill";
+    size_t panel = params_panel_of(p, of, n, shape->n_rates + COUNT(others));
+    for (size_t c = 0; c < shape->n_rates + COUNT(others); c++) {
         struct tensor tensor = {"", panel, c, 1, 1, {n}, false};
         snprintf(tensor.name, sizeof tensor.name, "%s",
-                 c < shape.n_rates ? bkt_rate_names[c] : others[c - shape.n_rates]);
-        (c < shape.n_rates ? params_logits : params_tensor)(p, &tensor);
+                 c < shape->n_rates ? bkt_rate_names[c] : others[c - shape->n_rates]);
+        (c < shape->n_rates ? params_logits : params_tensor)(p, &tensor);
     }
-    panel = params_panel(p, 1, shape.n_rates);
+    panel = params_panel(p, 1, shape->n_rates);
     params_logits(
-        p, &(struct tensor){"common", panel, 0, shape.n_rates, 2, {1, shape.n_rates}, false});
-    if (shape.has_items) {
+        p, &(struct tensor){"common", panel, 0, shape->n_rates, 2, {1, shape->n_rates}, false});
+    if (shape->has_items) {
         panel = params_panel_of(p, "item", model->n_items, 2);
         params_logits(p,
                       &(struct tensor){"item_guess", panel, 0, 1, 1, {model->n_items}, false});
         params_logits(p,
                       &(struct tensor){"item_slip", panel, 1, 1, 1, {model->n_items}, false});
     }
-    if (shape.has_tries) {
+    if (shape->has_tries) {
         const uint64_t n_tries = (uint64_t)o->restarts;
-        panel = params_panel(p, n_tries * n, shape.n_rates);
+        panel = params_panel(p, n_tries * n, shape->n_rates);
         params_logits(
             p, &(struct tensor){
-                   "tries", panel, 0, shape.n_rates, 3, {n_tries, n, shape.n_rates}, false});
+                   "tries", panel, 0, shape->n_rates, 3, {n_tries, n, shape->n_rates}, false});
     }
     return OK;
 }
@@ -191,28 +192,29 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
 {
     (void)counts;
     const struct bkt_options *o = model->options;
-    const struct bkt_shape shape = bkt_shape_of(model);
+    const struct bkt_shape *shape = bkt_shape(model);
     const struct params *p = &model->params;
-    for (size_t k = 0; k < shape.n_skills; k++)
-        start(o, seed, 0, k, shape.n_rates, bkt_row(p, p->value, shape.skill_panel, k));
-    start(o, seed, 0, 0, shape.n_rates, bkt_row(p, p->value, shape.common_panel, 0));
-    for (size_t i = 0; shape.has_items && i < model->n_items; i++)
-        memcpy(bkt_row(p, p->value, shape.item_panel, i),
-               bkt_row(p, p->value, shape.common_panel, 0) + RATE_GUESS, 2 * sizeof(real));
-    for (size_t r = 0; shape.has_tries && r < (size_t)o->restarts; r++)
-        for (size_t k = 0; k < shape.n_skills; k++)
-            start(o, seed, r, k, shape.n_rates,
-                  bkt_row(p, p->value, shape.try_panel, r * shape.n_skills + k));
+    for (size_t k = 0; k < shape->n_skills; k++)
+        start(o, seed, 0, k, shape->n_rates, bkt_row(p, p->value, shape->skill_panel, k));
+    start(o, seed, 0, 0, shape->n_rates, bkt_row(p, p->value, shape->common_panel, 0));
+    for (size_t i = 0; shape->has_items && i < model->n_items; i++)
+        memcpy(bkt_row(p, p->value, shape->item_panel, i),
+               bkt_row(p, p->value, shape->common_panel, 0) + RATE_GUESS, 2 * sizeof(real));
+    for (size_t r = 0; shape->has_tries && r < (size_t)o->restarts; r++)
+        for (size_t k = 0; k < shape->n_skills; k++)
+            start(o, seed, r, k, shape->n_rates,
+                  bkt_row(p, p->value, shape->try_panel, r * shape->n_skills + k));
 }
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
+    (void)use;
     struct bkt_work *work = NEW(struct bkt_work, 1);
     const struct dataset *dataset = shard->dataset;
     work->shard = shard;
-    work->shape = bkt_shape_of(model);
-    work->beliefs = NEW(struct bkt_belief, work->shape.n_skills + 1);
-    if (work->shape.by_item) {
+    work->shape = bkt_shape(model);
+    work->beliefs = NEW(struct bkt_belief, work->shape->n_skills + 1);
+    if (work->shape->by_item) {
         work->links.first = NEW(uint64_t, model->n_items + 1);
         work->links.skill = NEW(uint32_t, model->n_items);
         for (size_t i = 0; i < model->n_items; i++) {
@@ -229,7 +231,7 @@ static void *attach(const struct model *model, const struct shard *shard)
 static void detach(void *memory)
 {
     struct bkt_work *work = memory;
-    if (work->shape.by_item) {
+    if (work->shape->by_item) {
         memory_free(work->links.first);
         memory_free(work->links.skill);
     }
@@ -249,8 +251,7 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
         const int64_t before = *n_attempts;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             const uint64_t *first = work->links.first + shard->item[t];
-            *n_attempts += mark_split(shard->mark[t]) == TRAIN &&
-                           mark_outcome(shard->mark[t]) != UNKNOWN && first[1] > first[0];
+            *n_attempts += mark_trains(shard->mark[t]) && first[1] > first[0];
         }
         has_training[s] = *n_attempts > before;
     }
@@ -262,7 +263,7 @@ static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *
     struct bkt_belief *belief = &work->beliefs[k];
     if (belief->call == work->n_calls)
         return belief;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const real *row = k < shape->n_skills ? bkt_row(p, p->value, shape->skill_panel, k)
                                           : bkt_row(p, p->value, shape->common_panel, 0);
@@ -314,7 +315,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
     const struct bkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const uint64_t begin = shard->first[s];
-    const uint32_t no_skill = (uint32_t)work->shape.n_skills;
+    const uint32_t no_skill = (uint32_t)work->shape->n_skills;
     const double least = o->most_odds > 0 ? 1 / o->most_odds : 0;
     work->n_calls++;
     for (uint64_t t = begin; t < shard->first[s + 1]; t++) {
@@ -323,10 +324,10 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
         const uint32_t *skills = work->links.skill + work->links.first[item];
         size_t n = work->links.first[item + 1] - work->links.first[item];
         double own[2] = {0};
-        const bool has_own = work->shape.has_items && n == 1;
+        const bool has_own = work->shape->has_items && n == 1;
         for (size_t c = 0; has_own && c < 2; c++)
             own[c] = bkt_rate(
-                bkt_row(&model->params, model->params.value, work->shape.item_panel, item)[c]);
+                bkt_row(&model->params, model->params.value, work->shape->item_panel, item)[c]);
         if (n == 0) {
             skills = &no_skill;
             n = 1;
@@ -357,36 +358,43 @@ static void fill_rates(const real *row, size_t n, double *values)
 
 static void make_table(const struct model *model, size_t which, struct table *made)
 {
-    const struct bkt_shape shape = bkt_shape_of(model);
+    const struct bkt_shape *shape = bkt_shape(model);
     const struct params *p = &model->params;
-    const bool forgets = shape.n_rates == N_RATES;
+    const bool forgets = shape->n_rates == N_RATES;
     if (which == 0) {
-        table_create(made, "skills", shape.by_item ? "item" : "skill", shape.n_skills,
+        table_create(made, "skills", shape->by_item ? "item" : "skill", shape->n_skills,
                      forgets ? "p0 learn guess slip forget attempts log_likelihood"
                              : "p0 learn guess slip attempts log_likelihood");
-        for (size_t k = 0; k < shape.n_skills; k++) {
-            const real *row = bkt_row(p, p->value, shape.skill_panel, k);
+        made->caption =
+            "Bayesian knowledge tracing: the chance that a student knows the skill at the "
+            "start (p0), learns it at an attempt (learn), answers correctly without it "
+            "(guess) and wrongly with it (slip).";
+        for (size_t k = 0; k < shape->n_skills; k++) {
+            const real *row = bkt_row(p, p->value, shape->skill_panel, k);
             double *values = table_row(made, k);
-            fill_rates(row, shape.n_rates, values);
-            values[shape.attempts] = (double)row[shape.attempts];
-            values[shape.fit] = (double)row[shape.fit];
+            fill_rates(row, shape->n_rates, values);
+            values[shape->attempts] = (double)row[shape->attempts];
+            values[shape->fit] = (double)row[shape->fit];
         }
     } else if (which == 1) {
         table_create(made, "common", "of", 1,
                      forgets ? "p0 learn guess slip forget" : "p0 learn guess slip");
+        made->caption = "Means that the rates of rarely practised skills are drawn towards.";
         names_add(&made->row_names, "all", 3);
-        fill_rates(bkt_row(p, p->value, shape.common_panel, 0), shape.n_rates,
+        fill_rates(bkt_row(p, p->value, shape->common_panel, 0), shape->n_rates,
                    table_row(made, 0));
     } else {
-        table_create(made, "items", "item", shape.has_items ? model->n_items : 0, "guess slip");
+        table_create(made, "items", "item", shape->has_items ? model->n_items : 0,
+                     "guess slip");
+        made->caption = "Guess and slip of each item.";
         for (size_t i = 0; i < made->n_rows; i++)
-            fill_rates(bkt_row(p, p->value, shape.item_panel, i), 2, table_row(made, i));
+            fill_rates(bkt_row(p, p->value, shape->item_panel, i), 2, table_row(made, i));
     }
 }
 
 static unsigned uses(const struct model *model)
 {
-    return bkt_shape_of(model).by_item ? 0 : MODEL_SKILLS;
+    return bkt_shape(model)->by_item ? 0 : MODEL_SKILLS;
 }
 
 const struct model_kind bkt_kind = {
@@ -397,14 +405,14 @@ const struct model_kind bkt_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct bkt_options),
+    .shape_size = sizeof(struct bkt_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = attach,
     .detach = detach,
     .training = training,
-    .learn = bkt_learn,
     .predict = predict,
-    .n_tables = 3,
-    .table = make_table,
+    .setup = {.uses = uses},
+    .fit = {.learn = bkt_learn},
+    .view = {.n_tables = 3, .table = make_table},
 };

@@ -29,7 +29,10 @@ struct bkt_shape {
     size_t skill_panel, common_panel, item_panel, try_panel;
     bool by_item, has_items, has_tries;
 };
-struct bkt_shape bkt_shape_of(const struct model *model);
+static inline const struct bkt_shape *bkt_shape(const struct model *model)
+{
+    return model->shape;
+}
 
 /* What outcomes are in a trace. */
 enum { SEEN_WRONG, SEEN_RIGHT, SEEN_NONE, N_SEEN_KINDS };
@@ -93,7 +96,7 @@ struct bkt_belief {
 
 struct bkt_work {
     const struct shard *shard;
-    struct bkt_shape shape;
+    const struct bkt_shape *shape;
     struct bkt_links links;
     struct bkt_belief *beliefs; /* n_skills + 1: the last is of items in no skill */
     uint64_t n_calls;

@@ -60,12 +60,12 @@ static size_t owner_of(const struct bkt_work *work, size_t i)
 {
     const uint64_t first = work->links.first[i];
     return work->links.first[i + 1] - first == 1 ? work->links.skill[first]
-                                                 : work->shape.n_skills;
+                                                 : work->shape->n_skills;
 }
 
 static void say_what_lacks(const struct model *model, const struct bkt_work *work)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     size_t n_bare = 0, bare = 0, n_new = 0;
     for (size_t i = model->n_items; i-- > 0;)
         if (work->links.first[i + 1] == work->links.first[i]) {
@@ -87,7 +87,7 @@ static void say_what_lacks(const struct model *model, const struct bkt_work *wor
 
 static void count(const struct model *model, struct bkt_work *work, const struct comm *comm)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const size_t n_skills = shape->n_skills, n_rows = n_skills + model->n_items;
     struct bkt_traces *traces = &work->traces;
     bkt_traces_create(traces, work->shard, &work->links, shape);
@@ -236,7 +236,7 @@ static double prior_of(const struct bkt_options *o, const struct bkt_shape *shap
 static void follow_skills(const struct model *model, const struct bkt_work *work, real *flat,
                           bool all)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     for (size_t i = 0; shape->has_items && i < model->n_items; i++) {
         const uint64_t first = work->links.first[i], end = work->links.first[i + 1];
@@ -257,7 +257,7 @@ static void explore(const struct model *model, struct bkt_work *work, const stru
                     real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_skills = shape->n_skills, n_tries = (size_t)o->restarts;
     real(*rates)[N_RATES] = memory_zeroed(n_skills, sizeof *rates);
@@ -296,7 +296,7 @@ static void explore(const struct model *model, struct bkt_work *work, const stru
 static real (*make_chances(const struct model *model,
                            const struct bkt_work *work))[N_SEEN_KINDS][2]
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_rows = shape->n_skills + model->n_items;
     real(*chance)[N_SEEN_KINDS][2] = memory_zeroed(n_rows, sizeof *chance);
@@ -331,7 +331,7 @@ static void move_rows(const struct model *model, const struct bkt_work *work,
                       const struct expected *e, const bool *settled, real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     for (size_t k = 0; k < shape->n_skills; k++)
         if (!settled[k] && has_row(work, k)) {
             real *row = bkt_row(&model->params, flat, shape->skill_panel, k) + RATE_GUESS;
@@ -354,7 +354,7 @@ static void add_item_priors(const struct model *model, const struct bkt_work *wo
                             double *fits)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     for (size_t i = 0; i < model->n_items; i++) {
         const size_t k = owner_of(work, i);
         if (k == shape->n_skills || !has_row(work, shape->n_skills + i))
@@ -387,7 +387,7 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
                     real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_skills = shape->n_skills;
     const int64_t first = shape->has_tries ? o->explore : 0; /* epoch of this kind */
@@ -434,7 +434,7 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
 /* The mean of all skills, by their attempts; those without any get it. */
 static void make_common(const struct model *model, const struct bkt_work *work, real *flat)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     real *common = bkt_row(p, flat, shape->common_panel, 0);
     double sum[N_RATES] = {0}, n_all = 0;
@@ -458,7 +458,7 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct bkt_work *work = memory;
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const bool explores = shape->has_tries && pass->draw.epoch < o->explore;
     if (!work->is_counted) {

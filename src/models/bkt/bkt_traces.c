@@ -9,14 +9,9 @@
 #include "models/bkt/bkt_internal.h"
 #include <string.h>
 
-static bool is_evidence(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 static uint8_t seen(uint8_t mark)
 {
-    return !is_evidence(mark)              ? SEEN_NONE
+    return !mark_trains(mark)              ? SEEN_NONE
            : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                            : SEEN_WRONG;
 }
@@ -43,7 +38,7 @@ static void find_traces(struct bkt_traces *traces, size_t *capacity, struct maki
                 met[n_met++] = links->skill[j];
             }
             m->n_steps++;
-            if (is_evidence(shard->mark[t]))
+            if (mark_trains(shard->mark[t]))
                 m->length = m->n_steps;
         }
     }

@@ -30,7 +30,11 @@ struct member {
 struct options {
     int method;
     const char *members;
-    size_t n; /* not settings, but what they stand for */
+};
+
+/* What the settings stand for. */
+struct shape {
+    size_t n;
     struct member list[MOST_MEMBERS];
 };
 
@@ -92,7 +96,8 @@ static void adopt(struct model *model, struct member *member, size_t m)
 
 static enum status declare_members(struct model *model, const json_t *list)
 {
-    struct options *o = model->options;
+    const struct options *o = model->options;
+    struct shape *shape = model->shape;
     const size_t n = json_array_size(list);
     if (n < 1 || n > MOST_MEMBERS)
         return fail(BAD_USER,
@@ -114,7 +119,7 @@ static enum status declare_members(struct model *model, const json_t *list)
                                                .shape = {1}});
     }
     for (size_t m = 0; m < n; m++) {
-        struct member *member = &o->list[o->n++];
+        struct member *member = &shape->list[shape->n++];
         TRY(open_member(member, json_array_get(list, m), m + 1));
         member->model->covariates = model->covariates;
         member->model->most_params = model->most_params;
@@ -144,56 +149,56 @@ static enum status declare(struct model *model)
 
 static unsigned uses(const struct model *model)
 {
-    const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     unsigned all = 0;
-    for (size_t m = 0; m < o->n; m++)
-        all |= model_uses(o->list[m].model);
+    for (size_t m = 0; m < shape->n; m++)
+        all |= model_uses(shape->list[m].model);
     return all;
 }
 
 static void release(struct model *model)
 {
-    struct options *o = model->options;
-    for (size_t m = 0; m < o->n; m++) {
-        if (o->list[m].model != NULL)
-            o->list[m].model->params.value = NULL; /* the blend's */
-        model_destroy(o->list[m].model);
-        config_destroy(o->list[m].config);
+    struct shape *shape = model->shape;
+    for (size_t m = 0; m < shape->n; m++) {
+        if (shape->list[m].model != NULL)
+            shape->list[m].model->params.value = NULL; /* the blend's */
+        model_destroy(shape->list[m].model);
+        config_destroy(shape->list[m].config);
     }
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
-    const struct options *o = model->options;
-    for (size_t m = 0; m < o->n; m++) {
-        struct model *member = o->list[m].model;
-        member->params.value = model->params.value + o->list[m].offset;
+    const struct shape *shape = model->shape;
+    for (size_t m = 0; m < shape->n; m++) {
+        struct model *member = shape->list[m].model;
+        member->params.value = model->params.value + shape->list[m].offset;
         member->kind->init(member, seed, counts);
-        model->params.value[m] = (real)(1.0 / (double)o->n);
+        model->params.value[m] = (real)(1.0 / (double)shape->n);
     }
 }
 
 struct work {
-    const struct options *options;
+    const struct shape *shape;
     const struct shard *shard;
     void *members[MOST_MEMBERS];
     real *p; /* n members x longest student */
     size_t longest;
 };
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
-    const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     struct work *work = NEW(struct work, 1);
-    work->options = o;
+    work->shape = shape;
     work->shard = shard;
     for (size_t s = 0; s < shard->n_students; s++)
         work->longest = size_max(work->longest, shard->first[s + 1] - shard->first[s]);
-    work->p = NEW(real, o->n * work->longest);
-    for (size_t m = 0; m < o->n; m++) {
-        struct model *member = o->list[m].model;
-        member->params.value = model->params.value + o->list[m].offset;
-        work->members[m] = member->kind->attach(member, shard);
+    work->p = NEW(real, shape->n * work->longest);
+    for (size_t m = 0; m < shape->n; m++) {
+        struct model *member = shape->list[m].model;
+        member->params.value = model->params.value + shape->list[m].offset;
+        work->members[m] = member->kind->attach(member, shard, use);
     }
     return work;
 }
@@ -201,8 +206,8 @@ static void *attach(const struct model *model, const struct shard *shard)
 static void detach(void *arg)
 {
     struct work *work = arg;
-    for (size_t m = 0; m < work->options->n; m++)
-        work->options->list[m].model->kind->detach(work->members[m]);
+    for (size_t m = 0; m < work->shape->n; m++)
+        work->shape->list[m].model->kind->detach(work->members[m]);
     memory_free(work->p);
     memory_free(work);
 }
@@ -218,9 +223,10 @@ static double logit(double p)
 static real combine(const struct model *model, const real *of_member, size_t stride)
 {
     const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     const real *weights = model->params.value;
     double sum = o->method == LOGISTIC ? (double)*params_rows(&model->params, 1) : 0;
-    for (size_t m = 0; m < o->n; m++) {
+    for (size_t m = 0; m < shape->n; m++) {
         const double own = (double)of_member[m * stride];
         sum += (double)weights[m] * (o->method == LOGISTIC ? logit(own) : own);
     }
@@ -232,12 +238,12 @@ static real combine(const struct model *model, const real *of_member, size_t str
 static void predict(const struct model *model, void *arg, size_t s, unsigned splits, real *p)
 {
     struct work *work = arg;
-    const struct options *o = work->options;
+    const struct shape *shape = work->shape;
     const struct shard *shard = work->shard;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    for (size_t m = 0; m < o->n; m++)
-        o->list[m].model->kind->predict(o->list[m].model, work->members[m], s, splits,
-                                        work->p + m * work->longest);
+    for (size_t m = 0; m < shape->n; m++)
+        shape->list[m].model->kind->predict(shape->list[m].model, work->members[m], s, splits,
+                                            work->p + m * work->longest);
     for (uint64_t t = start; t < end; t++)
         if (splits >> mark_split(shard->mark[t]) & 1)
             p[t - start] = combine(model, work->p + (t - start), work->longest);
@@ -247,11 +253,11 @@ static void predict_many(const struct model *model, void *arg, const uint32_t *s
                          size_t n, unsigned splits, real *p)
 {
     struct work *work = arg;
-    const struct options *o = work->options;
+    const struct shape *shape = work->shape;
     const struct shard *shard = work->shard;
-    real *of_members = NEW_SCRATCH(real, o->n * shard->n_attempts);
-    for (size_t m = 0; m < o->n; m++)
-        model_predict(o->list[m].model, work->members[m], shard, students, n, splits,
+    real *of_members = NEW_SCRATCH(real, shape->n * shard->n_attempts);
+    for (size_t m = 0; m < shape->n; m++)
+        model_predict(shape->list[m].model, work->members[m], shard, students, n, splits,
                       of_members + m * shard->n_attempts);
     for (size_t i = 0; i < n; i++)
         for (uint64_t t = shard->first[students[i]]; t < shard->first[students[i] + 1]; t++)
@@ -263,10 +269,11 @@ static void predict_many(const struct model *model, void *arg, const uint32_t *s
 static void members_table(const struct model *model, size_t k, struct table *people)
 {
     (void)k;
-    const struct options *o = model->options;
-    table_create(people, "members", "member", o->n, "weight parameters");
-    for (size_t m = 0; m < o->n; m++) {
-        const struct model *member = o->list[m].model;
+    const struct shape *shape = model->shape;
+    table_create(people, "members", "member", shape->n, "weight parameters");
+    people->caption = "The models in the blend, and the weight of each.";
+    for (size_t m = 0; m < shape->n; m++) {
+        const struct model *member = shape->list[m].model;
         char name[64];
         snprintf(name, sizeof name, "%zu %s", m + 1, member->kind->name);
         names_add(&people->row_names, name, strlen(name));
@@ -284,15 +291,14 @@ const struct model_kind blend_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct options),
+    .shape_size = sizeof(struct shape),
     .made_by = "cohort blend RUN... -o DIRECTORY",
     .declare = declare,
-    .uses = uses,
-    .release = release,
     .init = init,
     .attach = attach,
     .detach = detach,
     .predict = predict,
-    .predict_many = predict_many,
-    .n_tables = 1,
-    .table = members_table,
+    .setup = {.uses = uses, .release = release},
+    .speed = {.predict_many = predict_many},
+    .view = {.n_tables = 1, .table = members_table},
 };

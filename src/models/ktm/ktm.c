@@ -86,12 +86,8 @@ static enum status declare(struct model *model)
 {
     const struct ktm_options *o = model->options;
     struct params *params = &model->params;
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    const enum status status = ktm_design_make(design, model);
-    if (status != OK) {
-        memory_free(design);
-        return status;
-    }
+    struct ktm_design *design = model->shape;
+    TRY(ktm_design_make(design, model));
     params_panel(params, 1, design->n_rows);
     if (o->factors > 0)
         params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has none */
@@ -124,7 +120,6 @@ static enum status declare(struct model *model)
         snprintf(tensor.name, sizeof tensor.name, "%s_factors", f->name);
         params_tensor(params, &tensor);
     }
-    memory_free(design);
     return OK;
 }
 
@@ -163,20 +158,20 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
 }
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
+    (void)use;
     struct ktm_work *work = NEW(struct ktm_work, 1);
     work->shard = shard;
-    if (ktm_design_make(&work->design, model) != OK)
-        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    work->design = ktm_design(model);
     size_t longest = 0;
     for (size_t s = 0; s < shard->n_students; s++)
         longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
-    ktm_walk_create(&work->walk, &work->design, model, longest);
+    ktm_walk_create(&work->walk, work->design, model, longest);
     work->score = NEW(real, size_padded(longest));
     work->sum = NEW_SCRATCH(real, longest * ktm_point(model).stride);
-    if (work->design.has_students) {
-        const struct ktm_feature *students = &work->design.list[work->design.n - 1];
+    if (work->design->has_students) {
+        const struct ktm_feature *students = &work->design->list[work->design->n - 1];
         work->own_score = NEW(real, size_padded(longest));
         work->student =
             ktm_student_create(ktm_point(model).k, students->l2, students->l2_factors, longest);
@@ -200,7 +195,7 @@ int64_t ktm_count_training(const struct shard *shard, size_t s)
 {
     int64_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+        n += mark_trains(shard->mark[t]);
     return n;
 }
 
@@ -268,8 +263,8 @@ static bool is_by(const struct ktm_feature *f, enum ktm_of by)
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
 }
 
-static void rbm_rows_table(const struct model *model, const struct ktm_design *design,
-                           enum ktm_of by, struct table *table)
+static void rows_table(const struct model *model, const struct ktm_design *design,
+                       enum ktm_of by, struct table *table)
 {
     char columns[KTM_MOST_FEATURES * 50] = "";
     size_t n_rows = 0, column = 0;
@@ -281,6 +276,8 @@ static void rbm_rows_table(const struct model *model, const struct ktm_design *d
         }
     table_create(table, by == KTM_OF_ITEM ? "items" : "skills",
                  by == KTM_OF_ITEM ? "item" : "skill", n_rows, columns);
+    table->caption = by == KTM_OF_ITEM ? "Weights of items on the logit scale."
+                                       : "Weights of skills on the logit scale.";
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         if (!is_by(f, by))
@@ -296,6 +293,7 @@ static void features_table(const struct model *model, const struct ktm_design *d
 {
     table_create(table, "features", "feature", design->n,
                  "rows l2 mean spread least most factors");
+    table->caption = "The features of an attempt, and how much each weighs.";
     const struct fm_point point = ktm_point(model);
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
@@ -331,6 +329,7 @@ static void levels_table(const struct model *model, const struct ktm_design *des
     for (size_t j = 0; j < design->n; j++)
         n += design->list[j].what == KTM_LEVEL ? design->list[j].n_rows : 0;
     table_create(table, "levels", "level", n, "weight");
+    table->caption = "Weights of the levels of each factor on the logit scale.";
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         if (f->what != KTM_LEVEL)
@@ -343,16 +342,13 @@ static void levels_table(const struct model *model, const struct ktm_design *des
 
 static void make_table(const struct model *model, size_t k, struct table *table)
 {
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    if (ktm_design_make(design, model) != OK)
-        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    const struct ktm_design *design = ktm_design(model);
     if (k == 0)
         features_table(model, design, table);
     else if (k == 3)
         levels_table(model, design, table);
     else
-        rbm_rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
-    memory_free(design);
+        rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
 }
 
 const struct model_kind ktm_kind = {
@@ -365,19 +361,17 @@ const struct model_kind ktm_kind = {
     .options = settings,
     .n_options = COUNT(settings),
     .options_size = sizeof(struct ktm_options),
+    .shape_size = sizeof(struct ktm_design),
     .presets = presets,
     .n_presets = COUNT(presets),
     .more_help = ktm_design_help,
     .declare = declare,
-    .uses = ktm_design_uses,
     .init = init,
     .attach = attach,
     .detach = detach,
     .training = training,
-    .learn = ktm_learn,
-    .keeps_best = true,
     .predict = predict,
-    .n_tables = 4,
-    .table = make_table,
-    .rasch = ktm_rasch,
+    .setup = {.uses = ktm_design_uses},
+    .fit = {.learn = ktm_learn, .keeps_best = true},
+    .view = {.n_tables = 4, .table = make_table, .rasch = ktm_rasch},
 };

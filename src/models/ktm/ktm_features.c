@@ -361,12 +361,10 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
 
 unsigned ktm_design_uses(const struct model *model)
 {
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    ENSURE(ktm_design_make(design, model) == OK); /* it was declared */
+    const struct ktm_design *design = ktm_design(model);
     bool skills = false;
     for (size_t j = 0; j < design->n; j++)
         skills |= design->list[j].what == KTM_SKILL || design->list[j].of == KTM_OF_SKILL ||
                   design->list[j].by == KTM_OF_SKILL;
-    memory_free(design);
     return skills ? MODEL_SKILLS : 0;
 }

@@ -57,6 +57,10 @@ struct ktm_design {
 
 /* What the words mean for a model's items, skills and students. */
 CHECKED enum status ktm_design_make(struct ktm_design *design, const struct model *model);
+static inline const struct ktm_design *ktm_design(const struct model *model)
+{
+    return model->shape;
+}
 unsigned ktm_design_uses(const struct model *model); /* of a declared model */
 void ktm_design_help(FILE *out, bool markdown);
 
@@ -144,7 +148,7 @@ void ktm_student_show(struct ktm_student *student, double offset, const real *su
 struct ktm_learner;
 struct ktm_work {
     const struct shard *shard;
-    struct ktm_design design;
+    const struct ktm_design *design;
     struct ktm_walk walk;
     real *score, *sum;           /* of the attempts of a student */
     struct ktm_student *student; /* NULL: students have no rows */

@@ -57,8 +57,8 @@ static enum status check_numbers(const struct ktm_work *work, const struct comm 
     const struct shard *shard = work->shard;
     const struct covariates *columns = &shard->dataset->covariates;
     const double most = 1000;
-    for (size_t j = 0; j < work->design.n; j++) {
-        const struct ktm_feature *f = &work->design.list[j];
+    for (size_t j = 0; j < work->design->n; j++) {
+        const struct ktm_feature *f = &work->design->list[j];
         if (f->what != KTM_NUMBER || f->value == KTM_LOG)
             continue;
         double size = 0;
@@ -83,16 +83,16 @@ static struct ktm_learner *learner_create(const struct model *model,
     const struct ktm_options *o = model->options;
     struct ktm_learner *l = NEW(struct ktm_learner, 1);
     struct ktm_space *space = &l->space;
-    ktm_space_make(space, &work->design, model, work->shard, comm);
-    ktm_block_create(&l->block, &work->design);
+    ktm_space_make(space, work->design, model, work->shard, comm);
+    ktm_block_create(&l->block, work->design);
     l->kept = ktm_cache_create(work->shard->n_students, ktm_cache_most(comm));
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
     for (size_t v = 0; v < COUNT(vectors); v++)
         *vectors[v] = NEW(real, space->n);
-    for (size_t j = 0; j < work->design.n; j++) {
-        const struct ktm_feature *f = &work->design.list[j];
+    for (size_t j = 0; j < work->design->n; j++) {
+        const struct ktm_feature *f = &work->design->list[j];
         const size_t end = f->what == KTM_STUDENT ? space->n_rows : f->first_row + f->n_rows;
         for (size_t row = f->first_row; row < end; row++) {
             l->penalty[row] = (real)f->l2;
@@ -442,8 +442,7 @@ enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
         for (size_t i = 0; i < pass->lanes->n_students[lane]; i++) {
             const size_t s = pass->lanes->students[lane][i];
             for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++)
-                pass->n_scored += mark_split(work->shard->mark[t]) == TRAIN &&
-                                  mark_outcome(work->shard->mark[t]) != UNKNOWN;
+                pass->n_scored += mark_trains(work->shard->mark[t]);
         }
     real *flat = NEW_SCRATCH(real, model->params.n);
     ktm_space_put(&l->space, model, l->x, flat);

@@ -37,7 +37,7 @@ static double weigh(const struct model *model, const struct ktm_feature *f, size
 void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
 {
     const struct ktm_work *work = memory;
-    const struct ktm_design *design = &work->design;
+    const struct ktm_design *design = work->design;
     rasch->why_not = why_not(model, design);
     if (rasch->why_not != NULL)
         return;

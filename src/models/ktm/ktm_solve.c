@@ -61,12 +61,9 @@ double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b
         else
             bad++;
     }
-    int64_t parts[4] = {(int64_t)(sum >> 64), (int64_t)((uint64_t)sum >> 32),
-                        (int64_t)((uint64_t)sum & 0xffffffffu), bad};
-    comm_sum_i64(space->comm, parts, COUNT(parts));
-    if (parts[3] > 0)
-        return NAN;
-    return common + (double)parts[0] + (double)parts[1] * 0x1p-32 + (double)parts[2] * 0x1p-64;
+    comm_sum_i128(space->comm, &sum, 1);
+    comm_sum_i64(space->comm, &bad, 1);
+    return bad > 0 ? NAN : common + ldexp((double)sum, -64);
 }
 
 /* Copies n rows between two points that number them differently. */

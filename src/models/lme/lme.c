@@ -222,7 +222,7 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
     return OK;
 }
 
-enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
+static enum status derive(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
     int n_rows = 0, n_columns = 0;
@@ -263,14 +263,14 @@ static void declare_list(struct params *p, const char *name, const char *suffix,
 static enum status declare(struct model *model)
 {
     struct params *p = &model->params;
-    struct lme_shape shape;
-    TRY(lme_shape_of(model, &shape));
-    declare_list(p, "fixed", "", shape.n_fixed);
-    declare_list(p, "fixed", "_error", shape.n_fixed);
-    declare_list(p, "sd", "", shape.n_spread);
-    for (size_t f = 1; f < shape.n_factors; f++) {
+    struct lme_shape *shape = model->shape;
+    TRY(derive(model, shape));
+    declare_list(p, "fixed", "", shape->n_fixed);
+    declare_list(p, "fixed", "_error", shape->n_fixed);
+    declare_list(p, "sd", "", shape->n_spread);
+    for (size_t f = 1; f < shape->n_factors; f++) {
         /* effects of groups are listed by item, so that a model tells them without its data */
-        const struct lme_factor *factor = &shape.factors[f];
+        const struct lme_factor *factor = &shape->factors[f];
         const size_t n = factor->kind == FACTOR_GROUP ? model->n_items : factor->n;
         char name[64];
         snprintf(name, sizeof name, "%s%s", factor->kind == FACTOR_COVARIATE ? "factor_" : "",
@@ -279,35 +279,28 @@ static enum status declare(struct model *model)
         declare_list(p, name, "_error", n);
     }
     declare_list(p, "total", "", model->n_items);
-    const size_t panel = params_panel(p, 1, 2 * shape.n_search);
+    const size_t panel = params_panel(p, 1, 2 * shape->n_search);
     params_tensor(p,
                   &(struct tensor){
-                      "search", panel, 0, 2 * shape.n_search, 2, {shape.n_search, 2}, false});
+                      "search", panel, 0, 2 * shape->n_search, 2, {shape->n_search, 2}, false});
     return OK;
-}
-
-static struct lme_shape known_shape(const struct model *model)
-{
-    struct lme_shape shape;
-    ENSURE(lme_shape_of(model, &shape) == OK); /* it was declared */
-    return shape;
 }
 
 static unsigned uses(const struct model *model)
 {
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     unsigned all = 0;
-    for (size_t f = 0; f < shape.n_factors; f++)
-        all |= shape.factors[f].kind == FACTOR_SKILL   ? MODEL_SKILLS
-               : shape.factors[f].kind == FACTOR_GROUP ? MODEL_GROUPS
-                                                       : 0;
+    for (size_t f = 0; f < shape->n_factors; f++)
+        all |= shape->factors[f].kind == FACTOR_SKILL   ? MODEL_SKILLS
+               : shape->factors[f].kind == FACTOR_GROUP ? MODEL_GROUPS
+                                                        : 0;
     return all;
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     (void)seed;
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     double right = 0, all = 0;
     for (size_t i = 0; i < counts->n_items; i++) {
         right += (double)counts->right[i];
@@ -315,11 +308,11 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
     memset(model->params.value, 0, model->params.n * sizeof *model->params.value);
     const double odds = (right + 1) / (all - right + 1);
-    params_rows(&model->params, shape.fixed_panel)[0] =
-        (real)(shape.logit ? Sleef_cinz_logd1_u10purec(odds) : odds / (1 + odds));
-    real *spread = params_rows(&model->params, shape.spread_panel);
-    for (size_t f = 0; f < shape.n_spread; f++)
-        spread[f] = shape.logit ? 1 : (real)0.3;
+    params_rows(&model->params, shape->fixed_panel)[0] =
+        (real)(shape->logit ? Sleef_cinz_logd1_u10purec(odds) : odds / (1 + odds));
+    real *spread = params_rows(&model->params, shape->spread_panel);
+    for (size_t f = 0; f < shape->n_spread; f++)
+        spread[f] = shape->logit ? 1 : (real)0.3;
 }
 
 /* The fit, the spreads, the fixed effects, the items, the skills, and levels that attempts
@@ -351,6 +344,11 @@ static void fit_table(const struct model *model, const struct lme_shape *shape,
     const bool fresh = search.phase == SEARCH_FRESH;
     table_create(table, "fit", "likelihood", fresh ? 0 : 1,
                  "deviance log_likelihood parameters aic bic attempts");
+    table->caption =
+        "How well the model fits the answers it was trained on. The deviance is minus "
+        "twice their log-likelihood. AIC adds 2 for each parameter (fixed effects and "
+        "standard deviations), BIC the logarithm of the number of training attempts. "
+        "Of two models of the same answers, prefer the one with the smaller value.";
     if (fresh)
         return;
     add_name(table, shape->logit ? "Laplace" : "exact");
@@ -369,6 +367,10 @@ static void spread_table(const struct model *model, const struct lme_shape *shap
 {
     const real *spread = params_rows(&model->params, shape->spread_panel);
     table_create(table, "spreads", "factor", shape->n_spread, "variance sd");
+    table->caption =
+        "How much students, items and so on differ: standard deviations of their "
+        "effects on the log-odds, where 1 moves a chance of 50 % to 73 % (with link = "
+        "identity, on the outcome itself).";
     for (size_t f = 0; f < shape->n_spread; f++) {
         add_name(table, f < shape->n_factors ? shape->factors[f].name : "residual");
         table_row(table, f)[0] = (double)spread[f] * (double)spread[f];
@@ -382,6 +384,7 @@ static void fixed_table(const struct model *model, const struct lme_shape *shape
     const real *fixed = params_rows(&model->params, shape->fixed_panel);
     const real *error = params_rows(&model->params, shape->fixed_error_panel);
     table_create(table, "fixed", "effect", shape->n_fixed, "estimate error z");
+    table->caption = "Effects that all attempts share, with their standard errors.";
     for (size_t k = 0; k < shape->n_fixed; k++) {
         add_name(table, shape->fixed[k].name);
         double *row = table_row(table, k);
@@ -414,6 +417,9 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
                  : skills ? model->n_skills
                           : model->n_items,
                  columns);
+    table->caption = skills
+                         ? "Effects of skills: those above zero are easier."
+                         : "Effects of items: those above zero are easier than the mean item.";
     size_t column = 0;
     for (size_t f = 0; f < shape->n_factors; f++) {
         if (!is_listed(&shape->factors[f], skills))
@@ -436,6 +442,7 @@ static void level_table(const struct model *model, const struct lme_shape *shape
     for (size_t f = 0; f < shape->n_factors; f++)
         n += shape->factors[f].kind == FACTOR_COVARIATE ? shape->factors[f].n : 0;
     table_create(table, "levels", "level", n, "effect error");
+    table->caption = "Effects of the levels of each factor, with their standard errors.";
     for (size_t f = 0; f < shape->n_factors; f++) {
         const struct lme_factor *factor = &shape->factors[f];
         if (factor->kind != FACTOR_COVARIATE)
@@ -452,17 +459,17 @@ static void level_table(const struct model *model, const struct lme_shape *shape
 
 static void show(const struct model *model, size_t k, struct table *table)
 {
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     if (k == TABLE_FIT)
-        fit_table(model, &shape, table);
+        fit_table(model, shape, table);
     else if (k == TABLE_SPREADS)
-        spread_table(model, &shape, table);
+        spread_table(model, shape, table);
     else if (k == TABLE_FIXED)
-        fixed_table(model, &shape, table);
+        fixed_table(model, shape, table);
     else if (k == TABLE_LEVELS)
-        level_table(model, &shape, table);
+        level_table(model, shape, table);
     else
-        effect_table(model, &shape, k == TABLE_SKILLS, table);
+        effect_table(model, shape, k == TABLE_SKILLS, table);
 }
 
 static size_t n_hidden(const struct model *model)
@@ -480,19 +487,18 @@ const struct model_kind lme_kind = {
     .options = option_table,
     .n_options = COUNT(option_table),
     .options_size = sizeof(struct lme_options),
+    .shape_size = sizeof(struct lme_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
-    .by_blas = true,
     .attach = lme_attach,
     .detach = lme_detach,
     .training = lme_training,
-    .learn = lme_learn,
-    .state = lme_state,
     .predict = lme_predict,
-    .n_hidden = n_hidden,
-    .hidden = lme_hidden,
-    .rasch = lme_rasch,
-    .n_tables = N_TABLES,
-    .table = show,
+    .setup = {.uses = uses},
+    .fit = {.by_blas = true, .learn = lme_learn, .state = lme_state},
+    .view = {.n_hidden = n_hidden,
+             .hidden = lme_hidden,
+             .rasch = lme_rasch,
+             .n_tables = N_TABLES,
+             .table = show},
 };

@@ -20,7 +20,7 @@ static const double most = 16, least = 1.0 / 16;
 /* Column k of the training attempts, less its centre. */
 static double *column(const struct lme_work *work, size_t k, size_t *n, double centre)
 {
-    const size_t n_x = work->shape.n_fixed - 1;
+    const size_t n_x = work->shape->n_fixed - 1;
     *n = work->first[work->n_units];
     double *values = NEW_SCRATCH(double, *n);
     for (size_t a = 0; a < *n; a++)
@@ -77,11 +77,11 @@ static void measure(const struct lme_work *work, size_t k)
 void lme_scale_fit(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const size_t n_x = work->shape.n_fixed - 1, n = work->first[work->n_units];
+    const size_t n_x = work->shape->n_fixed - 1, n = work->first[work->n_units];
     solver->width[0] = 1;
     for (size_t k = 1; k <= n_x; k++) {
         solver->width[k] = 1;
-        if (work->shape.fixed[k].kind != FIXED_COVARIATE)
+        if (work->shape->fixed[k].kind != FIXED_COVARIATE)
             continue;
         measure(work, k);
         for (size_t a = 0; a < n; a++) {
@@ -102,14 +102,14 @@ static double share(const struct lme_solver *solver, size_t k, size_t j)
 double lme_scale_back(const struct lme_work *work, const double *fixed, size_t k)
 {
     double sum = 0;
-    for (size_t j = 0; j < work->shape.n_fixed; j++)
+    for (size_t j = 0; j < work->shape->n_fixed; j++)
         sum += share(work->solver, k, j) * fixed[j];
     return sum;
 }
 
 double lme_scale_error(const struct lme_work *work, const double *covariance, size_t k)
 {
-    const size_t n = work->shape.n_fixed;
+    const size_t n = work->shape->n_fixed;
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)

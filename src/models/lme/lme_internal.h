@@ -62,7 +62,10 @@ struct lme_shape {
     size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
     size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
 };
-CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
+static inline const struct lme_shape *lme_shape(const struct model *model)
+{
+    return model->shape;
+}
 
 /* The factor of which column j is a level. */
 static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
@@ -80,7 +83,7 @@ static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
 struct lme_work {
     const struct model *model;
     const struct shard *shard;
-    struct lme_shape shape;
+    const struct lme_shape *shape;
     double *x;      /* of all attempts of the shard: fixed effects but the intercept */
     double *effect; /* n_students: where the last pass left the students' effects */
     double *shown;  /* prediction: predictors and outcomes of what was shown */
@@ -170,7 +173,7 @@ static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
     return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
-/* The same for sums over all attempts, whose room is that of comm_sum_i128. */
+/* The same for sums over all attempts: comm_sum_i128. */
 static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
 {
     const double scaled = x * unit;
@@ -235,7 +238,7 @@ bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape
 size_t lme_search_factor(double *a, size_t n);
 void lme_search_invert(double *a, size_t n);
 
-void *lme_attach(const struct model *model, const struct shard *shard);
+void *lme_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void lme_detach(void *work);
 void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);
@@ -243,11 +246,6 @@ enum status lme_learn(struct model *model, void *work, struct pass *pass);
 void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
-
-static inline bool lme_trains(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
 
 /* Of attempt t of the shard. */
 static inline double lme_covariate(const struct shard *shard, uint64_t t, size_t covariate)

@@ -60,7 +60,7 @@ static void multiply(struct lme_work *work)
                                       .column = work->cell_column,
                                       .value = work->cell_weight};
     lme_outer_multiply(solver, &units, work->cell_product, &work->n_bad);
-    if (!work->shape.logit)
+    if (!work->shape->logit)
         return;
     const struct lme_records kinds = lme_modes_kinds(work, NULL);
     double *product = NEW(double, kinds.first[kinds.n]);
@@ -75,7 +75,7 @@ static void multiply(struct lme_work *work)
 
 static double fixed_of(const struct lme_work *work, uint64_t a, size_t k)
 {
-    return k == 0 ? 1 : work->trained_x[a * (work->shape.n_fixed - 1) + k - 1];
+    return k == 0 ? 1 : work->trained_x[a * (work->shape->n_fixed - 1) + k - 1];
 }
 
 /* Slopes h w' of a unit's attempts; the share of log det and of the trace. */
@@ -93,7 +93,7 @@ static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
         const double r = work->residual[a];
         squares += r * r;
         work->slope[a] = 0;
-        if (!work->shape.logit)
+        if (!work->shape->logit)
             continue;
         double cross = 0;
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
@@ -115,7 +115,7 @@ static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double i
                         double *values)
 {
     const struct lme_solver *solver = work->solver;
-    const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
+    const size_t n = work->shape->n_columns, n_fixed = work->shape->n_fixed;
     const double *unit = lme_unit(work, s);
     const double share = solver->unit_spread * solver->unit_spread / unit[AT_CURVE];
     const uint32_t *column = work->cell_column + work->cell_first[s];
@@ -151,7 +151,7 @@ static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double i
 static void slopes(struct lme_work *work, size_t s, double *by_spread, double *by_fixed)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const double *unit = lme_unit(work, s);
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double sum = 0;
@@ -181,7 +181,7 @@ static void slopes(struct lme_work *work, size_t s, double *by_spread, double *b
 static void information(struct lme_work *work, const int64_t *sums, double in_units,
                         const double *products, double *information)
 {
-    const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
+    const size_t n = work->shape->n_columns, n_fixed = work->shape->n_fixed;
     double *sides = NEW(double, n_fixed *n), *solved = NEW(double, n);
     for (size_t i = 0; i < n_fixed * n; i++)
         sides[i] = (double)sums[n + i] / in_units;
@@ -201,7 +201,7 @@ static void information(struct lme_work *work, const int64_t *sums, double in_un
 void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
 {
     struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const size_t n = shape->n_columns;
     const size_t n_fixed = shape->n_fixed, n_first = SUM_SPREAD + n_fixed * n_fixed;
     *laplace = (struct lme_laplace){0};

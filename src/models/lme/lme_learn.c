@@ -65,14 +65,14 @@ static double *known_effects(const struct lme_work *work, const struct lme_facto
 /* Where U of level l of factor f is: a unit of this rank, or a column. */
 static double *place_of(const struct lme_work *work, size_t f, size_t l)
 {
-    return f == work->shape.unit ? &lme_unit(work, l - work->first_unit)[AT_U]
-                                 : &work->solver->u[work->shape.factors[f].first + l];
+    return f == work->shape->unit ? &lme_unit(work, l - work->first_unit)[AT_U]
+                                  : &work->solver->u[work->shape->factors[f].first + l];
 }
 
 /* Collective: effects from where they were, in units of the spreads now. */
 static void set_effects(struct lme_work *work)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     for (size_t f = 0; f < shape->n_factors; f++) {
         const double spread = work->solver->spread[f];
         const size_t start = f == shape->unit ? work->first_unit : 0;
@@ -100,13 +100,13 @@ static void keep_students(struct lme_work *work)
 static void take_effects(const struct lme_work *work, size_t f, double *effects, double *errors)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_factor *factor = &work->shape.factors[f];
+    const struct lme_factor *factor = &work->shape->factors[f];
     const double spread = solver->spread[f];
-    for (size_t l = 0; f != work->shape.unit && l < factor->n; l++) {
+    for (size_t l = 0; f != work->shape->unit && l < factor->n; l++) {
         effects[l] = spread * solver->u[factor->first + l];
         errors[l] = fabs(spread) * sqrt(solver->diagonal[factor->first + l]);
     }
-    for (size_t l = 0; f == work->shape.unit && l < work->n_units; l++) {
+    for (size_t l = 0; f == work->shape->unit && l < work->n_units; l++) {
         effects[work->first_unit + l] = spread * lme_unit(work, l)[AT_U];
         errors[work->first_unit + l] = fabs(spread) * sqrt(lme_unit(work, l)[AT_VARIANCE]);
     }
@@ -115,7 +115,7 @@ static void take_effects(const struct lme_work *work, size_t f, double *effects,
 /* Collective: effects and their errors, by factor; and those of an item together. */
 static void put_effects(const struct lme_work *work, real *flat)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct dataset *dataset = work->shard->dataset;
     const struct params *params = &work->model->params;
     double *total = NEW(double, work->model->n_items);
@@ -148,7 +148,7 @@ static void put_effects(const struct lme_work *work, real *flat)
 static void put_point(const struct lme_work *work, const struct lme_laplace *found, real *flat)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct params *params = &work->model->params;
     double covariance[MOST_FIXED * MOST_FIXED];
     memcpy(covariance, found->information,
@@ -169,7 +169,7 @@ static void put_point(const struct lme_work *work, const struct lme_laplace *fou
 /* Fixed effects that the data cannot tell apart. */
 static enum status check_design(const struct lme_work *work, const struct lme_laplace *found)
 {
-    const size_t n = work->shape.n_fixed;
+    const size_t n = work->shape->n_fixed;
     double copy[MOST_FIXED * MOST_FIXED];
     memcpy(copy, found->information, n * n * sizeof *copy);
     const size_t bad = lme_search_factor(copy, n);
@@ -178,13 +178,13 @@ static enum status check_design(const struct lme_work *work, const struct lme_la
     return fail(BAD_USER,
                 "model.fixed: '%s' is a combination of the fixed effects before it in these "
                 "data, or always zero (a singular design): leave it out",
-                work->shape.fixed[bad].name);
+                work->shape->fixed[bad].name);
 }
 
 /* What the search has ended with. */
 static void say_end(const struct lme_work *work, const struct lme_search *search)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const double *spread = search->x + shape->n_fixed;
     log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory on the "
             "first rank",
@@ -201,7 +201,7 @@ static void say_end(const struct lme_work *work, const struct lme_search *search
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct lme_work *work = memory;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct lme_options *o = model->options;
     if (work->solver == NULL) {
         TRY(comm_agree(pass->comm, lme_solver_create(work, pass->comm)));

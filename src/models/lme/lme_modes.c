@@ -33,7 +33,7 @@ double lme_modes_unit(double most, double size, int room)
 static double look_at(struct lme_work *work, size_t s)
 {
     const struct lme_solver *solver = work->solver;
-    const size_t n_x = work->shape.n_fixed - 1;
+    const size_t n_x = work->shape->n_fixed - 1;
     double *unit = lme_unit(work, s);
     const double base = solver->fixed[0] + solver->unit_spread * unit[AT_U];
     const uint32_t *column = work->cell_column + work->cell_first[s];
@@ -49,11 +49,11 @@ static double look_at(struct lme_work *work, size_t s)
         work->residual[a] = eta;
     }
     double loss = 0, residuals = 0, weights = 0;
-    if (work->shape.logit)
+    if (work->shape->logit)
         loss = lme_kernels->logistic(work->residual + start, work->outcome + start,
                                      work->weight + start, end - start);
     for (uint64_t a = start; a < end; a++) {
-        if (!work->shape.logit) {
+        if (!work->shape->logit) {
             const double off = work->residual[a] - work->outcome[a];
             work->residual[a] = off / solver->dispersion;
             work->weight[a] = 1 / solver->dispersion;
@@ -76,14 +76,14 @@ static double evaluate(struct lme_work *work)
     struct lme_solver *solver = work->solver;
     double columns = 0;
     __int128 units = 0; /* deviances one by one, so that their order is nothing */
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         solver->effect[j] = solver->column_spread[j] * solver->u[j];
     for (size_t s = 0; s < work->n_units; s++) {
         const double u = lme_unit(work, s)[AT_U];
         units += lme_fixed_wide(look_at(work, s) + u * u, deviance_unit, &work->n_bad);
     }
     comm_sum_i128(solver->comm, &units, 1);
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         columns += solver->u[j] * solver->u[j];
     return (double)units / deviance_unit + columns;
 }
@@ -92,8 +92,8 @@ static double evaluate(struct lme_work *work)
 static void sum_columns(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const size_t n = work->shape.n_columns;
-    const double size = work->shape.logit ? 1 : 1 / solver->dispersion;
+    const size_t n = work->shape->n_columns;
+    const double size = work->shape->logit ? 1 : 1 / solver->dispersion;
     const double in_units = lme_modes_unit((double)solver->most_column, size, 54);
     int64_t *residual = solver->sums, *lowered = residual + n;
     memset(solver->sums, 0, 2 * n * sizeof *solver->sums);
@@ -144,7 +144,7 @@ static void build(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     struct scalapack_matrix *matrix = &solver->matrix;
-    const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
+    const double weight = work->shape->logit ? 0.25 : 1 / solver->dispersion;
     const double whole = lme_modes_unit((double)solver->most_column, weight, 52);
     const double single = lme_modes_unit((double)solver->most_cell, weight, 50);
     const double in_units = whole < single ? whole : single;
@@ -181,7 +181,7 @@ static double solve(struct lme_work *work)
     struct lme_solver *solver = work->solver;
     scalapack_solve(&solver->matrix, solver->step);
     double promised = 0;
-    for (size_t j = 0; j < work->shape.n_columns; j++) {
+    for (size_t j = 0; j < work->shape->n_columns; j++) {
         promised -= solver->pull[j] * solver->step[j];
         solver->effect[j] = solver->column_spread[j] * solver->step[j];
     }
@@ -203,7 +203,7 @@ static double solve(struct lme_work *work)
 static void move(struct lme_work *work, double length)
 {
     struct lme_solver *solver = work->solver;
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         solver->u[j] = solver->old[j] + length * solver->step[j];
     for (size_t s = 0; s < work->n_units; s++) {
         double *unit = lme_unit(work, s);
@@ -214,7 +214,7 @@ static void move(struct lme_work *work, double length)
 static void remember(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    memcpy(solver->old, solver->u, work->shape.n_columns * sizeof *solver->old);
+    memcpy(solver->old, solver->u, work->shape->n_columns * sizeof *solver->old);
     for (size_t s = 0; s < work->n_units; s++)
         lme_unit(work, s)[AT_OLD] = lme_unit(work, s)[AT_U];
 }

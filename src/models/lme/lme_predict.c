@@ -102,7 +102,7 @@ static void learn(struct belief *belief, struct lme_work *work, double eta, uint
     work->shown_outcome[belief->n++] = outcome;
     if (belief->variance < 1e-30)
         return;
-    if (!work->shape.logit) {
+    if (!work->shape->logit) {
         belief->residuals += outcome - eta;
         belief->u = belief->residuals /
                     ((double)belief->n + belief->spread * belief->spread / belief->variance);
@@ -129,7 +129,7 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
                     real *p)
 {
     const struct shard *shard = work->shard;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const real *fixed = params_rows(&model->params, shape->fixed_panel);
     const real *total = params_rows(&model->params, shape->total_panel);
     const real *spread = params_rows(&model->params, shape->spread_panel);

@@ -15,7 +15,7 @@ static bool has_items(const struct lme_shape *shape)
 void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
 {
     struct lme_work *work = memory;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     if (!shape->logit || !has_items(shape)) {
         rasch->why_not =
             shape->logit

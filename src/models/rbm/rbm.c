@@ -110,6 +110,23 @@ static const struct preset presets[] = {
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
 
+/* From the declared panels. */
+static struct rbm_shape derive(const struct model *model)
+{
+    const struct rbm_options *o = model->options;
+    const struct params *p = &model->params;
+    return (struct rbm_shape){
+        .rows = {.stride = p->panels[PANEL_VISIBLE].stride,
+                 .per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1,
+                 .copies = (int)o->copies},
+        .m = (size_t)o->hidden,
+        .stride = p->panels[PANEL_HIDDEN].stride,
+        .dims = (size_t)(o->factors > 0 ? o->factors : o->hidden),
+        .n_factors = (size_t)o->factors,
+        .hidden_kind = (enum rbm_hidden)o->hidden_kind,
+    };
+}
+
 static enum status declare(struct model *model)
 {
     struct rbm_options *o = model->options;
@@ -157,18 +174,19 @@ static enum status declare(struct model *model)
             p,
             &(struct tensor){
                 "common", panel, 0, dims, softmax ? 2 : 1, {softmax ? 2 : dims, dims}, true});
+    *(struct rbm_shape *)model->shape = derive(model);
     return OK;
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct rbm_options *o = model->options;
-    const struct rbm_shape shape = rbm_shape_of(model);
-    const size_t stride = shape.rows.stride, per_item = (size_t)shape.rows.per_item;
+    const struct rbm_shape *shape = rbm_shape(model);
+    const size_t stride = shape->rows.stride, per_item = (size_t)shape->rows.per_item;
     real *visible = params_rows(&model->params, PANEL_VISIBLE);
     for (size_t row = 0; row < model->n_items * per_item; row++) {
         const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .who = (uint32_t)row};
-        for (size_t j = 0; j < shape.dims; j++)
+        for (size_t j = 0; j < shape->dims; j++)
             visible[row * stride + j] = (real)(o->scale * rng_normal(&rng, (uint32_t)j));
     }
     for (size_t i = 0; o->start == START_LOG_ODDS && i < model->n_items; i++) {
@@ -176,31 +194,15 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         const double logit = Sleef_cinz_logd1_u10purec(odds);
         real *row = visible + i * per_item * stride;
         if (per_item == 2) {
-            row[shape.dims] = (real)(-0.5 * logit);
-            row[stride + shape.dims] = (real)(0.5 * logit);
+            row[shape->dims] = (real)(-0.5 * logit);
+            row[stride + shape->dims] = (real)(0.5 * logit);
         } else {
-            row[shape.dims] = (real)logit;
+            row[shape->dims] = (real)logit;
         }
     }
     real *factors = params_rows(&model->params, PANEL_FACTORS);
-    for (size_t c = 0; c < shape.n_factors && c < shape.m; c++)
-        factors[c * shape.stride + c] = 1;
-}
-
-struct rbm_shape rbm_shape_of(const struct model *model)
-{
-    const struct rbm_options *o = model->options;
-    const struct params *p = &model->params;
-    return (struct rbm_shape){
-        .rows = {.stride = p->panels[PANEL_VISIBLE].stride,
-                 .per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1,
-                 .copies = (int)o->copies},
-        .m = (size_t)o->hidden,
-        .stride = p->panels[PANEL_HIDDEN].stride,
-        .dims = (size_t)(o->factors > 0 ? o->factors : o->hidden),
-        .n_factors = (size_t)o->factors,
-        .hidden_kind = (enum rbm_hidden)o->hidden_kind,
-    };
+    for (size_t c = 0; c < shape->n_factors && c < shape->m; c++)
+        factors[c * shape->stride + c] = 1;
 }
 
 /* x = base + what a sum of rows says to the hidden units. */
@@ -280,7 +282,7 @@ int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)
 
 static size_t n_hidden(const struct model *model)
 {
-    return rbm_shape_of(model).m;
+    return rbm_shape(model)->m;
 }
 
 const struct model_kind rbm_kind = {
@@ -291,6 +293,7 @@ const struct model_kind rbm_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct rbm_options),
+    .shape_size = sizeof(struct rbm_shape),
     .presets = presets,
     .n_presets = COUNT(presets),
     .declare = declare,
@@ -298,10 +301,9 @@ const struct model_kind rbm_kind = {
     .attach = rbm_attach,
     .detach = rbm_detach,
     .training = rbm_training,
-    .measure = rbm_measure,
     .accumulate = rbm_accumulate,
-    .state = rbm_state,
     .predict = rbm_predict,
-    .n_hidden = n_hidden,
-    .hidden = rbm_hidden,
+    .fit = {.state = rbm_state},
+    .speed = {.measure = rbm_measure},
+    .view = {.n_hidden = n_hidden, .hidden = rbm_hidden},
 };

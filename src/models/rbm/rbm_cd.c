@@ -35,11 +35,6 @@ enum {
     MOST_COUNTS = 1 << 24
 };
 
-static bool is_training(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 /* The visible units of a student: every training answer, or the last one of each item. */
 static size_t list_units(const struct rbm_options *o, struct rbm_work *work, size_t s,
                          uint32_t *unit)
@@ -47,7 +42,7 @@ static size_t list_units(const struct rbm_options *o, struct rbm_work *work, siz
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-        if (!is_training(shard->mark[t]))
+        if (!mark_trains(shard->mark[t]))
             continue;
         const uint32_t item = shard->item[t];
         const uint32_t code = 2 * item + (mark_outcome(shard->mark[t]) == CORRECT);
@@ -86,35 +81,39 @@ static void start_chains(struct rbm_work *work, int copies)
         work->chain[a] = (uint8_t)((work->unit[a] & 1) * (uint32_t)copies);
 }
 
-void *rbm_attach(const struct model *model, const struct shard *shard)
+void *rbm_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     const struct rbm_options *o = model->options;
     struct rbm_work *work = NEW(struct rbm_work, 1);
     work->shard = shard;
-    work->shape = rbm_shape_of(model);
+    work->shape = rbm_shape(model);
     work->last = NEW(int64_t, model->n_items);
     for (size_t i = 0; i < model->n_items; i++)
         work->last[i] = -1;
-    work->first = NEW(uint64_t, shard->n_students + 1);
-    work->unit = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    if (use == TO_TRAIN) {
+        work->first = NEW(uint64_t, shard->n_students + 1);
+        work->unit = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    }
     if (o->conditional) {
         work->seen_first = NEW(uint64_t, shard->n_students + 1);
         work->seen = NEW_SCRATCH(uint32_t, shard->n_attempts);
     }
     size_t longest = 0, longest_walk = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
-        const size_t n = list_units(o, work, s, work->unit + work->first[s]);
-        work->first[s + 1] = work->first[s] + n;
-        longest = size_max(longest, n);
+        if (use == TO_TRAIN) {
+            const size_t n = list_units(o, work, s, work->unit + work->first[s]);
+            work->first[s + 1] = work->first[s] + n;
+            longest = size_max(longest, n);
+        }
         longest_walk = size_max(longest_walk, shard->first[s + 1] - shard->first[s]);
         if (o->conditional)
             work->seen_first[s + 1] =
                 work->seen_first[s] + list_seen(work, s, work->seen + work->seen_first[s]);
     }
-    if (o->persistent)
-        start_chains(work, work->shape.rows.copies);
+    if (o->persistent && use == TO_TRAIN)
+        start_chains(work, work->shape->rows.copies);
 
-    const size_t stride = size_max(work->shape.stride, work->shape.rows.stride);
+    const size_t stride = size_max(work->shape->stride, work->shape->rows.stride);
     real **const vectors[] = {&work->base, &work->x,         &work->h,      &work->f,
                               &work->g,    &work->mean_data, &work->f_data, &work->mean};
     for (size_t v = 0; v < COUNT(vectors); v++)
@@ -122,12 +121,12 @@ void *rbm_attach(const struct model *model, const struct shard *shard)
     int32_t **const whole[] = {&work->q_data, &work->q_model, &work->q_hidden};
     for (size_t v = 0; v < COUNT(whole); v++)
         *whole[v] = NEW(int32_t, stride);
-    work->scratch = NEW(int32_t, stride * ((size_t)work->shape.rows.copies + 2));
+    work->scratch = NEW(int32_t, stride * ((size_t)work->shape->rows.copies + 2));
     work->shown = NEW(uint32_t, longest_walk);
     work->logit = NEW(real, size_padded(longest));
     work->count = NEW(uint8_t, size_padded(longest));
     work->u = NEW(real, 2 * stride + size_padded(longest) + 4 * WIDTH);
-    work->factor_statistics = NEW(real, work->shape.n_factors * work->shape.stride);
+    work->factor_statistics = NEW(real, work->shape->n_factors * work->shape->stride);
     return work;
 }
 
@@ -236,9 +235,9 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
     const struct rbm_work *work = memory;
     const double answers = most_answers(model, work, comm, most_students);
     const double runs = most_runs(model, work, comm) * (double)most_students;
-    const double bound = fmax(answers * work->shape.rows.copies, runs);
+    const double bound = fmax(answers * work->shape->rows.copies, runs);
     const int room = 30 - (int)ceil(log2(bound));
-    *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
+    *wide = work->shape->hidden_kind != HIDDEN_BINARY || work->shape->n_factors > 0 ||
             model->params.panels[PANEL_COMMON].n_rows > 0 || room < LEAST_BITS;
     *bits = *wide ? WIDE_BITS : room < MOST_BITS ? room : MOST_BITS;
 }
@@ -246,7 +245,7 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
 /* The hidden units' input before any answer: their biases, and what was merely seen. */
 static void start_base(const struct model *model, struct rbm_work *work, size_t s)
 {
-    const size_t stride = work->shape.stride;
+    const size_t stride = work->shape->stride;
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN), stride * sizeof(real));
     if (work->seen == NULL)
         return;
@@ -268,7 +267,7 @@ static int64_t count_copies(const uint8_t *count, size_t n)
 static void sum_answers(const struct model *model, struct rbm_work *work, const uint32_t *unit,
                         size_t n, real *f)
 {
-    const struct row_shape *shape = &work->shape.rows;
+    const struct row_shape *shape = &work->shape->rows;
     memset(f, 0, shape->stride * sizeof *f);
     rbm_rows->gather(shape, params_rows(&model->params, PANEL_VISIBLE), unit, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
@@ -276,7 +275,7 @@ static void sum_answers(const struct model *model, struct rbm_work *work, const 
     int64_t n_right = 0;
     for (size_t a = 0; a < n; a++)
         n_right += unit[a] & 1;
-    rbm_add_common(&work->shape, model, n_right * shape->copies,
+    rbm_add_common(work->shape, model, n_right * shape->copies,
                    ((int64_t)n - n_right) * shape->copies, f);
 }
 
@@ -284,13 +283,13 @@ static void sum_answers(const struct model *model, struct rbm_work *work, const 
 static void sum_copies(const struct model *model, struct rbm_work *work, const uint32_t *unit,
                        const uint8_t *count, size_t n, real *f)
 {
-    const struct row_shape *shape = &work->shape.rows;
+    const struct row_shape *shape = &work->shape->rows;
     memset(f, 0, shape->stride * sizeof *f);
     rbm_rows->mix(shape, params_rows(&model->params, PANEL_VISIBLE), unit, count, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
         return;
     const int64_t n_right = count_copies(count, n);
-    rbm_add_common(&work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
+    rbm_add_common(work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
 }
 
 /* h = a sample of the hidden units with input x and mean `mean`; the numbers u are for binary
@@ -320,7 +319,7 @@ static void sample_hidden(const struct rbm_shape *shape, const real *x, const re
 static void run_chain(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const size_t n_hidden_numbers = shape->hidden_kind == HIDDEN_BINARY ? shape->stride : 0;
     const int64_t steps = rbm_cd_steps(model->options, draw->epoch);
     for (int64_t step = 0; step < steps; step++) {
@@ -357,7 +356,7 @@ static void add_hidden_statistics(const struct model *model, struct rbm_work *wo
                                   struct tally *tally)
 {
     const struct params *p = &model->params;
-    const size_t stride = work->shape.stride;
+    const size_t stride = work->shape->stride;
     for (size_t j = 0; j < stride; j++)
         work->h[j] = work->mean_data[j] - work->mean[j];
     vec->quantize(work->h, HIDDEN_LIMIT, tally->bits, work->q_hidden, stride);
@@ -375,14 +374,14 @@ static void add_common_statistics(const struct model *model, struct rbm_work *wo
     const struct panel *panel = &model->params.panels[PANEL_COMMON];
     if (panel->n_rows == 0)
         return;
-    const int64_t all = (int64_t)n * work->shape.rows.copies;
+    const int64_t all = (int64_t)n * work->shape->rows.copies;
     const int64_t in_model = count_copies(work->count, n);
     int64_t in_data = 0, *at = (int64_t *)tally->values + panel->offset;
     for (size_t a = 0; a < n; a++)
-        in_data += (unit[a] & 1) * work->shape.rows.copies;
+        in_data += (unit[a] & 1) * work->shape->rows.copies;
     for (size_t row = 0; row < panel->n_rows; row++, at += panel->stride) {
         const bool right = row + 1 == panel->n_rows;
-        for (size_t j = 0; j < work->shape.dims; j++)
+        for (size_t j = 0; j < work->shape->dims; j++)
             at[j] += (right ? in_data : all - in_data) * work->q_data[j] -
                      (right ? in_model : all - in_model) * work->q_model[j];
     }
@@ -393,17 +392,17 @@ static void add_common_statistics(const struct model *model, struct rbm_work *wo
 static void quantize_lowered(const struct model *model, struct rbm_work *work, const real *mean,
                              struct tally *tally, int32_t *q)
 {
-    rbm_lower(&work->shape, model, mean, work->g);
-    for (size_t c = 0; c < work->shape.n_factors; c++)
+    rbm_lower(work->shape, model, mean, work->g);
+    for (size_t c = 0; c < work->shape->n_factors; c++)
         tally->out_of_range += !(fabs((double)work->g[c]) < HIDDEN_LIMIT);
-    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape.rows.stride);
+    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape->rows.stride);
 }
 
 /* Means of units without a bound: counts those out of range (a NaN is not within the limit),
  * and divides them by the student's number of visible copies. */
 static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const real share = 1 / (real)(n * (size_t)shape->rows.copies);
     for (size_t j = 0; j < shape->m; j++) {
         tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
@@ -417,7 +416,7 @@ static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
 static void add_run(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                     uint64_t first, size_t n, const struct draw *draw, struct tally *tally)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const uint32_t *unit = work->unit + first;
 
     sum_answers(model, work, unit, n, work->f_data);
@@ -483,7 +482,7 @@ void rbm_accumulate(const struct model *model, void *memory, const uint32_t *stu
                     const struct draw *draw, struct tally *tally)
 {
     struct rbm_work *work = memory;
-    const size_t n_factor_numbers = work->shape.n_factors * work->shape.stride;
+    const size_t n_factor_numbers = work->shape->n_factors * work->shape->stride;
     memset(work->factor_statistics, 0, n_factor_numbers * sizeof(real));
     for (size_t i = 0; i < n; i++)
         __builtin_prefetch(&work->first[students[i]]);

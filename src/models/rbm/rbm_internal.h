@@ -33,7 +33,7 @@ struct rbm_shape {
 /* A shard as the RBM sees it, and scratch memory for one student at a time. */
 struct rbm_work {
     const struct shard *shard;
-    struct rbm_shape shape;
+    const struct rbm_shape *shape;
     uint64_t *first; /* n_students + 1 */
     uint32_t
         *unit; /* training units of student s: 2 * item + outcome, first[s] .. first[s+1] */
@@ -53,7 +53,10 @@ struct rbm_work {
     real *factor_statistics; /* of a block, C rows */
 };
 
-struct rbm_shape rbm_shape_of(const struct model *model);
+static inline const struct rbm_shape *rbm_shape(const struct model *model)
+{
+    return model->shape;
+}
 void rbm_lift(const struct rbm_shape *shape, const struct model *model, const real *f,
               const real *base, real *x);
 void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
@@ -65,7 +68,7 @@ void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
 void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean);
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch);
 
-void *rbm_attach(const struct model *model, const struct shard *shard);
+void *rbm_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void rbm_detach(void *work);
 void rbm_training(const void *work, bool *has_training, int64_t *n_attempts);
 void rbm_measure(const struct model *model, const void *work, const struct comm *comm,

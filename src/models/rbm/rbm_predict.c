@@ -32,7 +32,7 @@ static double worth(const struct rbm_shape *shape, real *z)
 
 static double predict_exact(const struct model *model, struct rbm_work *work, uint32_t item)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const size_t row = shape->rows.stride;
     const int copies = shape->rows.copies;
     const real *right =
@@ -68,7 +68,7 @@ static double predict_exact(const struct model *model, struct rbm_work *work, ui
 static double predict_mean_field(const struct model *model, struct rbm_work *work,
                                  uint32_t item)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const uint32_t unit = 2 * item;
     real logit[WIDTH] __attribute__((aligned(64)));
     rbm_mean(shape, work->x, work->h);
@@ -84,9 +84,9 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
  * answered. */
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
-    memset(work->f, 0, work->shape.rows.stride * sizeof(real));
+    memset(work->f, 0, work->shape->rows.stride * sizeof(real));
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
-           work->shape.stride * sizeof(real));
+           work->shape->stride * sizeof(real));
     work->n_shown = work->n_added = 0;
     work->n_known[0] = work->n_known[1] = 0;
 }
@@ -96,8 +96,8 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
     const struct rbm_options *o = model->options;
     if (!o->conditional || work->last[item] >= 0)
         return;
-    const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape.stride;
-    for (size_t j = 0; j < work->shape.stride; j++)
+    const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape->stride;
+    for (size_t j = 0; j < work->shape->stride; j++)
         work->base[j] += seen[j];
     work->last[item] = 0;
 }
@@ -105,7 +105,7 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
 static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
 {
     const uint32_t *unit = work->shown + work->n_added;
-    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
+    rbm_rows->gather(&work->shape->rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
                      work->f);
     for (size_t a = 0; a < n; a++)
         work->n_known[unit[a] & 1]++;
@@ -115,9 +115,9 @@ static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
 /* Takes an answer out of the sum again. */
 static void walk_forget(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
-    const size_t row = work->shape.rows.stride;
+    const size_t row = work->shape->rows.stride;
     memset(work->g, 0, row * sizeof(real));
-    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
+    rbm_rows->gather(&work->shape->rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
                      work->g);
     for (size_t j = 0; j < row; j++)
         work->f[j] -= work->g[j];
@@ -135,10 +135,10 @@ static void walk_arrive(const struct model *model, struct rbm_work *work)
         walk_add(model, work, 1);
         walk_forget(model, work, work->shown[work->n_added - 1 - window]);
     }
-    memcpy(work->g, work->f, work->shape.rows.stride * sizeof(real));
-    rbm_add_common(&work->shape, model, work->n_known[1] * work->shape.rows.copies,
-                   work->n_known[0] * work->shape.rows.copies, work->g);
-    rbm_lift(&work->shape, model, work->g, work->base, work->x);
+    memcpy(work->g, work->f, work->shape->rows.stride * sizeof(real));
+    rbm_add_common(work->shape, model, work->n_known[1] * work->shape->rows.copies,
+                   work->n_known[0] * work->shape->rows.copies, work->g);
+    rbm_lift(work->shape, model, work->g, work->base, work->x);
 }
 
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
@@ -196,6 +196,6 @@ void rbm_hidden(const struct model *model, void *memory, size_t s, real *activat
     }
     walk_end(work, s);
     walk_arrive(model, work);
-    rbm_mean(&work->shape, work->x, work->mean);
-    memcpy(activation, work->mean, work->shape.m * sizeof *activation);
+    rbm_mean(work->shape, work->x, work->mean);
+    memcpy(activation, work->mean, work->shape->m * sizeof *activation);
 }

@@ -96,7 +96,7 @@ static unsigned uses(const struct model *model)
     return o->structure == STRUCTURE_SKILLS ? MODEL_SKILLS : 0;
 }
 
-struct rtrbm_shape rtrbm_shape_of(const struct model *model)
+static struct rtrbm_shape derive(const struct model *model)
 {
     const struct rtrbm_options *o = model->options;
     struct rtrbm_shape shape = {.n_groups = count_groups(model),
@@ -120,7 +120,7 @@ int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch)
 static enum status check(const struct model *model)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
     int64_t steps = 0;
     if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
@@ -135,24 +135,25 @@ static enum status check(const struct model *model)
         return fail(BAD_USER,
                     "model.structure = skills, but the data set has no skills; import it with "
                     "--skills or --q-matrix, or use model.structure=items");
-    if (shape.hidden == 0)
+    if (shape->hidden == 0)
         return fail(BAD_USER, "model.hidden = 0 leaves no hidden units; it goes with "
                               "model.structure = skills or items only");
-    if (shape.hidden > 16384)
+    if (shape->hidden > 16384)
         return fail(BAD_USER,
                     "model.structure = %s makes %zu hidden units (%zu times model.skill_units "
                     "= %lld, and model.hidden = %lld); at most 16384 are supported",
-                    structure_kinds[o->structure], shape.hidden, shape.n_groups,
+                    structure_kinds[o->structure], shape->hidden, shape->n_groups,
                     (long long)o->skill_units, (long long)o->hidden);
     return OK;
 }
 
 static enum status declare(struct model *model)
 {
+    struct rtrbm_shape *shape = model->shape;
+    *shape = derive(model);
     TRY(check(model));
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
     struct params *p = &model->params;
-    const uint64_t n = model->n_items, h = shape.hidden, k = (uint64_t)shape.rows.per_item;
+    const uint64_t n = model->n_items, h = shape->hidden, k = (uint64_t)shape->rows.per_item;
     const bool both = k == 2;
     size_t panel = params_panel_of(p, "item", n * k, h);
     ENSURE(panel == PANEL_VISIBLE);
@@ -171,20 +172,23 @@ static enum status declare(struct model *model)
     panel = params_panel(p, h, h);
     ENSURE(panel == PANEL_RECURRENT);
     params_tensor(p, &(struct tensor){"recurrent", panel, 0, h, 2, {h, h}, true});
-    panel = params_panel(p, shape.n_groups, size_max(1, shape.n_groups));
+    panel = params_panel(p, shape->n_groups, size_max(1, shape->n_groups));
     ENSURE(panel == PANEL_GATES);
-    if (shape.n_groups > 0)
-        params_tensor(
-            p,
-            &(struct tensor){
-                "gates", panel, 0, shape.n_groups, 2, {shape.n_groups, shape.n_groups}, false});
+    if (shape->n_groups > 0)
+        params_tensor(p, &(struct tensor){"gates",
+                                          panel,
+                                          0,
+                                          shape->n_groups,
+                                          2,
+                                          {shape->n_groups, shape->n_groups},
+                                          false});
     return OK;
 }
 
 static void init_normal(struct model *model, size_t panel, uint64_t seed, double scale)
 {
     const struct panel *p = &model->params.panels[panel];
-    const size_t hidden = rtrbm_shape_of(model).hidden;
+    const size_t hidden = rtrbm_shape(model)->hidden;
     for (size_t row = 0; row < p->n_rows; row++) {
         const struct rng rng = {
             .seed = seed, .purpose = RNG_INIT, .part = (uint32_t)panel, .who = (uint32_t)row};
@@ -201,7 +205,7 @@ static void init_visible_bias(struct model *model, const struct item_counts *cou
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
         const double logit = Sleef_cinz_logd1_u10purec(odds);
         real *bias = params_rows(&model->params, PANEL_VISIBLE_BIAS) + i * panel->stride;
-        if (rtrbm_shape_of(model).rows.per_item == 2) {
+        if (rtrbm_shape(model)->rows.per_item == 2) {
             bias[0] = (real)(-0.5 * logit);
             bias[1] = (real)(0.5 * logit);
         } else {
@@ -213,25 +217,25 @@ static void init_visible_bias(struct model *model, const struct item_counts *cou
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
     init_normal(model, PANEL_VISIBLE, seed, o->scale);
     init_normal(model, PANEL_RECURRENT, seed, o->scale);
     for (size_t row = 0;
          model->dataset != NULL && row < model->params.panels[PANEL_VISIBLE].n_rows; row++)
-        rtrbm_mask_row(&shape, model, row / (size_t)shape.rows.per_item,
-                       params_rows(&model->params, PANEL_VISIBLE) + row * shape.width);
+        rtrbm_mask_row(shape, model, row / (size_t)shape->rows.per_item,
+                       params_rows(&model->params, PANEL_VISIBLE) + row * shape->width);
     init_visible_bias(model, counts);
-    const double last = (double)size_max(1, shape.hidden - 1);
-    for (size_t j = 0; j < shape.hidden; j++) {
+    const double last = (double)size_max(1, shape->hidden - 1);
+    for (size_t j = 0; j < shape->hidden; j++) {
         const double loop = o->loop * (1 - o->spread * (double)j / last);
-        params_rows(&model->params, PANEL_RECURRENT)[j * shape.width + j] += (real)loop;
+        params_rows(&model->params, PANEL_RECURRENT)[j * shape->width + j] += (real)loop;
         params_rows(&model->params, PANEL_BIAS)[j] = (real)(-loop / 2);
     }
 }
 
 static size_t n_hidden(const struct model *model)
 {
-    return rtrbm_shape_of(model).hidden;
+    return rtrbm_shape(model)->hidden;
 }
 
 const struct model_kind rtrbm_kind = {
@@ -242,19 +246,19 @@ const struct model_kind rtrbm_kind = {
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct rtrbm_options),
+    .shape_size = sizeof(struct rtrbm_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = rtrbm_attach,
     .detach = rtrbm_detach,
     .training = rtrbm_training,
-    .lengths = rtrbm_lengths,
     .accumulate = rtrbm_accumulate,
     .predict = rtrbm_predict,
-    .n_hidden = n_hidden,
-    .hidden = rtrbm_hidden,
-    .likelihood = rtrbm_likelihood,
-    .sample = rtrbm_sample,
-    .n_nodes = rtrbm_n_nodes,
-    .graph = rtrbm_graph,
+    .setup = {.uses = uses},
+    .speed = {.lengths = rtrbm_lengths},
+    .view = {.n_hidden = n_hidden,
+             .hidden = rtrbm_hidden,
+             .n_nodes = rtrbm_n_nodes,
+             .graph = rtrbm_graph},
+    .sequence = {.likelihood = rtrbm_likelihood, .sample = rtrbm_sample},
 };

@@ -31,7 +31,7 @@
 void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
                      const uint32_t *unit, size_t n, const real *x, struct rtrbm_bits *bits)
 {
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     if (bits->x == NULL)
         bits->x = NEW(real, width);
     if (n > bits->capacity) {

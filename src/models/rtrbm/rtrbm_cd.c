@@ -40,7 +40,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
                     const struct draw *draw, real *x, struct tally *tally)
 {
     const struct rtrbm_step *now = &work->now;
-    const size_t width = work->shape.width, n = now->n_targets;
+    const size_t width = work->shape->width, n = now->n_targets;
     const int64_t n_gibbs = rtrbm_cd_steps(model->options, draw->epoch);
     rtrbm_add_units(work, now->clamped, now->n_clamped, x);
     real *const data = work->s1, *const mean = work->s0;
@@ -52,7 +52,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
     for (int64_t g = 0; g < n_gibbs; g++) {
         draw_uniform(work, draw, RNG_HIDDEN, s, t, g, n_gibbs, work->u, width);
         rbm_marginal->draw(mean, work->u, work->h, width);
-        rbm_rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h, work->logit);
+        rbm_rows->dot(&work->shape->rows, work->visible, now->targets, n, work->h, work->logit);
         for (size_t a = 0; a < n; a++) {
             const uint32_t right = now->targets[a] | 1;
             work->logit[a] += (real)(rtrbm_bias(model, right) - rtrbm_bias(model, right ^ 1));
@@ -63,10 +63,10 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
         draw_uniform(work, draw, RNG_VISIBLE, s, t, g, n_gibbs, work->u, n);
         vec->binomial(work->logit, work->u, 1, work->count, size_padded(n));
         memcpy(mean, x, width * sizeof *mean);
-        rbm_rows->mix(&work->shape.rows, work->visible, now->targets, work->count, n, mean);
+        rbm_rows->mix(&work->shape->rows, work->visible, now->targets, work->count, n, mean);
         vec->sigmoid(mean, width);
     }
-    rtrbm_add_loss(tally, loss);
+    tally_add_loss(tally, loss);
     for (size_t a = 0; a < n; a++) {
         const uint32_t drawn = (now->targets[a] & ~1u) | work->count[a];
         real *sum = rtrbm_touch(work, now->targets[a]);
@@ -85,7 +85,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
 void rtrbm_frames_reserve(const struct model *model, struct rtrbm_work *work, size_t n_rows)
 {
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, stride = size_padded(model->n_items);
+    const size_t width = work->shape->width, stride = size_padded(model->n_items);
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
     if (n_rows > frames->capacity) {
         const size_t n = n_rows + n_rows / 4;
@@ -134,7 +134,7 @@ void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
 static void lower(struct rtrbm_work *work, size_t n)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     for (size_t row = 0; row < n; row++)
         memcpy(frames->model + row * frames->stride, frames->bias,
                frames->stride * sizeof(real));
@@ -145,7 +145,7 @@ static void lower(struct rtrbm_work *work, size_t n)
 static void lift(struct rtrbm_work *work, size_t n, const real *x, const real *v)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     memcpy(frames->mean, x, n * width * sizeof *x);
     matmul->add(n, v, frames->stride, &work->up, frames->mean, width);
     vec->sigmoid(frames->mean, n * width);
@@ -156,8 +156,8 @@ static void add_frames(const struct model *model, struct rtrbm_work *work, size_
                        const real *v)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
-    matmul->outer(n, model->n_items, work->shape.hidden, sign, v, frames->stride, frames->mean,
+    const size_t width = work->shape->width;
+    matmul->outer(n, model->n_items, work->shape->hidden, sign, v, frames->stride, frames->mean,
                   width, frames->gradient, width);
     for (size_t row = 0; row < n; row++)
         rnn_cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
@@ -167,8 +167,8 @@ static void flush_frames(const struct model *model, struct rtrbm_work *work)
 {
     const struct rtrbm_frames *frames = &work->frames;
     for (uint32_t i = 0; i < model->n_items; i++) {
-        rnn_cells->add(1, frames->gradient + i * work->shape.width,
-                       rtrbm_touch(work, 2 * i + 1), work->shape.width);
+        rnn_cells->add(1, frames->gradient + i * work->shape->width,
+                       rtrbm_touch(work, 2 * i + 1), work->shape->width);
         rtrbm_touch_bias(work, 2 * i + 1, frames->bias_gradient[i]);
     }
 }
@@ -211,7 +211,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
 {
     const struct sequence *sequence = &work->sequence;
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, stride = frames->stride;
+    const size_t width = work->shape->width, stride = frames->stride;
     const size_t n = sequence->offset[to] - sequence->offset[from];
     for (size_t t = from, row = 0; t < to; t++)
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
@@ -225,7 +225,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
             real *v = frames->model + row * stride;
             if (g == 0 && frames->learned[row])
-                rtrbm_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
+                tally_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
             draw_uniform(work, draw, RNG_VISIBLE, sequence->student[i], t, g, n_gibbs,
                          frames->u, stride);
             vec->sigmoid(v, stride);
@@ -241,7 +241,7 @@ void rtrbm_learn_frames(const struct model *model, struct rtrbm_work *work, size
 {
     const struct sequence *sequence = &work->sequence;
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, n = sequence->offset[to] - sequence->offset[from];
+    const size_t width = work->shape->width, n = sequence->offset[to] - sequence->offset[from];
     const int64_t n_gibbs = rtrbm_cd_steps(model->options, draw->epoch);
     rtrbm_frames_reserve(model, work, n);
     memset(frames->gradient, 0, model->n_items * width * sizeof(real));

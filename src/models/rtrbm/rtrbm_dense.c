@@ -30,7 +30,7 @@ void rtrbm_dense_reserve(const struct model *model, struct rtrbm_work *work)
     const struct rtrbm_options *o = model->options;
     struct rtrbm_dense *dense = &work->dense_rows;
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     if (dense->v == NULL) {
         dense->stride = size_padded(model->n_items);
         const bool few = size_min(model->n_items, hidden) <= MOST_UNITS;
@@ -62,7 +62,7 @@ void rtrbm_dense_free(struct rtrbm_dense *dense)
 static void lift(struct rtrbm_work *work)
 {
     const struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->h + c * width, work->base, width * sizeof(real));
     matmul->add(dense->n, dense->v, dense->stride, &dense->up, dense->h, width);
@@ -73,7 +73,7 @@ static void lower(struct rtrbm_work *work)
     const struct rtrbm_dense *dense = &work->dense_rows;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->v + c * dense->stride, dense->bias, dense->stride * sizeof(real));
-    matmul->add(dense->n, dense->h, work->shape.width, &dense->down, dense->v, dense->stride);
+    matmul->add(dense->n, dense->h, work->shape->width, &dense->down, dense->v, dense->stride);
 }
 
 /* p = the mean of the rows of v by their chances, of which dense->chance has the logarithms. */
@@ -100,7 +100,7 @@ static void list_states(real *table, size_t n_rows, size_t stride, size_t n)
 static void sum_visible(const struct model *model, struct rtrbm_work *work)
 {
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     list_states(dense->v, dense->n, dense->stride, model->n_items);
     lift(work);
     for (size_t c = 0; c < dense->n; c++)
@@ -113,7 +113,7 @@ static void sum_visible(const struct model *model, struct rtrbm_work *work)
 static void sum_hidden(struct rtrbm_work *work)
 {
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     memset(dense->h, 0, dense->n * width * sizeof(real));
     list_states(dense->h, dense->n, width, hidden);
     lower(work);
@@ -132,7 +132,7 @@ static void run_chains(const struct model *model, struct rtrbm_work *work, uint3
 {
     const struct rtrbm_options *o = model->options;
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width, n_v = dense->n * dense->stride;
+    const size_t width = work->shape->width, n_v = dense->n * dense->stride;
     const int64_t first = o->sweeps / 4;
     const real share = 1 / (real)((double)(o->sweeps - first) * (double)dense->n);
     memset(dense->v, 0, n_v * sizeof(real));
@@ -159,9 +159,9 @@ const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work
 {
     struct rtrbm_dense *dense = &work->dense_rows;
     memset(dense->p, 0, dense->stride * sizeof(real));
-    if (size_min(model->n_items, work->shape.hidden) > MOST_UNITS)
+    if (size_min(model->n_items, work->shape->hidden) > MOST_UNITS)
         run_chains(model, work, when);
-    else if (model->n_items <= work->shape.hidden)
+    else if (model->n_items <= work->shape->hidden)
         sum_visible(model, work);
     else
         sum_hidden(work);

@@ -79,7 +79,7 @@ struct rtrbm_dense {
 
 struct rtrbm_work {
     const struct shard *shard;
-    struct rtrbm_shape shape;
+    const struct rtrbm_shape *shape;
     bool dense;
     uint64_t *first_step; /* n_students + 1: steps of student s are first_step[s] .. */
     uint64_t *step;       /* n_steps + 1: attempts of step q are step[q] .. step[q + 1] */
@@ -115,11 +115,14 @@ struct rtrbm_work {
     struct rtrbm_dense dense_rows;
 };
 
-struct rtrbm_shape rtrbm_shape_of(const struct model *model);
+static inline const struct rtrbm_shape *rtrbm_shape(const struct model *model)
+{
+    return model->shape;
+}
 int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch);
 
 /* rtrbm_view.c */
-void *rtrbm_attach(const struct model *model, const struct shard *shard);
+void *rtrbm_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void rtrbm_detach(void *work);
 const uint32_t *rtrbm_lengths(const void *work);
 void rtrbm_training(const void *work, bool *has_training, int64_t *n_attempts);
@@ -127,8 +130,8 @@ void rtrbm_read_step(struct rtrbm_work *work, size_t s, size_t t);
 void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x);
 static inline const real *rtrbm_row(const struct rtrbm_work *work, uint32_t unit)
 {
-    const size_t width = work->shape.width;
-    if (work->shape.rows.per_item == 2)
+    const size_t width = work->shape->width;
+    if (work->shape->rows.per_item == 2)
         return work->visible + (size_t)unit * width;
     return unit & 1 ? work->visible + (size_t)(unit >> 1) * width : work->zero;
 }
@@ -144,7 +147,6 @@ static inline double rtrbm_bias(const struct model *model, uint32_t unit)
 /* Sums of statistics: those of a unit's row, NULL where it has none; and its bias. */
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit);
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value);
-void rtrbm_add_loss(struct tally *tally, double loss);
 
 /* One step: replaces x by e, adds loss and statistics of the visible units of work->now. */
 void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x,

@@ -45,7 +45,7 @@ static void reserve(real **table, size_t *capacity, size_t n)
 static void reserve_all(struct rtrbm_work *work, bool recompute)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, n = sequence->n;
+    const size_t width = work->shape->width, n = sequence->n;
     size_t largest = 0, n_stretches = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch, n_stretches++)
         largest =
@@ -86,7 +86,7 @@ static void forward(const struct model *model, struct rtrbm_work *work, size_t f
                     size_t first, const real *border)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     const real *before = border;
     for (size_t t = from; t < to; t++) {
         const size_t n = sequence->active[t];
@@ -116,7 +116,7 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
 {
     const struct rtrbm_options *o = model->options;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const size_t most = o->gradient == GRADIENT_EXACT ? MOST_UNITS : 0;
     if (o->dense && model->n_items > most) {
         rtrbm_learn_frames(model, work, from, to, draw, x, tally);
@@ -152,7 +152,7 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
 static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const real *after = work->carry;
     for (size_t t = to; t-- > from;) {
         const size_t n = sequence->active[t + 1]; /* those who go on */
@@ -178,7 +178,7 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 /* Adds what was gathered to the gradient of U. */
 static void flush_outer(struct rtrbm_work *work)
 {
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     matmul->outer(work->n_outer, hidden, hidden, 1, work->before, width, work->after, width,
                   work->gradient, width);
     work->n_outer = 0;
@@ -190,7 +190,7 @@ static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t fi
                       const real *border)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const real *d = work->rows.x + first * width;
     size_t n_rows = rows_between(sequence, from, to);
     if (from == 0) {
@@ -219,7 +219,7 @@ static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t fi
 /* Where the states before a stretch are. */
 static real *border_of(const struct rtrbm_work *work, bool recompute, size_t from)
 {
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     if (recompute)
         return work->borders + from / work->stretch * work->sequence.n * width;
     return from == 0 ? work->rows.r : work->rows.r + work->sequence.offset[from - 1] * width;
@@ -231,7 +231,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     struct rtrbm_work *work = memory;
     const bool recompute = ((const struct rtrbm_options *)model->options)->recompute;
     struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const int64_t n_scored = tally->n_scored;
     sequence_arrange(sequence, students, n, work->length);
     if (sequence->n == 0)
@@ -239,7 +239,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     work->stretch = (size_t)ceil(sqrt((double)sequence->n_steps));
     reserve_all(work, recompute);
     rtrbm_weigh(model, work);
-    const size_t hidden = work->shape.hidden;
+    const size_t hidden = work->shape->hidden;
     matmul_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
     matmul_pack(&work->back, hidden, hidden, work->recurrent, width, true);
     if (work->dense) {

@@ -37,9 +37,9 @@ static double score_step(const struct model *model, struct rtrbm_work *work,
     const struct rtrbm_step *now = &work->now;
     rtrbm_add_units(work, now->clamped, now->n_clamped, work->z);
     rtrbm_bits_fill(model, work, now->targets, now->n_targets, work->z, bits);
-    double log_chance = -rtrbm_log_sum(&work->shape, bits, plan, who, when, variance, lack);
+    double log_chance = -rtrbm_log_sum(work->shape, bits, plan, who, when, variance, lack);
     rtrbm_add_units(work, now->targets, now->n_targets, work->z);
-    log_chance += (double)rbm_marginal->worth(work->z, work->shape.width);
+    log_chance += (double)rbm_marginal->worth(work->z, work->shape->width);
     for (size_t a = 0; a < now->n_targets; a++)
         log_chance += rtrbm_bias(model, now->targets[a]);
     return log_chance;
@@ -50,7 +50,7 @@ void rtrbm_likelihood(const struct model *model, void *memory, size_t s, unsigne
 {
     struct rtrbm_work *work = memory;
     struct rtrbm_bits bits = {0};
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const uint32_t who = (uint32_t)(work->shard->first_student + s);
     *sum = (struct likelihood){0};
     rtrbm_walk_begin(model, work);

@@ -16,7 +16,7 @@
 
 static void set_base(const struct model *model, struct rtrbm_work *work, size_t panel)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     memcpy(work->base, params_rows(&model->params, panel), shape->hidden * sizeof *work->base);
     for (size_t j = shape->hidden; j < shape->width; j++)
         work->base[j] = BINARY_OFF;
@@ -26,14 +26,14 @@ void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work)
 {
     rtrbm_weigh(model, work);
     set_base(model, work, PANEL_FIRST);
-    memcpy(work->z, work->base, work->shape.width * sizeof *work->z);
+    memcpy(work->z, work->base, work->shape->width * sizeof *work->z);
 }
 
 /* work->z has the shown answers of the step in it; it becomes the state, and work->base the
  * input of the next step. */
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     vec->sigmoid(work->z, shape->width);
     set_base(model, work, PANEL_BIAS);
     rnn_cells->combine(work->z, shape->hidden, work->recurrent, shape->width, work->base,
@@ -45,7 +45,7 @@ static double predict_one(const struct model *model, struct rtrbm_work *work, ui
     const uint32_t wrong = 2 * item, right = wrong + 1;
     const real worth =
         rbm_marginal->pair(work->z, rtrbm_row(work, wrong), rtrbm_row(work, right),
-                           work->shape.width, work->s0, work->s1);
+                           work->shape->width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, right) - rtrbm_bias(model, wrong);
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
 }
@@ -59,7 +59,7 @@ static void walk_step(const struct model *model, struct rtrbm_work *work, uint32
     for (uint64_t a = from; a < to; a++)
         wanted |= splits >> mark_split(shard->mark[a]) & 1;
     const real *all = work->dense && wanted ? rtrbm_dense_means(model, work, when) : NULL;
-    memcpy(work->z, work->base, work->shape.width * sizeof *work->z);
+    memcpy(work->z, work->base, work->shape->width * sizeof *work->z);
     for (uint64_t a = from; a < to; a++) {
         const uint32_t item = shard->item[a];
         const uint8_t mark = shard->mark[a];
@@ -91,6 +91,6 @@ void rtrbm_hidden(const struct model *model, void *memory, size_t s, real *activ
     struct rtrbm_work *work = memory;
     rtrbm_predict(model, work, s, 0, NULL);
     if (work->first_step[s] == work->first_step[s + 1])
-        vec->sigmoid(work->z, work->shape.width);
-    memcpy(activation, work->z, work->shape.hidden * sizeof *activation);
+        vec->sigmoid(work->z, work->shape->width);
+    memcpy(activation, work->z, work->shape->hidden * sizeof *activation);
 }

@@ -60,7 +60,7 @@ static double gate_of(const struct model *model, size_t a, size_t b)
 /* Sets the weights as they act. */
 void rtrbm_weigh(const struct model *model, struct rtrbm_work *work)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const size_t width = shape->width, n = shape->n_groups;
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE];
     work->visible = params_rows(&model->params, PANEL_VISIBLE);
@@ -94,9 +94,9 @@ void rtrbm_weigh(const struct model *model, struct rtrbm_work *work)
 /* Takes what does not count out of the statistics of the block's items. */
 void rtrbm_mask_weights(const struct model *model, struct rtrbm_work *work)
 {
-    for (size_t k = 0; work->shape.n_groups > 0 && k < work->weights.n; k++)
-        rtrbm_mask_row(&work->shape, model,
-                       work->weights.row[k] / (size_t)work->shape.rows.per_item,
+    for (size_t k = 0; work->shape->n_groups > 0 && k < work->weights.n; k++)
+        rtrbm_mask_row(work->shape, model,
+                       work->weights.row[k] / (size_t)work->shape->rows.per_item,
                        work->weights.sum + k * work->weights.row_size);
 }
 
@@ -104,7 +104,7 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
                       struct tally *tally)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const struct panel *panel = &model->params.panels[PANEL_GATES];
     const size_t n = shape->n_groups, size = shape->group_size, width = shape->width;
     const real *weights = params_rows(&model->params, PANEL_RECURRENT);
@@ -129,7 +129,7 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
         }
         tally_add(tally, panel->offset + a * panel->stride, row, panel->stride);
     }
-    rtrbm_add_loss(tally, cost * open);
+    tally_add_loss(tally, cost * open);
     memory_free(row);
 }
 
@@ -137,7 +137,7 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
 void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int64_t n_scored,
                          struct tally *tally)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const struct panel *panel = &model->params.panels[PANEL_RECURRENT];
     const size_t n = shape->n_groups, width = shape->width;
     if (n > 0)
@@ -154,24 +154,24 @@ void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int
 size_t rtrbm_n_nodes(const struct model *model, bool *by_item)
 {
     *by_item = ((const struct rtrbm_options *)model->options)->structure == STRUCTURE_ITEMS;
-    return rtrbm_shape_of(model).n_groups;
+    return rtrbm_shape(model)->n_groups;
 }
 
 /* Strength: the root mean square of the weights that act from one group on another. */
 void rtrbm_graph(const struct model *model, real *gate, real *strength)
 {
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
-    const size_t n = shape.n_groups, size = shape.group_size;
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
+    const size_t n = shape->n_groups, size = shape->group_size;
     const real *weights = params_rows(&model->params, PANEL_RECURRENT);
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
-            const double s = is_gated(&shape, a, b) ? gate_of(model, a, b) : 1;
+            const double s = is_gated(shape, a, b) ? gate_of(model, a, b) : 1;
             double sum = 0;
             for (size_t m = 0; m < size; m++)
                 for (size_t j = 0; j < size; j++) {
                     const double w =
-                        (double)weights[(shape.n_shared + a * size + m) * shape.width +
-                                        shape.n_shared + b * size + j];
+                        (double)weights[(shape->n_shared + a * size + m) * shape->width +
+                                        shape->n_shared + b * size + j];
                     sum += s * s * w * w;
                 }
             gate[a * n + b] = (real)s;
