@@ -1,4 +1,4 @@
-/* What all models have in common. */
+/* Functions shared by all models. */
 #include "learn/model.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -6,9 +6,9 @@
 
 const struct option model_name_options[2] = {
     {"kind", OPTION_TEXT, offsetof(struct model_names, kind), NULL, 0, 0, NULL,
-     "which model: see `cohort help models`"},
+     "kind of model; `cohort help models` describes them"},
     {"preset", OPTION_TEXT, offsetof(struct model_names, preset), "", 0, 0, NULL,
-     "a named set of settings of the kind; what is said elsewhere comes first"},
+     "named set of settings of this kind; settings given elsewhere override it"},
 };
 
 void item_counts_take(struct item_counts *counts, const struct shard *shard)
@@ -39,8 +39,7 @@ static enum status unknown(const char *what, const char *name, const char *const
     for (size_t i = 0; i < n; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
                  names[i]);
-    return fail(BAD_USER, "%s = %s: there is no such one; expected one of %s", what, name,
-                list);
+    return fail(BAD_USER, "unknown %s '%s'; choices: %s", what, name, list);
 }
 
 enum status model_choose(struct config *config, const struct model_kind **kind)
@@ -49,8 +48,8 @@ enum status model_choose(struct config *config, const struct model_kind **kind)
     const char *name = config_get(config, "model", "kind");
     if (name == NULL)
         return fail(BAD_USER,
-                    "model.kind is not set; say for example model.kind=rbm, or begin with "
-                    "one of the files in jobs/");
+                    "model.kind is not set; set it, for example model.kind=rbm, or start "
+                    "from one of the files in jobs/");
     *kind = model_find(name);
     if (*kind == NULL) {
         for (size_t k = 0; k < n_model_kinds; k++)
@@ -89,8 +88,8 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
     TRY(model->kind->declare(model));
     if (model->most_params > 0 && params_count(&model->params) > model->most_params)
         return fail(BAD_DATA,
-                    "the settings and names in the checkpoint ask for %zu parameters, and it "
-                    "has room for %llu: it was changed",
+                    "the settings and names in the checkpoint require %zu parameters, but it "
+                    "has room for %llu: the checkpoint was modified",
                     params_count(&model->params), (unsigned long long)model->most_params);
     params_allocate(&model->params);
     return OK;
@@ -179,8 +178,8 @@ enum status model_column(const struct model *model, size_t k, size_t *found)
     if (*found != COVARIATES_NONE && (covariates_n_levels(own, *found) > 0) == is_factor)
         return OK;
     return fail(BAD_USER,
-                "%s: its attempts have no '%s', of which the model has effects; import it with "
-                "--%s %s=COLUMN",
+                "%s: its attempts have no column '%s', which the model uses; import the data "
+                "with --%s %s=COLUMN",
                 model->dataset->path, name, is_factor ? "factors" : "covariates", name);
 }
 

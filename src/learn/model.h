@@ -1,31 +1,31 @@
 /* The contract between a model and the engine.
  *
- * A model is a function from a block of students to statistics, and a way to predict. The
- * engine does everything else: it splits the students into blocks, sums the statistics of all
- * ranks exactly, moves the parameters, saves, restarts, scores and reports.
+ * A model maps a block of students to statistics, and predicts. The engine does everything
+ * else: it splits the students into blocks, sums the statistics of all ranks exactly, updates
+ * the parameters, saves, restarts, scores and reports.
  *
  *     declare      names and shapes of the tensors                 settings  -> params
- *     init         first values                                    seed      -> params
+ *     init         initial values                                  seed      -> params
  *     attach       the model's own view of this rank's students    shard     -> work
- *     training     who has something to learn from                 work      -> students
+ *     training     which students have training attempts           work      -> students
  *     accumulate   loss and gradient of a block of students        block     -> tally
  *     predict      p(t) from what was shown before t               student   -> p
- *     detach       the end of a view
+ *     detach       frees the view
  *
  * These seven make a complete model; src/models/README.md walks through the smallest one. All
- * other members are optional and zero where a kind has none: model_optional.h.
+ * other members are optional, and zero if a kind does not have them: model_optional.h.
  *
- * Sign.       A tally holds the gradient of the objective to be *maximised*: minus the
+ * Sign. A tally holds the gradient of the objective to be *maximised*: minus the
  *             derivative of the loss. The optimizer adds it: w += rate * gradient. The loss
  *             itself (tally_add_loss) is to be small.
- * Ownership.  The engine owns model, params, shape, shard and tally. A kind owns what attach
+ * Ownership. The engine owns model, params, shape, shard and tally. A kind owns what attach
  *             returned, until detach. Pointers into the shard and the data set stay valid
- *             while the view exists. `const struct model *` means what it says: parameters
- *             move between calls, never during one.
- * Collective. Functions that are called by all ranks at the same time, and may communicate,
- *             have a comm or a pass among their arguments; all others must not communicate,
- *             and are called by each rank as often as it likes.
- * Bits.       What a student adds, and what is predicted for it, depends on that student, the
+ *             while the view exists. `const struct model *` is meant literally: parameters
+ *             change between calls, never during one.
+ * Collective. Functions that all ranks call at the same time, and that may communicate, have
+ *             a comm or a pass among their arguments. All others must not communicate, and
+ *             each rank calls them as often as it likes.
+ * Bits. What a student adds, and what is predicted for it, depends on that student, the
  *             parameters and the draw alone: not on the block, the rank or the order. */
 #ifndef COHORT_MODEL_H
 #define COHORT_MODEL_H
@@ -38,8 +38,8 @@
 #include "learn/model_optional.h"
 #include "learn/params.h"
 
-/* Outcomes of the training attempts of each item, over the whole data set: where biases start,
- * and a baseline. */
+/* Outcomes of the training attempts of each item, over the whole data set: initial biases, and
+ * a baseline. */
 struct item_counts {
     size_t n_items;
     int64_t *right, *wrong;
@@ -51,16 +51,16 @@ struct model {
     const struct model_kind *kind;
     void *options; /* the kind's own struct, filled from its table of options */
     void *shape;   /* the kind's own struct of shape_size bytes, filled by declare: sizes and
-                      places of tensors, and whatever else follows from the options */
+                    * places of tensors, and whatever else follows from the options */
     struct params params;
-    size_t n_students, n_items, n_skills; /* of the data set it is trained on */
-    uint64_t most_params; /* that the file to load them from can hold; 0: from no file */
-    const struct dataset
-        *dataset; /* items with their skills; NULL after loading without data */
-    const struct covariates *covariates; /* of the data it is trained on */
+    size_t n_students, n_items, n_skills; /* of the training data set */
+    uint64_t most_params; /* capacity of the file they are loaded from; 0: no file */
+    /* items with their skills; NULL after loading without data */
+    const struct dataset *dataset;
+    const struct covariates *covariates; /* of the training data */
 };
 
-/* What a view of a shard is for. One for prediction need not keep what only training reads. */
+/* The purpose of a view. A view for prediction need not keep what only training reads. */
 enum model_use { TO_TRAIN, TO_PREDICT };
 
 /* A named set of settings, as lines of a configuration file. */
@@ -92,7 +92,7 @@ struct model_kind {
     void *(*attach)(const struct model *model, const struct shard *shard, enum model_use use);
     void (*detach)(void *work);
 
-    /* has_training[s]: whether student s of the shard is to be part of blocks; the number of
+    /* has_training[s]: whether student s of the shard is part of blocks; n_attempts: how many
      * attempts they are trained on. */
     void (*training)(const void *work, bool *has_training, int64_t *n_attempts);
 
@@ -102,23 +102,23 @@ struct model_kind {
                        size_t n, const struct draw *draw, struct tally *tally);
 
     /* p[t] = P(correct at t | what was shown before t), for attempts t of student s whose split
-     * is in the set of bits `splits`; other p[t] are left alone. */
+     * is in the bit set `splits`; other p[t] are left unchanged. */
     void (*predict)(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 
-    struct model_setup setup;       /* files it reads, what it knows of items */
-    struct model_fit fit;           /* other ways to train than by accumulate */
-    struct model_speed speed;       /* what lets the engine run it faster */
-    struct model_view view;         /* what it shows to people */
+    struct model_setup setup;       /* files it reads, which item properties it uses */
+    struct model_fit fit;           /* training by other means than accumulate */
+    struct model_speed speed;       /* speeds up the engine */
+    struct model_view view;         /* tables and other results to show */
     struct model_sequence sequence; /* likelihoods and samples of sequences */
-    struct model_target target;     /* one number for a student instead of a trace */
+    struct model_target target;     /* one number per student instead of a trace */
 };
 
 extern const struct model_kind *const model_kinds[];
 extern const size_t n_model_kinds;
 const struct model_kind *model_find(const char *name);
 
-/* The kind from model.kind of `config`; its preset, if model.preset names one, is suggested
- * there. */
+/* The kind named by model.kind in `config`. Adds its preset, if model.preset names one, as
+ * suggestions. */
 CHECKED enum status model_choose(struct config *config, const struct model_kind **kind);
 
 /* The [model] table of a kind for config_resolve: `kind` and `preset` come before the kind's
@@ -131,7 +131,7 @@ extern const struct option model_name_options[2];
 /* All kinds with their settings and presets. */
 void model_help(FILE *out, bool markdown);
 
-/* speed.predict_many of the kind, or predict of one student after the other. */
+/* speed.predict_many of the kind, or predict for one student after the other. */
 void model_predict(const struct model *model, void *work, const struct shard *shard,
                    const uint32_t *students, size_t n, unsigned splits, real *p);
 
@@ -145,13 +145,13 @@ static inline enum model_task model_task(const struct model *model)
     return model->kind->target.task != NULL ? model->kind->target.task(model) : TASK_TRACE;
 }
 
-/* model_declare takes the covariates from `dataset`; without data they must have been set. */
+/* model_declare uses the covariates of `dataset`; without data they must have been set. */
 struct model *model_create(const struct model_kind *kind);
 CHECKED enum status model_declare(struct model *model, const struct dataset *dataset,
                                   size_t n_students, size_t n_items, size_t n_skills);
 void model_destroy(struct model *model);
 
-/* The number of column k of model->covariates in the data at hand, or k itself without data. A
+/* The index in the current data of column k of model->covariates, or k itself without data. A
  * column that is missing, or of the other type, is an error. */
 CHECKED enum status model_column(const struct model *model, size_t k, size_t *found);
 

@@ -18,15 +18,15 @@ struct likelihood_plan;
 struct rasch;
 struct sample_sink;
 
-/* What of items a model may know besides who they are. */
+/* Properties of items a model may use besides their identity. */
 enum { MODEL_SKILLS = 1, MODEL_GROUPS = 2 };
 
 struct model_setup {
-    /* Before the settings are resolved: reads what they name outside (a file of numbers) into
-     * `config`, so that a run needs nothing but itself. */
+    /* Before the settings are resolved: reads external files they name (a file of numbers) into
+     * `config`, so that a run is self-contained. */
     enum status (*prepare)(struct config *config);
-    /* The bits MODEL_SKILLS, MODEL_GROUPS that a declared model makes use of; without this
-     * function, none. */
+    /* The bits MODEL_SKILLS, MODEL_GROUPS that a declared model uses; without this function,
+     * none. */
     unsigned (*uses)(const struct model *model);
     /* Frees what declare allocated and keeps in model->shape. */
     void (*release)(struct model *model);
@@ -36,44 +36,44 @@ struct model_fit {
     /* Collective, instead of accumulate and the optimizer: EM, direct solvers. An epoch is one
      * pass, and the last pass is the result. */
     enum status (*learn)(struct model *model, void *work, struct pass *pass);
-    bool keeps_best; /* with learn: the epoch that validates best is the result, not the last */
-    bool by_blas;    /* learns by the BLAS, so that its last bits are those of a BLAS kernel */
+    bool keeps_best; /* with learn: the result is the epoch that validates best, not the last */
+    bool by_blas;    /* trains with the BLAS, so its last bits depend on the BLAS kernel */
     /* State that belongs to students and moves with them between ranks and checkpoints: bytes
      * in the order of students. */
     void *(*state)(void *work, size_t *n_bytes);
 };
 
 struct model_speed {
-    /* Lengths of the shard's students, for models that want blocks of like length. */
+    /* Lengths of the shard's students, for models that want blocks of similar length. */
     const uint32_t *(*lengths)(const void *work);
     /* Collective: how wide a tally must be so that no sum over `most_students` students
      * overflows; without it, 64 bits. */
     void (*measure)(const struct model *model, const void *work, const struct comm *comm,
                     size_t most_students, bool *wide, int *bits);
-    /* predict for n students of the shard at once; p[a] is of attempt a of the shard. Bits are
-     * those of predict, whoever the others are. */
+    /* predict for n students of the shard at once; p[a] is for attempt a of the shard. The bits
+     * are those of predict, whatever the other students are. */
     void (*predict_many)(const struct model *model, void *work, const uint32_t *students,
                          size_t n, unsigned splits, real *p);
 };
 
 struct model_view {
-    /* What was learned: table k of n_tables, with its caption; the caller frees it. One without
-     * rows is not shown. */
+    /* What was learned: table k of n_tables, with its caption; the caller frees it. A table
+     * without rows is not shown. */
     size_t n_tables;
     void (*table)(const struct model *model, size_t k, struct table *table);
-    /* Collective: computes, from the training data, what tables show besides (standard errors),
-     * and leaves it in tensors that are not trained. */
+    /* Collective: computes from the training data what tables show in addition (standard
+     * errors), and leaves it in tensors that are not trained. */
     enum status (*examine)(struct model *model, const struct shard *shard,
                            const struct comm *comm);
 
-    /* Hidden activations of a student after all shown attempts, n_hidden numbers; what number j
-     * is called (without it: h1, h2, ...). */
+    /* Hidden activations of a student after all shown attempts, n_hidden numbers; the name of
+     * number j (without it: h1, h2, ...). */
     size_t (*n_hidden)(const struct model *model);
     void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
     void (*hidden_name)(const struct model *model, size_t j, char name[32]);
 
-    /* Difficulties and abilities of a kind whose tables have them in parts, with the data it
-     * was trained on at hand; `rasch` comes as zeros. */
+    /* Difficulties and abilities, for a kind whose tables have them in parts, given its
+     * training data; `rasch` is zero on entry. */
     void (*rasch)(const struct model *model, void *work, struct rasch *rasch);
 
     /* A directed graph that the model has learned: gate[a * n + b] is how open the edge from
@@ -87,22 +87,22 @@ struct model_sequence {
      * in the steps before and, in the same step, outside `splits`. */
     void (*likelihood)(const struct model *model, void *work, size_t s, unsigned splits,
                        const struct likelihood_plan *plan, struct likelihood *sum);
-    /* A student drawn from the model: asked what student s was asked, answering as the model
-     * predicts, with `n_gibbs` Gibbs steps where one step cannot be drawn exactly; `who` names
-     * the random numbers. */
+    /* Samples a student from the model: the items of student s, answered as the model predicts,
+     * with `n_gibbs` Gibbs steps where a step cannot be sampled exactly; `who` names the random
+     * numbers. */
     void (*sample)(const struct model *model, void *work, size_t s, uint64_t seed, uint32_t who,
                    int64_t n_gibbs, const struct sample_sink *sink);
 };
 
-/* What a model is asked for: the chance of a correct answer at every attempt, or one number for
- * a student: a chance, a score, or a score with its variance. */
+/* What a model predicts: the probability of a correct answer at every attempt, or one number
+ * per student: a probability, a score, or a score with its variance. */
 enum model_task { TASK_TRACE, TASK_CHANCE, TASK_SCORE, TASK_DENSITY };
 
 struct model_target {
     /* Without it, TASK_TRACE. All but TASK_TRACE have no `predict`. */
     enum model_task (*task)(const struct model *model);
-    /* For n students of the shard, the target's mean (TASK_CHANCE: the chance that it is 1)
-     * and, TASK_DENSITY, its variance. */
+    /* For n students of the shard, the mean of the target (TASK_CHANCE: the probability that it
+     * is 1) and, for TASK_DENSITY, its variance. */
     void (*predict)(const struct model *model, void *work, const uint32_t *students, size_t n,
                     double *mean, double *variance);
 };
@@ -113,21 +113,21 @@ struct draw {
     uint32_t epoch;
 };
 
-/* A pass over all training students, for kinds that learn by themselves. */
+/* A pass over all training students, for kinds that train themselves. */
 struct pass {
     const struct comm *comm;
     const struct exact_slices *slices; /* new values go through exact_slices_publish */
     const struct lanes *lanes;         /* this rank's students, in parts that no rank splits */
     struct draw draw;
-    /* Filled by the kind: this rank's part of the loss (LOSS_BITS) and of the attempts it is
-     * over, and whether there is nothing left to learn, on which all ranks agree. */
+    /* Filled by the kind: this rank's part of the loss (LOSS_BITS) and of the attempts in it,
+     * and whether training has converged, on which all ranks agree. */
     int64_t loss, n_scored;
     bool converged;
-    double share; /* of the training attempts that were used; 1 unless the kind sets it */
+    double share; /* fraction of the training attempts used; 1 unless the kind sets it */
 };
 
-/* How the probability of a step is found where its states are too many to be summed: annealed
- * importance sampling, n_chains chains along n_temperatures temperatures. */
+/* How to estimate the probability of a step with too many states to sum: annealed importance
+ * sampling, n_chains chains along n_temperatures temperatures. */
 struct likelihood_plan {
     int64_t n_chains, n_temperatures;
     int64_t most_temperatures; /* likelihood_measure doubles them until the mean settles */
@@ -135,14 +135,14 @@ struct likelihood_plan {
     uint64_t seed;
 };
 
-/* Of some steps of a student. */
+/* The log-likelihood of some steps of a student. */
 struct likelihood {
     int64_t n_steps, n_sampled; /* n_sampled of them by sampling */
     int64_t n_annealed;         /* of these, by annealing: more temperatures may change them */
     int64_t n_impossible; /* sampled probabilities above 1 by more than 3 standard errors */
     double log_chance;    /* nats; sum over steps */
     double variance;      /* of that sum, from sampling */
-    double bias;          /* by which few chains make that sum too large, about */
+    double bias;          /* approximate upward bias of that sum from few chains */
 };
 
 /* Receives the answers of a sampled student, one by one. */
@@ -151,13 +151,13 @@ struct sample_sink {
     void *arg;
 };
 
-/* A model's items and students in the terms of Rasch's model:
+/* A model's items and students as a Rasch model:
  *
  *     logit P(correct) = theta_student - b_item */
 struct rasch {
     double *b, *theta; /* items; students of the shard, NAN: not known. Caller frees. */
-    char b_is[256], theta_is[64]; /* what of the model they are */
-    const char *why_not;          /* there is no such view of this model: why; else NULL */
+    char b_is[256], theta_is[64]; /* how they follow from the model */
+    const char *why_not;          /* NULL, or why this model has no such view */
 };
 
 #endif

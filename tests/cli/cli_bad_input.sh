@@ -50,8 +50,8 @@ bad 1 'command line: rate = nan: expected a number' optimizer.rate=nan
 bad 1 'command line: rate = : expected a number' optimizer.rate=
 bad 1 "visible = sofmax: expected one of bernoulli, softmax; did you mean 'softmax'" model.visible=sofmax
 bad 1 'persistent = perhaps: expected yes or no' model.persistent=perhaps
-bad 1 'model.kind = rmb: .*expected one of rbm' model.kind=rmb
-bad 1 'model.preset = nice: .*expected one of .*binomial' model.preset=nice
+bad 1 "unknown model.kind 'rmb'; choices: rbm" model.kind=rmb
+bad 1 "unknown model.preset 'nice'; choices: .*binomial" model.preset=nice
 bad 1 'cd_schedule = 3:x: expected epoch:steps' model.cd_schedule=3:x
 bad 1 'train.block = 300 is larger than train.batch = 200' train.block=300
 bad 1 'train.folds = 1: expected at least 3' train.folds=1

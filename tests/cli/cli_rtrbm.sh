@@ -266,7 +266,7 @@ while IFS='|' read -r setting sentence; do
     expect_status 1 "$COHORT" train "data=$TMP/long.h5" $small "run=$TMP/none" $setting
     expect_match "$sentence"
 done <<'END'
-model.dense=yes|goes with model.visible = bernoulli only
+model.dense=yes|requires model.visible = bernoulli
 model.structure=skills|the data set has no skills
 model.hidden=0|leaves no hidden units
 model.cd_schedule=3|expected epoch:steps pairs

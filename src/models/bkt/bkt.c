@@ -1,38 +1,42 @@
 /* Bayesian knowledge tracing (Corbett and Anderson, 1995).
  *
- * A student knows a skill or not: at first with probability p0. An attempt is correct with
- * 1 - slip if it is known, with guess if it is not; after it an unknown skill is learned with
- * `learn`, a known one forgotten with `forget` (0 unless asked for). With k = P(known | what
- * was shown before):
+ * A student either knows a skill or does not, at first with probability p0. An attempt is
+ * correct with probability 1 - slip if the skill is known, and guess if it is not. After the
+ * attempt an unknown skill is learned with probability `learn`, and a known one is forgotten
+ * with probability `forget` (0 unless enabled). With k = P(known | everything shown before):
  *
  *     p(correct) = k (1 - slip) + (1 - k) guess
- *     k          = learn + (1 - forget - learn) P(known | outcome as well)
+ *     k         <- learn + (1 - forget - learn) P(known | outcome as well)
  *
- *     tensor                              shape          what
- *     p0, learn, guess, slip [, forget]   skills         log-odds, so that any number is one
- *     attempts, log_likelihood, settled   skills         how its training stands
- *     common                              1, rates       mean of all skills, by their attempts
- *     item_guess, item_slip               items          with items = yes
- *     tries                               restarts, skills, rates    while exploring
+ *     tensor                              shape             content
+ *     p0, learn, guess, slip [, forget]   skills            log-odds, so any number is valid
+ *     attempts, log_likelihood, settled   skills            progress of its training
+ *     common                              1, rates          mean of all skills, by attempts
+ *     item_guess, item_slip               items             with items = yes
+ *     tries                    restarts, skills, rates      during exploration
  *
- * What was decided where the literature leaves it open:
- *   - An attempt at an item of several skills is evidence for each of them, as if it were
- * alone; the prediction is the mean of the skills' (or product, or weakest: `several`).
- *   - An attempt whose outcome is unknown or not shown is no evidence, but a chance to learn.
- *   - Without skills in the data every item is its own skill. Where some items have none, they
- *     share a trace that is predicted by `common` and teaches nothing; so do skills that are
- *     new in other data. A skill without training attempts has the rates of `common`.
- *   - guess and slip have upper bounds whose sum is below 1, else known and unknown might
- *     change places; a weak Beta prior keeps rates of rare skills inside (prior = 0: none).
- *   - A student who is said to know a skill with odds of 1e100 would have to fail a hundred
- *     times before that counts. Real students are no chains of two states, so predictions cut
- *     the odds at `most_odds`; EM does not. In validation the default
- *     costs three simulated classes of true chains 2e-5 nats an answer at most; ASSISTments
- *     2009 gains 1e-3, Statics with its Q-matrix 1e-4, Statics by item nothing.
- *   - Items' own guess and slip (`items`) are those of items of one skill; items of several
- *     keep their skills', since a rate shared by two skills would tie their fits together.
+ * Decisions where the literature leaves a choice:
+ *   - An attempt at an item with several skills is evidence for each of them, as if it were
+ *     the only one. The prediction is the mean of the skills' predictions (or their product,
+ *     or the weakest: `several`).
+ *   - An attempt whose outcome is unknown or not shown is no evidence, but the skill may still
+ *     be learned at it.
+ *   - If the data have no skills, every item is its own skill. If some items have none, these
+ *     items share one trace, which is predicted from `common` and not learned from. The same
+ *     holds for skills that are new in other data. A skill without training attempts has the
+ *     rates of `common`.
+ *   - guess and slip have upper bounds whose sum is below 1, since otherwise known and unknown
+ *     could change roles. A weak Beta prior keeps the rates of rare skills away from 0 and 1
+ *     (prior = 0: none).
+ *   - With odds of 1e100 for knowing a skill, a student would have to fail about a hundred
+ *     times before that matters. Real students are not two-state chains, so predictions limit
+ *     the odds to `most_odds`; EM does not. In validation the default costs at most 2e-5 nats
+ *     per answer on three simulated classes of true chains. ASSISTments 2009 gains 1e-3,
+ *     Statics with its Q-matrix 1e-4, Statics by item nothing.
+ *   - Only items with one skill have their own guess and slip (`items`). Items with several use
+ *     those of the skills, since a rate shared by two skills would couple their fits.
  *
- * Learning is in bkt_learn.c, the traces it runs over in bkt_traces.c. */
+ * Training is in bkt_learn.c, the traces it runs over in bkt_traces.c. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -49,29 +53,30 @@ const double bkt_centres[N_RATES] = {0.5, 0.1, 0.2, 0.1, 0.02};
 #define AT(field) offsetof(struct bkt_options, field)
 static const struct option table[] = {
     {"trace", OPTION_CHOICE, AT(trace), "auto", 0, 0, trace_kinds,
-     "what is known or not: each skill, or each item; auto: skills where the data have them"},
+     "what is known or not known: each skill or each item; auto: skills if the data have them"},
     {"forget", OPTION_SWITCH, AT(forget), "no", 0, 0, NULL,
-     "a known skill may be forgotten, with a rate of its own"},
+     "let known skills be forgotten, with a forget rate per skill"},
     {"items", OPTION_SWITCH, AT(items), "no", 0, 0, NULL,
-     "items of one skill have guess and slip of their own"},
+     "give each item with a single skill its own guess and slip"},
     {"several", OPTION_CHOICE, AT(several), "mean", 0, 0, several_kinds,
-     "how the predictions of an item's several skills become one"},
+     "how to combine the predictions of the skills of an item with several skills"},
     {"restarts", OPTION_INTEGER, AT(restarts), "1", 1, 1000, NULL,
-     "starts of EM: the first is the standard one, others are random; of each skill the "
-     "likeliest is kept"},
+     "number of EM starts: the first at fixed rates, the others random; each skill keeps the "
+     "start with the highest likelihood"},
     {"explore", OPTION_INTEGER, AT(explore), "10", 1, 1e6, NULL,
-     "epochs in which all starts run side by side, before the best goes on alone"},
+     "epochs in which all starts run side by side before the best one continues alone"},
     {"prior", OPTION_NUMBER, AT(prior), "2", 0, 1e6, NULL,
-     "strength of the Beta prior of every rate, in observations; 0: maximum likelihood"},
+     "strength of the Beta prior on every rate, in observations; 0: maximum likelihood"},
     {"most_guess", OPTION_NUMBER, AT(most_guess), "0.5", 1e-3, 0.999, NULL,
-     "upper bound of guess; with most_slip less than 1"},
+     "upper bound of guess; most_guess + most_slip must be below 1"},
     {"most_slip", OPTION_NUMBER, AT(most_slip), "0.4", 1e-3, 0.999, NULL,
-     "upper bound of slip"},
+     "upper bound of slip; most_guess + most_slip must be below 1"},
     {"most_odds", OPTION_NUMBER, AT(most_odds), "1e4", 0, 1e300, NULL,
-     "largest odds of knowing a skill that predictions believe in, so that a student who fails "
-     "after a long run of right answers is believed soon; 0: no limit, exactly Bayes' rule"},
+     "upper limit on the odds of knowing a skill in predictions, so that a failure after a "
+     "long run of right answers soon counts; 0: no limit, exactly Bayes' rule"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-12, 1, NULL,
-     "a skill is settled when an epoch raises its log-likelihood by less than this share"},
+     "a skill has converged when an epoch raises its log-likelihood by less than this "
+     "fraction"},
 };
 
 double bkt_chance(real log_odds)
@@ -112,15 +117,17 @@ static enum status check_skills(const struct model *model, const struct bkt_shap
     const struct bkt_options *o = model->options;
     if (o->most_guess + o->most_slip >= 1)
         return fail(BAD_USER,
-                    "model.most_guess = %g and model.most_slip = %g: together they must be "
-                    "below 1, else a student who knows a skill might do worse than one who "
+                    "model.most_guess = %g and model.most_slip = %g must add up to less than "
+                    "1: otherwise a student who knows a skill could do worse than one who "
                     "does not",
                     o->most_guess, o->most_slip);
     if (o->items && shape->by_item)
         return fail(BAD_USER,
-                    "model.items = yes, but %s: every item has guess and slip of its own "
-                    "already; use model.items=no",
-                    o->trace == TRACE_ITEM ? "model.trace = item" : "the data have no skills");
+                    "model.items = yes, but %s: every item already has its own guess and "
+                    "slip; use model.items=no",
+                    o->trace == TRACE_ITEM ? "model.trace = item"
+                                           : "the data set has no "
+                                             "skills");
     if (shape->n_skills == 0)
         return fail(BAD_USER,
                     "model.trace = skill, but the data set has no skills; import it with "
@@ -128,8 +135,9 @@ static enum status check_skills(const struct model *model, const struct bkt_shap
     const struct dataset *dataset = model->dataset;
     if (dataset != NULL && !shape->by_item && dataset->item_first[dataset->n_items] == 0)
         return fail(BAD_USER,
-                    "%s: no item is in any of its %zu skills: there is nothing to trace; "
-                    "import it with --skills or --q-matrix, or use model.trace=item",
+                    "%s: none of its items belongs to any of its %zu skills, so there is "
+                    "nothing to trace; import it with --skills or --q-matrix, or use "
+                    "model.trace=item",
                     dataset->path, shape->n_skills);
     return OK;
 }
@@ -171,7 +179,7 @@ static enum status declare(struct model *model)
     return OK;
 }
 
-/* Start r of a skill. */
+/* Initial rates number r of a skill. */
 static void start(const struct bkt_options *o, uint64_t seed, size_t r, size_t k,
                   size_t n_rates, real *row)
 {
@@ -257,7 +265,7 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
-/* What is believed of a student's skill; at the first attempt in this call, p0. */
+/* The current belief about a skill of the student; p0 at the first attempt in this call. */
 static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *work, size_t k)
 {
     struct bkt_belief *belief = &work->beliefs[k];
@@ -281,10 +289,10 @@ static double chance_of_right(const struct bkt_belief *belief, double guess, dou
     return ((1 - slip) + odds * guess) / (1 + odds);
 }
 
-/* What the outcome says, then a chance to learn and to forget. Odds below 1 / UNIT are counted
- * in units of 1 / UNIT, 1 / UNIT^2, ...: a long run of right outcomes is a certainty that as
- * long a run of wrong ones takes back, which no number with a least value could tell. (Who may
- * forget is never that certain.) */
+/* Bayes' rule with the outcome, then the transition (learn, forget). Odds below 1 / UNIT are
+ * kept in units of 1 / UNIT, 1 / UNIT^2, ...: a long run of right outcomes then needs an
+ * equally long run of wrong ones to undo it, which a number with a smallest value could not
+ * represent. (With forgetting the odds never get that small.) */
 static void update(struct bkt_belief *belief, uint8_t mark, double guess, double slip,
                    double least)
 {
@@ -367,8 +375,9 @@ static void make_table(const struct model *model, size_t which, struct table *ma
                              : "p0 learn guess slip attempts log_likelihood");
         made->caption =
             "Bayesian knowledge tracing: the chance that a student knows the skill at the "
-            "start (p0), learns it at an attempt (learn), answers correctly without it "
-            "(guess) and wrongly with it (slip).";
+            "start (p0), learns it at an attempt (learn), answers correctly without knowing "
+            "it (guess) and wrongly despite knowing it (slip). The column forget, if "
+            "present, is the chance of forgetting it at an attempt.";
         for (size_t k = 0; k < shape->n_skills; k++) {
             const real *row = bkt_row(p, p->value, shape->skill_panel, k);
             double *values = table_row(made, k);
@@ -379,7 +388,8 @@ static void make_table(const struct model *model, size_t which, struct table *ma
     } else if (which == 1) {
         table_create(made, "common", "of", 1,
                      forgets ? "p0 learn guess slip forget" : "p0 learn guess slip");
-        made->caption = "Means that the rates of rarely practised skills are drawn towards.";
+        made->caption = "Mean rates of all skills, weighted by their attempts. Skills "
+                        "without training attempts have these rates.";
         names_add(&made->row_names, "all", 3);
         fill_rates(bkt_row(p, p->value, shape->common_panel, 0), shape->n_rates,
                    table_row(made, 0));
@@ -399,9 +409,10 @@ static unsigned uses(const struct model *model)
 
 const struct model_kind bkt_kind = {
     .name = "bkt",
-    .title = "Bayesian knowledge tracing: each skill is known or not, learned by EM",
+    .title = "Bayesian knowledge tracing: each skill is known or not known, trained by EM",
     .source = "Corbett and Anderson 1995",
-    .loss = "negative log-likelihood of training answers and of the prior, nats an answer",
+    .loss = "negative log-likelihood of the training answers and the prior, in nats per "
+            "answer",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct bkt_options),

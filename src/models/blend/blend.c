@@ -1,14 +1,14 @@
-/* A blend of trained models. Member m says p_m(t), and the blend says
+/* A blend of trained models. Member m predicts p_m(t), and the blend predicts
  *
- *     method = convex     p = sum_m w_m p_m, w_m >= 0, sum_m w_m = 1
+ *     method = convex     p = sum_m w_m p_m,  w_m >= 0,  sum_m w_m = 1
  *     method = logistic   p = sigma(c + sum_m w_m logit p_m)
  *
- * `weights` holds w (members) and, for logistic, `intercept` c. The members' tensors are the
- * blend's own, tensor W of member 2 under the name 2_W, so one checkpoint holds all it takes to
- * predict; their settings are the JSON text model.members: a list of objects, key and value of
- * [model] as text. A member works on its part of the blend's flat vector, which has the layout
- * of its own. `cohort blend` makes blends (src/runs/blending.c); they are not trained further.
- */
+ * `weights` holds w (members) and, for logistic, `intercept` holds c. The blend has copies of
+ * the members' tensors (tensor W of member 2 is called 2_W), so one checkpoint is enough to
+ * predict. The members' settings are the JSON text model.members: a list of objects with the
+ * keys and values of [model] as strings. A member works on its part of the blend's flat vector,
+ * which has the layout of the member's own. `cohort blend` makes blends (src/runs/blending.c).
+ * They are not trained further. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/model.h"
@@ -23,7 +23,7 @@ enum { MOST_MEMBERS = 16 };
 
 struct member {
     struct model *model;
-    struct config *config; /* owns the texts of its options */
+    struct config *config; /* owns the strings of its options */
     size_t offset;         /* of its parameters in the blend's */
 };
 
@@ -32,7 +32,7 @@ struct options {
     const char *members;
 };
 
-/* What the settings stand for. */
+/* The members, from the settings. */
 struct shape {
     size_t n;
     struct member list[MOST_MEMBERS];
@@ -40,9 +40,10 @@ struct shape {
 
 static const struct option table[] = {
     {"method", OPTION_CHOICE, offsetof(struct options, method), "convex", 0, 0, methods,
-     "weights on probabilities, or on their logits with an intercept"},
+     "convex: weighted mean of probabilities; logistic: weighted sum of logits plus an "
+     "intercept"},
     {"members", OPTION_TEXT, offsetof(struct options, members), "[]", 0, 0, NULL,
-     "the members' [model] settings, as JSON"},
+     "the [model] settings of the members, as a JSON list"},
 };
 
 static enum status open_member(struct member *member, const json_t *settings, size_t m)
@@ -53,7 +54,7 @@ static enum status open_member(struct member *member, const json_t *settings, si
     json_object_foreach((json_t *)(uintptr_t)settings, key, value)
     {
         if (!json_is_string(value))
-            return fail(BAD_DATA, "model.members: '%s' of member %zu is not a text", key, m);
+            return fail(BAD_DATA, "model.members: '%s' of member %zu is not a string", key, m);
         char *line = memory_text("model.%s=%s", key, json_string_value(value));
         enum status status = config_set(member->config, line, "model.members");
         memory_free(line);
@@ -63,8 +64,8 @@ static enum status open_member(struct member *member, const json_t *settings, si
     TRY(model_choose(member->config, &kind));
     if (kind->made_by != NULL)
         return fail(BAD_USER,
-                    "model.members: member %zu is a %s, which cannot be a member; blend its "
-                    "own members instead",
+                    "model.members: member %zu is a %s, which cannot be part of a blend; "
+                    "blend its own members instead",
                     m, kind->name);
     member->model = model_create(kind);
     struct model_names names;
@@ -75,7 +76,7 @@ static enum status open_member(struct member *member, const json_t *settings, si
     return config_resolve_some(member->config, groups, COUNT(groups));
 }
 
-/* The member's panels and tensors become the blend's, in the same layout. */
+/* Adds the member's panels and tensors to the blend, in the same layout. */
 static void adopt(struct model *model, struct member *member, size_t m)
 {
     struct params *own = &member->model->params;
@@ -101,8 +102,8 @@ static enum status declare_members(struct model *model, const json_t *list)
     const size_t n = json_array_size(list);
     if (n < 1 || n > MOST_MEMBERS)
         return fail(BAD_USER,
-                    "model.members has %zu members, expected 1 to %d; blends are made by "
-                    "`cohort blend RUN...`",
+                    "model.members has %zu members, but 1 to %d are supported; make blends "
+                    "with `cohort blend RUN...`",
                     n, MOST_MEMBERS);
     struct params *params = &model->params;
     const size_t panel = params_panel(params, 1, n);
@@ -126,7 +127,9 @@ static enum status declare_members(struct model *model, const json_t *list)
         TRY(model_declare(member->model, model->dataset, model->n_students, model->n_items,
                           model->n_skills));
         if (params->n_tensors + member->model->params.n_tensors > MOST_TENSORS)
-            return fail(BAD_USER, "the members have more than %d tensors together: blend fewer",
+            return fail(BAD_USER,
+                        "the members have more than %d tensors in total; blend "
+                        "fewer models",
                         MOST_TENSORS);
         adopt(model, member, m + 1);
     }
@@ -161,7 +164,7 @@ static void release(struct model *model)
     struct shape *shape = model->shape;
     for (size_t m = 0; m < shape->n; m++) {
         if (shape->list[m].model != NULL)
-            shape->list[m].model->params.value = NULL; /* the blend's */
+            shape->list[m].model->params.value = NULL; /* owned by the blend */
         model_destroy(shape->list[m].model);
         config_destroy(shape->list[m].config);
     }
@@ -219,7 +222,7 @@ static double logit(double p)
     return log(inside / (1 - inside));
 }
 
-/* The blend of what the members say of one attempt, `stride` numbers apart. */
+/* The blend of the members' predictions of one attempt, which are `stride` numbers apart. */
 static real combine(const struct model *model, const real *of_member, size_t stride)
 {
     const struct options *o = model->options;
@@ -271,7 +274,7 @@ static void members_table(const struct model *model, size_t k, struct table *peo
     (void)k;
     const struct shape *shape = model->shape;
     table_create(people, "members", "member", shape->n, "weight parameters");
-    people->caption = "The models in the blend, and the weight of each.";
+    people->caption = "The models in the blend and their weights.";
     for (size_t m = 0; m < shape->n; m++) {
         const struct model *member = shape->list[m].model;
         char name[64];
@@ -285,9 +288,9 @@ static void members_table(const struct model *model, size_t k, struct table *peo
 extern const struct model_kind blend_kind;
 const struct model_kind blend_kind = {
     .name = "blend",
-    .title = "a weighted mean of trained models",
-    .source = "0.55 RBM + 0.45 LME, a contest on student answers; `cohort blend` makes it",
-    .loss = "log-loss of the validation attempts, in nats",
+    .title = "weighted combination of trained models",
+    .source = "0.55 RBM + 0.45 LME in a contest on student answers",
+    .loss = "log-loss of the validation attempts, in nats per answer",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct options),

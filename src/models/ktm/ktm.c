@@ -1,24 +1,27 @@
-/* The knowledge tracing machine: logistic regression and order-2 factorization machines over
- * sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others 2020;
- * Choffin and others 2019).
+/* The knowledge tracing machine: logistic regression and second-order factorization machines
+ * over sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others
+ * 2020; Choffin and others 2019).
  *
  *     logit p = b + sum_j x_j w_j + sum_{j < l} x_j x_l v_j . v_l
  *
- * j runs over the features the attempt has: who, which item, which skills, counts of what came
- * before, and columns of the data (see ktm_features.c). Without factors it is logistic
- * regression, and the known models are lists of features: Rasch is (student, item), AFM
- * (student, skill, attempts at the skill), PFA (skill, wins and fails at it), "best logistic
- * regression" adds the item and takes logarithms of the counts, and DAS3H counts within windows
- * of time.
+ * j runs over the features of the attempt: student, item, skills, counts of earlier attempts,
+ * and columns of the data (see ktm_features.c). Without factors this is logistic regression,
+ * and the known models are lists of features:
+ *
+ *     Rasch     student, item
+ *     AFM       student, skill, attempts at the skill
+ *     PFA       skill, wins and fails at it
+ *     best-LR   PFA with the item, and with logarithms of the counts
+ *     DAS3H     counts within time windows
  *
  *     tensor            shape      symbol
  *     bias              1          b
  *     FEATURE           rows       w, one number for each item, skill, student, ... (bins last)
  *     FEATURE_factors   rows, k    v
  *
- * Rows of all features are numbered through, the bias is row 0, students come last: a rank
- * needs only its own students' rows while it learns, and none to predict (ktm_student.c). A
- * pass costs O(entries (1 + k)). */
+ * The rows of all features are numbered consecutively. The bias is row 0, and students come
+ * last: a rank needs only the rows of its own students in training, and none to predict
+ * (ktm_student.c). A pass costs O(entries (1 + k)). */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -33,33 +36,38 @@
 static const struct option settings[] = {
     {"features", OPTION_TEXT, AT(features),
      "item skill wins:log fails:log wins_skill:log fails_skill:log", 0, 0, NULL,
-     "what an attempt is known by: words from the list of features below"},
+     "features that describe an attempt: words from the list of features below"},
     {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
-     "factors of each row, by which features act in pairs; 0: logistic regression"},
+     "factors per feature row for pairwise interactions (factorization machine); 0: logistic "
+     "regression"},
     {"l2", OPTION_NUMBER, AT(l2), "1", 0, 1e12, NULL,
-     "penalty l2/2 w^2 on each weight, beside the sum of log-losses: 1 / variance of a prior"},
+     "L2 penalty l2/2 w^2 on each weight, added to the sum of log-losses; l2 is 1 / variance "
+     "of a normal prior"},
     {"l2_factors", OPTION_NUMBER, AT(l2_factors), "5", 0, 1e12, NULL,
-     "the same for each factor"},
+     "L2 penalty on each factor, as l2"},
     {"scale", OPTION_NUMBER, AT(scale), "0.1", 0, 10, NULL,
-     "standard deviation of the first factors"},
+     "standard deviation of the initial factors"},
     {"products", OPTION_INTEGER, AT(products), "30", 1, 10000, NULL,
-     "most products with the curvature in an epoch, which is one step of Newton's method"},
+     "maximum number of conjugate gradient steps per epoch; an epoch is one step of Newton's "
+     "method"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 0, 1, NULL,
-     "converged when a step promises to lower the loss by less than this share"},
+     "training has converged when a Newton step is expected to lower the loss by less than "
+     "this fraction"},
 };
 
 static const struct preset presets[] = {
-    {"rasch", "student and item", "model.features = student item\nmodel.factors = 0\n"},
+    {"rasch", "Rasch model: student and item",
+     "model.features = student item\nmodel.factors = 0\n"},
     {"afm", "additive factors model: student, skill, attempts at the skill",
      "model.features = student skill attempts_skill\nmodel.factors = 0\n"},
-    {"pfa", "performance factors analysis: skill, wins and fails at it",
+    {"pfa", "performance factors analysis: skill, correct and incorrect answers at it",
      "model.features = skill wins_skill fails_skill\nmodel.factors = 0\n"},
-    {"bestlr", "logistic regression on item, skill and logarithms of counts",
+    {"bestlr", "best-LR: logistic regression on item, skill and logarithms of counts",
      "model.features = item skill wins:log fails:log wins_skill:log fails_skill:log\n"
      "model.factors = 0\n"},
     {"das3h",
-     "student, item, skill, and how often and how well the skill was practised within "
-     "an hour, a day, a week, a month and ever; for data with times",
+     "student, item, skill, and how often and how well the skill was practised in the last "
+     "hour, day, week, month and ever; for data with times",
      "model.features = student item skill attempts_skill:log wins_skill:log "
      "attempts_skill:within=3600:log wins_skill:within=3600:log "
      "attempts_skill:within=86400:log wins_skill:within=86400:log "
@@ -73,7 +81,7 @@ static const struct preset presets[] = {
 
 enum { PANEL_WEIGHTS, PANEL_BEFORE, PANEL_FACTORS };
 
-/* Whose the rows of a feature are, one each; NULL: of nobody with a name. */
+/* What the rows of a feature belong to, one each; NULL: nothing with a name. */
 static const char *rows_of(const struct ktm_feature *f)
 {
     const bool named = f->what != KTM_STUDENT && f->what != KTM_LEVEL && f->n_each == 1;
@@ -90,7 +98,7 @@ static enum status declare(struct model *model)
     TRY(ktm_design_make(design, model));
     params_panel(params, 1, design->n_rows);
     if (o->factors > 0)
-        params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has none */
+        params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has no factors */
     const struct tensor bias = {
         .name = "bias", .panel = PANEL_WEIGHTS, .n_columns = 1, .rank = 1, .shape = {1}};
     params_tensor(params, &bias);
@@ -134,7 +142,7 @@ struct fm_point ktm_point(const struct model *model)
                              .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
 }
 
-/* The bias begins at the log-odds of all outcomes, weights at nothing, factors at random. */
+/* The bias starts at the log-odds of all outcomes, weights at zero, factors at random. */
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct ktm_options *o = model->options;
@@ -210,7 +218,7 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
-/* How many attempts there are up to the last one that is asked for. */
+/* The number of attempts up to the last one requested. */
 static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
 {
     while (n > 0 && !(splits >> mark_split(mark[n - 1]) & 1))
@@ -218,8 +226,8 @@ static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
     return n;
 }
 
-/* Adds to the scores of a split's attempts what the student brings, which is found anew at each
- * of them, and at no others: so it does not matter what else is asked for. */
+/* Adds the student's own part to the scores of the attempts of a split. It is found again at
+ * each of them and at no others, so the result does not depend on what else is requested. */
 static void follow(struct ktm_work *work, size_t s, enum split split, size_t stride)
 {
     const uint8_t *mark = work->shard->mark + work->shard->first[s];
@@ -257,7 +265,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
             p[work->walk.place[a]] = score[a];
 }
 
-/* Tables: all features in a few numbers, weights by item, by skill, and by level. */
+/* Tables: a summary of each feature, and the weights by item, by skill and by level. */
 static bool is_by(const struct ktm_feature *f, enum ktm_of by)
 {
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
@@ -276,8 +284,10 @@ static void rows_table(const struct model *model, const struct ktm_design *desig
         }
     table_create(table, by == KTM_OF_ITEM ? "items" : "skills",
                  by == KTM_OF_ITEM ? "item" : "skill", n_rows, columns);
-    table->caption = by == KTM_OF_ITEM ? "Weights of items on the logit scale."
-                                       : "Weights of skills on the logit scale.";
+    table->caption = by == KTM_OF_ITEM ? "Weights of items on the logit scale: above zero "
+                                         "raises the chance of a correct answer."
+                                       : "Weights of skills on the logit scale: above zero "
+                                         "raises the chance of a correct answer.";
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         if (!is_by(f, by))
@@ -293,7 +303,10 @@ static void features_table(const struct model *model, const struct ktm_design *d
 {
     table_create(table, "features", "feature", design->n,
                  "rows l2 mean spread least most factors");
-    table->caption = "The features of an attempt, and how much each weighs.";
+    table->caption = "The features of an attempt and their weights on the logit scale: "
+                     "number of weights (rows), L2 penalty (l2), mean, standard deviation "
+                     "(spread), smallest (least), largest (most), and root mean square "
+                     "length of the factors.";
     const struct fm_point point = ktm_point(model);
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
@@ -321,7 +334,7 @@ static void features_table(const struct model *model, const struct ktm_design *d
     }
 }
 
-/* Levels of all factors that attempts bring, one factor after the other. */
+/* Levels of all factors of attempts, one factor after the other. */
 static void levels_table(const struct model *model, const struct ktm_design *design,
                          struct table *table)
 {
@@ -357,7 +370,7 @@ const struct model_kind ktm_kind = {
              "named features",
     .source =
         "Rendle 2010; Vie and Kashima 2019; Choffin and others 2019; Gervet and others 2020",
-    .loss = "log-loss of training answers, nats",
+    .loss = "log-loss of the training answers, in nats per answer",
     .options = settings,
     .n_options = COUNT(settings),
     .options_size = sizeof(struct ktm_options),

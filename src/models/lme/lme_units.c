@@ -1,11 +1,11 @@
-/* The training attempts as the solver needs them: by unit, which is a level of the factor that
- * is eliminated. Where that is the student, a rank has the attempts of its units already. Where
- * it is the item, items are dealt out in ranges with about the same number of attempts, and
- * every attempt goes to the rank of its item; in an item's list attempts stand in the order of
- * students and time, so the bits do not depend on who held whom.
+/* The training attempts as the solver needs them: by unit, a level of the eliminated factor. If
+ * that is the student, a rank already has the attempts of its units. If it is the item, items
+ * are split into ranges with about the same number of attempts, and every attempt goes to the
+ * rank of its item. The attempts of an item are ordered by student and time, so the bits do not
+ * depend on which rank held which students.
  *
- * The outer product of a unit is over its distinct columns (cells), since a student meets an
- * item more than once in some data. */
+ * The outer product of a unit is over its distinct columns (cells), since in some data a
+ * student answers an item more than once. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
@@ -17,8 +17,7 @@
 
 #define NO_LEVEL UINT32_MAX
 
-/* Training attempts, each with its fixed effects and its levels of the factors that attempts
- * bring. */
+/* Training attempts, each with its fixed effects and its levels of the factors of attempts. */
 struct rows {
     size_t n, n_x, n_levels;
     uint32_t *student, *item; /* of the data set */
@@ -48,7 +47,7 @@ static void rows_free(struct rows *rows)
     memory_free(rows->level);
 }
 
-/* This shard's. */
+/* Those of this shard. */
 static void rows_take(struct rows *rows, const struct lme_work *work)
 {
     const struct shard *shard = work->shard;
@@ -77,7 +76,7 @@ static void rows_take(struct rows *rows, const struct lme_work *work)
         }
 }
 
-/* By item; rows of one item stay in their order. */
+/* By item; rows of one item keep their order. */
 static void rows_sort(struct rows *rows, const struct lme_shape *shape, size_t n_items)
 {
     struct rows sorted;
@@ -102,7 +101,7 @@ static void rows_sort(struct rows *rows, const struct lme_shape *shape, size_t n
     *rows = sorted;
 }
 
-/* Item at which each rank's range begins, n_ranks + 1 of them. */
+/* The first item of each rank's range, n_ranks + 1 numbers. */
 static uint32_t *cut_items(const struct rows *rows, const struct comm *comm, size_t n_items)
 {
     const size_t n_ranks = (size_t)comm->size;
@@ -123,7 +122,7 @@ static uint32_t *cut_items(const struct rows *rows, const struct comm *comm, siz
     return start;
 }
 
-/* Collective: one array of the rows, each row to the rank that it belongs to. */
+/* Collective: sends one array of the rows, each row to the rank it belongs to. */
 static void *send(const struct comm *comm, void *array, size_t size, const size_t *n_to,
                   size_t *n_rows)
 {
@@ -138,7 +137,7 @@ static void *send(const struct comm *comm, void *array, size_t size, const size_
     return got;
 }
 
-/* Collective: every row goes to the rank of its item. */
+/* Collective: sends every row to the rank of its item. */
 static void rows_deal(struct rows *rows, struct lme_work *work, const struct comm *comm)
 {
     const size_t n_items = work->model->n_items;
@@ -169,7 +168,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The columns of row a, ascending; how many. */
+/* The columns of row a, ascending; returns their number. */
 static size_t columns_of(const struct lme_work *work, const struct rows *rows, size_t a,
                          uint32_t *list)
 {
@@ -200,7 +199,7 @@ static size_t columns_of(const struct lme_work *work, const struct rows *rows, s
     return n;
 }
 
-/* Finds kinds by their columns: slots hold 1 + kind. */
+/* Hash table of kinds by their columns: slots hold 1 + kind. */
 struct finder {
     uint32_t *slots;
     size_t n_slots; /* a power of 2 */
@@ -286,10 +285,10 @@ static void list_attempts(struct lme_work *work, struct rows *rows)
     rows->x = NULL;
 }
 
-/* Cells of every unit, and the places of its attempts among them. */
+/* The cells of every unit, and the cells of its attempts. */
 static void list_cells(struct lme_work *work)
 {
-    uint32_t *where = NEW(uint32_t, work->shape->n_columns); /* 1 + place, 0: not met */
+    uint32_t *where = NEW(uint32_t, work->shape->n_columns); /* 1 + place, 0: none yet */
     size_t capacity = 0, n = 0;
     work->cell_first = NEW(uint64_t, work->n_units + 1);
     work->place = NEW(uint32_t, work->place_first[work->first[work->n_units]]);
@@ -318,7 +317,7 @@ static void list_cells(struct lme_work *work)
     memory_free(where);
 }
 
-/* Counts of training attempts by column, and the most of any cell. */
+/* Training attempts by column, and the most in any cell. */
 static void count(struct lme_work *work, struct lme_solver *solver)
 {
     const size_t n_columns = work->shape->n_columns;

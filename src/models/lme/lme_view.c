@@ -1,14 +1,13 @@
-/* All attempts as the mixed model sees them: what it takes to predict, and what is kept of
- * students between passes. */
+/* The mixed model's view of all attempts: what prediction needs, and what is kept of students
+ * between passes. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 
-/* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome.
- * (What a covariate tells is up to who imports it: a number of hints taken tells the outcome.)
- */
+/* Fixed effects of all attempts. Counts are of earlier attempts, never of their outcomes. (What
+ * a covariate reveals is up to the import: the number of hints used reveals the outcome.) */
 static void list_fixed(struct lme_work *work)
 {
     const struct shard *shard = work->shard;
@@ -22,7 +21,7 @@ static void list_fixed(struct lme_work *work)
                 double *x = &work->x[t * n_x + k];
                 if (fixed->kind == FIXED_COVARIATE) {
                     *x = lme_covariate(shard, t, fixed->covariate);
-                    if (isnan(*x)) /* none: it adds nothing, as in ktm */
+                    if (isnan(*x)) /* empty: adds nothing, as in ktm */
                         *x = 0;
                     continue;
                 }

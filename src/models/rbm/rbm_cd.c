@@ -1,23 +1,32 @@
 /* Contrastive divergence for the RBM; symbols as in rbm.c.
  *
- * One student at a time: sum the rows of the answers (up), sample hidden units, reconstruct the
- * answers (down), sum the rows of the reconstruction (up), and add data minus reconstruction to
- * the tally. Hidden units are sampled in every Gibbs step but the last, which uses their mean.
+ * One student at a time:
  *
- * Gaussian and relu units have no bound: the mean of one whose weights are w is about n w after
- * n answers, so the gradient of the weights grows with n w n where a binary unit's grows with
- * n, and a rate that is right for binary units overshoots until nothing is finite. Their means
- * therefore count divided by n copies, the student's number of visible copies,
+ *     up      sum the rows of the answers, then sample the hidden units
+ *     down    sample a reconstruction of the answers
+ *     up      sum the rows of the reconstruction
+ *     add     data minus reconstruction to the tally
  *
- *     dW_ij = sum over students of (data - model of n_i h_j) / (n copies),   dB, db, dD alike,
+ * Hidden units are sampled in every Gibbs step except the last, which uses their mean.
  *
- * which weighs students, but has its zero where every student's gradient is zero. The largest
- * curvature of a student's share is then about 1, whatever n is. Visible biases are not scaled.
+ * Gaussian and relu units are unbounded. If the weights of a unit are w, its mean after n
+ * answers is about n w. The gradient of the weights then grows with n^2 w, where that of a
+ * binary unit grows with n, and a learning rate that suits binary units diverges. The means of
+ * unbounded units are therefore divided by n copies, the student's number of visible copies:
  *
- * Statistics are whole numbers from the start: a hidden mean times 2^bits, rounded. With binary
- * hidden units a sum over the mini-batch is at most (students) x (most answers of one item by
- * one student) x (copies), so `bits` can be chosen such that 32-bit sums never overflow; data
- * whose repeats would leave too few bits, and hidden units without a bound, use 64. */
+ *     dW_ij = sum over students of (data - model of n_i h_j) / (n copies),   dB, db, dD alike
+ *
+ * This weights the students, but it is zero wherever every student's gradient is zero. The
+ * largest curvature of a student's contribution is then about 1 for any n. Visible biases are
+ * not scaled.
+ *
+ * Statistics are integers from the start: a hidden mean times 2^bits, rounded. With binary
+ * hidden units a sum over the mini-batch is at most
+ *
+ *     (students) x (most answers to one item by one student) x (copies)
+ *
+ * so `bits` can be chosen such that 32-bit sums never overflow. Data whose repeats would leave
+ * too few bits, and unbounded hidden units, use 64-bit sums. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -35,7 +44,7 @@ enum {
     MOST_COUNTS = 1 << 24
 };
 
-/* The visible units of a student: every training answer, or the last one of each item. */
+/* The visible units of a student: every training answer, or the last answer to each item. */
 static size_t list_units(const struct rbm_options *o, struct rbm_work *work, size_t s,
                          uint32_t *unit)
 {
@@ -58,7 +67,7 @@ static size_t list_units(const struct rbm_options *o, struct rbm_work *work, siz
     return n;
 }
 
-/* The items a student saw, each once, in the order of first sight. */
+/* The items a student saw, each once, in order of first appearance. */
 static size_t list_seen(struct rbm_work *work, size_t s, uint32_t *seen)
 {
     const struct shard *shard = work->shard;
@@ -169,17 +178,17 @@ void rbm_training(const void *memory, bool *has_training, int64_t *n_attempts)
     *n_attempts = (int64_t)work->first[work->shard->n_students];
 }
 
-/* The most answers to one item that any `most_students` students can have between them. If
- * at_least[r] of the students answered the item more than r times, it is the sum over r of
- * min(most_students, at_least[r]).
- */
+/* The most answers to one item that any `most_students` students can give together. If
+ * at_least[r] students answered the item more than r times, it is
+ *
+ *     sum over r of min(most_students, at_least[r]) */
 static double most_answers(const struct model *model, const struct rbm_work *work,
                            const struct comm *comm, size_t most_students)
 {
     const size_t n_items = model->n_items;
     int64_t *met = NEW(int64_t, n_items), *at_least = NULL, most = 1;
-    for (int pass = 0; pass < 2;
-         pass++) { /* first the largest number of repeats, then the counts */
+    /* first pass: the largest number of repeats; second pass: the counts */
+    for (int pass = 0; pass < 2; pass++) {
         for (size_t s = 0; s < work->shard->n_students; s++) {
             for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
                 const size_t item = work->unit[a] >> 1;
@@ -214,7 +223,7 @@ static double most_answers(const struct model *model, const struct rbm_work *wor
     return bound;
 }
 
-/* The most runs of answers of any student: each adds its own share to the hidden biases. */
+/* The most runs of answers of any student; each run adds to the hidden biases. */
 static double most_runs(const struct model *model, const struct rbm_work *work,
                         const struct comm *comm)
 {
@@ -242,7 +251,7 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
     *bits = *wide ? WIDE_BITS : room < MOST_BITS ? room : MOST_BITS;
 }
 
-/* The hidden units' input before any answer: their biases, and what was merely seen. */
+/* The input of the hidden units before any answer: biases and, if conditional, items seen. */
 static void start_base(const struct model *model, struct rbm_work *work, size_t s)
 {
     const size_t stride = work->shape->stride;
@@ -279,7 +288,7 @@ static void sum_answers(const struct model *model, struct rbm_work *work, const 
                    ((int64_t)n - n_right) * shape->copies, f);
 }
 
-/* The same of a reconstruction, count[a] of whose copies are correct. */
+/* The same for a reconstruction in which count[a] copies of unit a are correct. */
 static void sum_copies(const struct model *model, struct rbm_work *work, const uint32_t *unit,
                        const uint8_t *count, size_t n, real *f)
 {
@@ -292,13 +301,12 @@ static void sum_copies(const struct model *model, struct rbm_work *work, const u
     rbm_add_common(work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
 }
 
-/* h = a sample of the hidden units with input x and mean `mean`; the numbers u are for binary
- * ones. */
+/* h = a sample of the hidden units with input x and mean `mean`. Only binary units use u. */
 static void sample_hidden(const struct rbm_shape *shape, const real *x, const real *mean,
                           const real *u, const struct rng *rng, real *h)
 {
     if (shape->hidden_kind == HIDDEN_BINARY) {
-        for (size_t j = 0; j < shape->stride; j++) /* behind the units the mean is zero */
+        for (size_t j = 0; j < shape->stride; j++) /* the padding has mean zero */
             h[j] = u[j] < mean[j] ? 1 : 0;
         return;
     }
@@ -314,8 +322,8 @@ static void sample_hidden(const struct rbm_shape *shape, const real *x, const re
     }
 }
 
-/* Runs the Gibbs chain of a student from input x with mean `mean`, and leaves the last of both
- * there and the answers in count. */
+/* Runs the Gibbs chain of a student from work->x and work->mean. Leaves the last values of both
+ * there, and the last reconstruction in work->count. */
 static void run_chain(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
@@ -351,7 +359,7 @@ static void add_vector(struct tally *tally, size_t at, const int32_t *q, size_t 
             ((int32_t *)tally->values)[at + i] += q[i];
 }
 
-/* Statistics of the hidden biases and of what was seen: the difference of the hidden means. */
+/* Statistics of the hidden biases and of `seen`: the difference of the hidden means. */
 static void add_hidden_statistics(const struct model *model, struct rbm_work *work, size_t s,
                                   struct tally *tally)
 {
@@ -367,7 +375,7 @@ static void add_hidden_statistics(const struct model *model, struct rbm_work *wo
                    stride);
 }
 
-/* Statistics of the common rows: those of all the student's units together. */
+/* Statistics of the common rows, summed over all units of the student. */
 static void add_common_statistics(const struct model *model, struct rbm_work *work,
                                   const uint32_t *unit, size_t n, struct tally *tally)
 {
@@ -387,8 +395,8 @@ static void add_common_statistics(const struct model *model, struct rbm_work *wo
     }
 }
 
-/* q = what hidden means say to the rows, in fixed point. Factors have no bound, so a product
- * with them may leave the range even where the means do not. */
+/* q = the hidden means lowered to the rows, in fixed point. Factors are unbounded, so a product
+ * with them may be out of range even where the means are not. */
 static void quantize_lowered(const struct model *model, struct rbm_work *work, const real *mean,
                              struct tally *tally, int32_t *q)
 {
@@ -398,8 +406,8 @@ static void quantize_lowered(const struct model *model, struct rbm_work *work, c
     vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape->rows.stride);
 }
 
-/* Means of units without a bound: counts those out of range (a NaN is not within the limit),
- * and divides them by the student's number of visible copies. */
+/* For unbounded units: counts means out of range (NaN counts as such), and divides the means by
+ * the student's number of visible copies. */
 static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
 {
     const struct rbm_shape *shape = work->shape;
@@ -412,7 +420,7 @@ static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
     }
 }
 
-/* Adds run number `run` of a student's answers: n units from place `first` on. */
+/* Adds run number `run` of a student's answers: n units starting at index `first`. */
 static void add_run(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                     uint64_t first, size_t n, const struct draw *draw, struct tally *tally)
 {
@@ -470,7 +478,7 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
                 draw, tally);
 }
 
-/* Students come in random order: their units are asked for a few students ahead. */
+/* Students come in random order, so their units are prefetched a few students ahead. */
 static void fetch_units(const struct rbm_work *work, size_t s)
 {
     const char *end = (const char *)(work->unit + work->first[s + 1]);

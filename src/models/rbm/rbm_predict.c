@@ -1,21 +1,24 @@
-/* Prediction by an RBM; symbols as in rbm.c.
+/* Prediction with an RBM; symbols as in rbm.c.
  *
- * x, the hidden units' input from everything shown so far, is kept up to date along the
- * student's attempts. For the asked item q with n of its N copies correct, summing out the
- * hidden units gives
+ * x, the input of the hidden units from everything shown so far, is updated along the student's
+ * attempts. For item q with n of its N copies correct, summing out the hidden units gives
  *
- *     log P(n) = log C(N, n) + n a^1 + (N - n) a^0 + sum_j S(x_j + n W_qj^1 + (N - n) W_qj^0) +
- * constant
+ *     log P(n) = log C(N, n) + n a^1 + (N - n) a^0
+ *                + sum_j S(x_j + n W_qj^1 + (N - n) W_qj^0) + constant
  *
- * with S(z) = log(1 + e^z) for binary and z^2 / 2 for gaussian units, and p = E[n] / N.
- * mean_field goes up and down once: p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)). */
+ *     S(z) = log(1 + e^z)   binary units
+ *     S(z) = z^2 / 2        gaussian units
+ *
+ * and the prediction is p = E[n] / N. mean_field makes one pass up and down:
+ *
+ *     p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)) */
 #include "base/memory.h"
 #include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>
 
-/* What hidden inputs z are worth: the logarithm of the sum over the hidden units' states. */
+/* The logarithm of the sum over the states of hidden units with inputs z. */
 static double worth(const struct rbm_shape *shape, real *z)
 {
     double sum = 0;
@@ -77,11 +80,10 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
 }
 
-/* A walk along a student's attempts. work->shown lists the units that were shown; the first
- * n_added of them are in work->f, the sum of their rows: rows are added many at a time where
- * nothing is asked in between, always in the same order. work->base is the input without them.
- * work->last[item] is -1 before the item is met, 0 when it was seen, 1 + unit when it was
- * answered. */
+/* A walk along a student's attempts. work->shown lists the units shown so far. The first
+ * n_added of them are in work->f, the sum of their rows. Rows are added in batches between
+ * predictions, always in the same order. work->base is the input without them. work->last[item]
+ * is -1 before the item appears, 0 once it was seen, and 1 + unit once it was answered. */
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
     memset(work->f, 0, work->shape->rows.stride * sizeof(real));
@@ -112,7 +114,7 @@ static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
     work->n_added += n;
 }
 
-/* Takes an answer out of the sum again. */
+/* Removes an answer from the sum. */
 static void walk_forget(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
     const size_t row = work->shape->rows.stride;

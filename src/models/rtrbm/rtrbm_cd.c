@@ -1,11 +1,11 @@
 /* Contrastive divergence in the steps of an RTRBM; symbols as in rtrbm.c.
  *
- * Given the states r all steps are RBMs of their own. Each begins a Gibbs chain at its data:
- * hidden units are sampled, then visible ones, and so on; the last hidden units are means. The
- * loss is the cross-entropy of the data under the first sample of the hidden units.
+ * Given the states r, every step is an RBM of its own. Each starts a Gibbs chain at its data:
+ * hidden units are sampled, then visible ones, and so on. The last hidden units are means. The
+ * loss is the cross-entropy of the data given the first sample of the hidden units.
  *
- * Where all items are visible (dense), all steps of a stretch go through the chain together, as
- * products of matrices. */
+ * Where all items are visible (dense), all steps of a stretch run the chain together, as matrix
+ * products. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
@@ -15,7 +15,7 @@
 #include <sleef.h>
 #include <string.h>
 
-/* Uniform numbers for one step: a student's step t, Gibbs step g. */
+/* Uniform random numbers for Gibbs step g of step t of a student. */
 static void draw_uniform(const struct rtrbm_work *work, const struct draw *draw,
                          enum rng_purpose purpose, size_t s, size_t t, int64_t g,
                          int64_t n_gibbs, real *u, size_t n)
@@ -29,7 +29,7 @@ static void draw_uniform(const struct rtrbm_work *work, const struct draw *draw,
     vec->uniform(&rng, u, n);
 }
 
-/* -log of the chance of an outcome that has this logit. */
+/* -log of the probability of an outcome with this logit. */
 static double surprise(double logit)
 {
     return Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(-fabs(logit))) +
@@ -117,7 +117,7 @@ void rtrbm_frames_free(struct rtrbm_frames *frames)
     *frames = (struct rtrbm_frames){0};
 }
 
-/* The visible units of the step in work->now, as a row: what was shown, and what is learned. */
+/* The visible units of the step in work->now as a row: targets and clamped units. */
 void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
 {
     const struct rtrbm_step *now = &work->now;
@@ -130,7 +130,7 @@ void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
             row[now->clamped[a] >> 1] = 1;
 }
 
-/* rows: the visible units' inputs from samples of the hidden ones. */
+/* frames->model = the inputs of the visible units from samples of the hidden units. */
 static void lower(struct rtrbm_work *work, size_t n)
 {
     const struct rtrbm_frames *frames = &work->frames;
@@ -173,7 +173,7 @@ static void flush_frames(const struct model *model, struct rtrbm_work *work)
     }
 }
 
-/* The loss of a frame: of the data under the inputs that a sample of hidden units gives. */
+/* The loss of a frame: of the data given the inputs from a sample of the hidden units. */
 static double frame_loss(const struct model *model, const real *v, const real *logit)
 {
     double loss = 0;
@@ -182,7 +182,7 @@ static double frame_loss(const struct model *model, const real *v, const real *l
     return loss;
 }
 
-/* Reads the frames of a stretch; those that are not to learn from are marked. */
+/* Reads the frames of a stretch and marks those to learn from. */
 static void read_frames(struct rtrbm_work *work, size_t from, size_t to, struct tally *tally)
 {
     const struct sequence *sequence = &work->sequence;
@@ -196,7 +196,7 @@ static void read_frames(struct rtrbm_work *work, size_t from, size_t to, struct 
         }
 }
 
-/* Frames that are not to learn from say nothing. */
+/* Clears frames that are not learned from. */
 static void clear_idle(struct rtrbm_frames *frames, size_t n, real *v)
 {
     for (size_t row = 0; row < n; row++)

@@ -1,21 +1,23 @@
 /* Means of all visible units of a step of an RTRBM, given the steps before; symbols as in
  * rtrbm.c.
  *
- *     p_i = E[v_i | x],  P(v, h | x) ~ exp(h . (W v + x) + c . v)
+ *     p_i = E[v_i | x],   P(v, h | x) ~ exp(h . (W v + x) + c . v)
  *
- * Up to 8 units on either side: all states of that side are rows of a table, the other side is
- * summed in closed form, and p is exact. Otherwise `chains` Gibbs chains of `sweeps` steps move
- * side by side, as rows of products,
+ * With up to 8 units on either side, all states of that side are rows of a table, the other
+ * side is summed in closed form, and p is exact. Otherwise `chains` Gibbs chains of `sweeps`
+ * steps run side by side, as rows of matrix products:
  *
- *     h ~ sigma(x + W v),  q = sigma(c + W^T h),  v ~ q
+ *     h ~ sigma(x + W v)
+ *     q = sigma(c + W^T h)
+ *     v ~ q
  *
- * and p is the mean of q over all chains and all sweeps but the first quarter: q rather than v,
- * which has the same mean and more variance (Rao and Blackwell). Mean field, which is faster,
- * was worse than the items' shares: frames have many modes, and it finds one.
+ * and p is the mean of q over all chains and all sweeps after the first quarter. q has the same
+ * mean as v and less variance (Rao-Blackwell). Mean field is faster but was worse than the
+ * items' base rates: frames have many modes, and it finds one.
  *
- * Random numbers are named by the number of the step and the sweep alone. So p depends on the
- * student's own steps and on nobody beside it, and two models are compared by the same numbers.
- * A step costs chains x sweeps products with W and with its transpose. */
+ * Random numbers are named by the step number and the sweep alone. So p depends only on the
+ * student's own steps, and two models are compared with the same numbers. A step costs chains x
+ * sweeps products with W and with its transpose. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
@@ -58,7 +60,7 @@ void rtrbm_dense_free(struct rtrbm_dense *dense)
     *dense = (struct rtrbm_dense){0};
 }
 
-/* All rows: inputs of the hidden units from v, and of the visible ones from h. */
+/* All rows: inputs of the hidden units from v (lift), of the visible units from h (lower). */
 static void lift(struct rtrbm_work *work)
 {
     const struct rtrbm_dense *dense = &work->dense_rows;
@@ -76,7 +78,7 @@ static void lower(struct rtrbm_work *work)
     matmul->add(dense->n, dense->h, work->shape->width, &dense->down, dense->v, dense->stride);
 }
 
-/* p = the mean of the rows of v by their chances, of which dense->chance has the logarithms. */
+/* p = the mean of the rows of v weighted by their probabilities, exp(dense->chance). */
 static void mix_states(struct rtrbm_dense *dense)
 {
     double most = -INFINITY, total = 0;
@@ -117,8 +119,7 @@ static void sum_hidden(struct rtrbm_work *work)
     memset(dense->h, 0, dense->n * width * sizeof(real));
     list_states(dense->h, dense->n, width, hidden);
     lower(work);
-    for (size_t c = 0; c < dense->n;
-         c++) { /* what is behind the units is worth the same in all */
+    for (size_t c = 0; c < dense->n; c++) { /* the padding adds the same to every row */
         dense->chance[c] =
             (double)rbm_marginal->worth(dense->v + c * dense->stride, dense->stride);
         for (size_t j = 0; j < hidden; j++)
@@ -165,7 +166,7 @@ const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work
         sum_visible(model, work);
     else
         sum_hidden(work);
-    for (size_t i = 0; i < model->n_items; i++) /* shares add up to 1 but for rounding */
+    for (size_t i = 0; i < model->n_items; i++) /* weights sum to 1 up to rounding */
         dense->p[i] = dense->p[i] < 1 ? dense->p[i] : 1;
     return dense->p;
 }

@@ -1,8 +1,11 @@
-/* One step of an RTRBM with nothing left to chance; symbols as in rtrbm.c.
+/* The exact gradient of one step of an RTRBM; symbols as in rtrbm.c.
  *
  * One answer, with outcome y, q = P(the other outcome | past) and s_k = sigma(x + W^k):
  *
- *     e = q (s_y - s_other),  dW^y = q s_y,  dW^other = -q s_other,  dc^y = q = -dc^other
+ *     e        = q (s_y - s_other)
+ *     dW^y     = q s_y
+ *     dW^other = -q s_other
+ *     dc^y     = q = -dc^other
  *
  * Several answers: all 2^n states of the step are summed. */
 #include "kernels/rbm_marginal.h"
@@ -19,7 +22,7 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
     const size_t width = work->shape->width;
     const uint32_t unit = now->targets[0], other = unit ^ 1;
     rtrbm_add_units(work, now->clamped, now->n_clamped, x);
-    /* s0 belongs to the other outcome, s1 to the one that came */
+    /* s0 belongs to the other outcome, s1 to the observed one */
     const real worth = rbm_marginal->pair(x, rtrbm_row(work, other), rtrbm_row(work, unit),
                                           width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, unit) - rtrbm_bias(model, other);
@@ -38,7 +41,7 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
         x[j] = (real)q * (work->s1[j] - work->s0[j]);
 }
 
-/* z = x and the rows of a state: bit a of it is the outcome of target a. */
+/* z = x plus the rows of a state, whose bit a is the outcome of target a. */
 static void enter_state(const struct rtrbm_work *work, const real *x, unsigned state, real *z)
 {
     memcpy(z, x, work->shape->width * sizeof *z);

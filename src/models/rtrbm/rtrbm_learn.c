@@ -1,17 +1,17 @@
 /* The gradient of an RTRBM through time; symbols as in rtrbm.c.
  *
- * A block of students goes through time side by side (sequence.h), in stretches of about the
- * root of the number of steps:
+ * A block of students moves through time side by side (sequence.h), in stretches of about the
+ * square root of the number of steps:
  *
- *     forward   x_t = b + U r_{t-1}, r_t = sigma(x_t + W v_t)       one product a step
+ *     forward   x_t = b + U r_{t-1}, r_t = sigma(x_t + W v_t)       one product per step
  *     steps     e_t and the statistics of the visible units         all steps of a stretch
- *     back      D = U^T (g + e), g_t = D r_t (1 - r_t)              one product a step
- *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product for many
+ *     back      D = U^T (g + e), g_t = D r_t (1 - r_t)              one product per step
+ *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product for many steps
  *
- * With `recompute` the first pass keeps only the states at the borders between stretches, and
- * each stretch is gone through again before its derivatives are taken: memory for 2 sqrt(T)
- * steps instead of T, for one more forward pass. Everything is computed in the same order and
- * shapes either way, so the bits are the same. */
+ * With `recompute` the first pass keeps only the states at the borders between stretches. Each
+ * stretch is computed again before its derivatives are. This needs memory for 2 sqrt(T) steps
+ * instead of T, and one more forward pass. Order and shapes of all operations are the same
+ * either way, so the bits are the same. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 #include "kernels/rbm_marginal.h"
@@ -20,9 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { OUTER_ROWS = 1024 }; /* gathered for one product */
+enum { OUTER_ROWS = 1024 }; /* collected for one product */
 
-/* Rows of steps from .. to - 1. */
+/* Number of rows of steps from .. to - 1. */
 static size_t rows_between(const struct sequence *sequence, size_t from, size_t to)
 {
     return sequence->offset[to] - sequence->offset[from];
@@ -74,8 +74,8 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
         capacity = 0;
         reserve(&work->after, &capacity, n_outer * width);
     }
-    work->outer_capacity =
-        n_outer; /* of this block alone: it decides what is summed together */
+    /* of this block alone: it decides what is summed together */
+    work->outer_capacity = n_outer;
     if (recompute)
         reserve(&work->borders, &work->border_capacity, n_stretches * n * width);
 }
@@ -146,16 +146,15 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
         }
 }
 
-/* Adds g to e in all rows of a stretch, from its end to its start; work->carry has the
- * derivatives by the inputs of the step after it, and afterwards those of its own first step.
- */
+/* Adds g to e in all rows of a stretch, from its end to its start. On entry work->carry has the
+ * derivatives by the inputs of the step after it, on exit those of its own first step. */
 static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 {
     const struct sequence *sequence = &work->sequence;
     const size_t width = work->shape->width;
     const real *after = work->carry;
     for (size_t t = to; t-- > from;) {
-        const size_t n = sequence->active[t + 1]; /* those who go on */
+        const size_t n = sequence->active[t + 1]; /* students with a next step */
         const size_t row = first + sequence->offset[t] - sequence->offset[from];
         real *e = work->rows.x + row * width;
         memset(work->through, 0, n * width * sizeof(real));
@@ -175,7 +174,7 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
     memcpy(work->carry, after, sequence->active[from] * width * sizeof *after);
 }
 
-/* Adds what was gathered to the gradient of U. */
+/* Adds the collected rows to the gradient of U. */
 static void flush_outer(struct rtrbm_work *work)
 {
     const size_t width = work->shape->width, hidden = work->shape->hidden;
@@ -184,7 +183,7 @@ static void flush_outer(struct rtrbm_work *work)
     work->n_outer = 0;
 }
 
-/* Adds the gradients of a stretch to those of the hidden biases; for U its rows are gathered,
+/* Adds the gradients of a stretch to those of the hidden biases. For U its rows are collected,
  * since a product of few rows is slow. */
 static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t first,
                       const real *border)
@@ -216,7 +215,7 @@ static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t fi
     }
 }
 
-/* Where the states before a stretch are. */
+/* The states before a stretch. */
 static real *border_of(const struct rtrbm_work *work, bool recompute, size_t from)
 {
     const size_t width = work->shape->width;

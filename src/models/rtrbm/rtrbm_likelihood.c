@@ -1,16 +1,16 @@
-/* How likely a student's steps are under an RTRBM; symbols as in rtrbm.c.
+/* The log-likelihood of a student's steps under an RTRBM; symbols as in rtrbm.c.
  *
- *     log P(v_t | past) = c . v_t + sum_j S(x_j + W_j v_t) - log Z(x_t)
+ *     log P(v_t | past) = c . v_t + sum_j S(x_j + W_j v_t) - log Z(x_t),   S(z) = log(1 + e^z)
  *
- * rtrbm_ais.c has log Z. Where every item is visible the whole frame is v_t; else the known
- * answers of the asked splits, given those of the step that are shown and not asked for. */
+ * rtrbm_ais.c computes log Z. Where every item is visible, v_t is the whole frame. Otherwise it
+ * is the known answers of the requested splits, given the other shown answers of the step. */
 #include "kernels/rbm_marginal.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
 
-/* Sorts step q's attempts: work->now.targets are to be scored, clamped are given, shown make
- * the state. */
+/* Sorts the attempts of step q: targets are scored, clamped ones are given, shown ones form the
+ * state. */
 static void read_step(struct rtrbm_work *work, uint64_t q, unsigned splits)
 {
     const struct shard *shard = work->shard;
@@ -29,7 +29,7 @@ static void read_step(struct rtrbm_work *work, uint64_t q, unsigned splits)
     }
 }
 
-/* log P of work->now.targets; work->z has the input of the hidden units, and is lost. */
+/* log P of work->now.targets. work->z has the input of the hidden units and is overwritten. */
 static double score_step(const struct model *model, struct rtrbm_work *work,
                          struct rtrbm_bits *bits, const struct likelihood_plan *plan,
                          uint32_t who, uint32_t when, double *variance, double *lack)

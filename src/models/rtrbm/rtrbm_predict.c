@@ -1,12 +1,13 @@
-/* Prediction by an RTRBM; symbols as in rtrbm.c.
+/* Prediction with an RTRBM; symbols as in rtrbm.c.
  *
- * A walk along the student's steps keeps x. The asked answer's two states are compared with the
- * hidden units summed out, given the earlier answers of the same step that were shown; answers
- * not yet given are absent. So p is exact:
+ * A walk along the student's steps updates x. The two states of the answer to predict are
+ * compared with the hidden units summed out, given the earlier shown answers of the same step.
+ * Answers not yet given are absent. So p is exact:
  *
- *     log P(1) / P(0) = c^1 - c^0 + sum_j S(z_j + W^1_j) - S(z_j + W^0_j),  S(z) = log(1 + e^z)
+ *     log P(1) / P(0) = c^1 - c^0 + sum_j S(z_j + W^1_j) - S(z_j + W^0_j)
+ *     S(z) = log(1 + e^z)
  *
- * Where all items are visible (dense), p comes from the steps before alone: rtrbm_dense.c. */
+ * Where all items are visible (dense), p depends on the steps before alone: rtrbm_dense.c. */
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
 #include "models/rtrbm/rtrbm_internal.h"
@@ -29,8 +30,8 @@ void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work)
     memcpy(work->z, work->base, work->shape->width * sizeof *work->z);
 }
 
-/* work->z has the shown answers of the step in it; it becomes the state, and work->base the
- * input of the next step. */
+/* On entry work->z includes the shown answers of the step. It becomes the state, and work->base
+ * the input of the next step. */
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work)
 {
     const struct rtrbm_shape *shape = work->shape;
@@ -50,7 +51,7 @@ static double predict_one(const struct model *model, struct rtrbm_work *work, ui
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
 }
 
-/* Answers of a step, in their order; those of `splits` are predicted. */
+/* The answers of a step, in order; those of `splits` are predicted. */
 static void walk_step(const struct model *model, struct rtrbm_work *work, uint32_t when,
                       uint64_t from, uint64_t to, unsigned splits, real *p)
 {

@@ -1,9 +1,9 @@
-/* Students drawn from an RTRBM, step by step; symbols as in rtrbm.c.
+/* Students sampled from an RTRBM, step by step; symbols as in rtrbm.c.
  *
- * A step of few answers is drawn exactly, from the chances of all its states; a longer one by a
- * Gibbs chain that begins at bits drawn from the visible biases alone. The model does not say
- * what is asked: that comes from a student of the data. Where every item is visible, all of
- * them are answered in every step. */
+ * A step of few answers is sampled exactly, from the probabilities of all its states. A longer
+ * one is sampled by a Gibbs chain that starts at bits drawn from the visible biases alone. The
+ * model does not choose the items: they are those of a student of the data. Where every item is
+ * visible, all of them are answered in every step. */
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
@@ -12,7 +12,8 @@
 #include <sleef.h>
 #include <string.h>
 
-/* Outcomes of work->now.targets by the chances of all states; work->z is their input. */
+/* Samples the outcomes of work->now.targets from the probabilities of all states, given the
+ * input work->z. */
 static void draw_states(const struct model *model, struct rtrbm_work *work,
                         const struct rng *rng)
 {

@@ -1,8 +1,8 @@
-/* What an RTRBM sees of a shard: students as steps, steps as units; symbols as in rtrbm.c.
+/* The RTRBM's view of a shard: students as steps, steps as units; symbols as in rtrbm.c.
  *
- * Attempts of a step are sorted by what they are: shown ones make the state r, training ones
- * with a known outcome are learned from, and those that are shown but not learned from are
- * given. */
+ * Attempts of a step are sorted by their role. Shown attempts form the state r. Training
+ * attempts with a known outcome are learned from. Attempts that are shown but not learned from
+ * are given. */
 #include "base/memory.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
