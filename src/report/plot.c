@@ -109,7 +109,8 @@ void plot_ticks_log(struct plot_ticks *ticks, double low, double high)
 
 void plot_round(double *low, double *high)
 {
-    /* Ends that differ only in their last digits count as equal: no tick could separate them. */
+    /* Ends that differ only in their last digits count as equal: no tick could separate
+     * them. */
     if (!(*high - *low > 1e-9 * fmax(fabs(*low), fabs(*high)))) {
         const double away = *low != 0 ? fabs(*low) / 2 : 1;
         *low -= away;

@@ -39,8 +39,8 @@ static void label_runs(struct report *report)
     }
 }
 
-/* Judged by counts: two folds of a cross-validation have the same data and may have as many test
- * answers, but not as many for each item. */
+/* Judged by counts: two folds of a cross-validation have the same data and may have as many
+ * test answers, but not as many for each item. */
 static bool same_answers(const struct report_run *a, const struct report_run *b)
 {
     bool same =

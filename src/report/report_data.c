@@ -150,8 +150,8 @@ static int compare(const void *a, const void *b)
 
 enum { FEWEST = 5 };
 
-/* HARDEST_FIRST, EASIEST_FIRST: by the share of right answers, shrunk towards the mean since few
- * answers would make an item the hardest or the easiest by chance. FURTHEST_FIRST: by the
+/* HARDEST_FIRST, EASIEST_FIRST: by the share of right answers, shrunk towards the mean since
+ * few answers would make an item the hardest or the easiest by chance. FURTHEST_FIRST: by the
  * distance from the predicted share, in standard deviations of a binomial sample. */
 enum order { HARDEST_FIRST, EASIEST_FIRST, FURTHEST_FIRST };
 
@@ -262,8 +262,8 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
     } else {
         html_say(out, "p",
                  "%s item%s at least %d of the %s. “Observed” is the share of right "
-                 "answers, “predicted” the mean of the predicted chances. The hardest and the "
-                 "easiest items are ranked with some caution: few answers count as nearer to "
+                 "answers, “predicted” the mean of the predicted chances. In the lists of the "
+                 "hardest and the easiest items, an item with few answers counts as closer to "
                  "the mean.",
                  html_whole((int64_t)n).text, n == 1 ? " has" : "s have", FEWEST,
                  report_split_words(runs, 2));

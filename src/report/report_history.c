@@ -132,7 +132,8 @@ static void show_one(FILE *out, const struct report_run *run)
     if (curve->n > 0) {
         html_figure(out, "Training loss by epoch");
         draw(out, run, "Training loss by epoch", "loss", curve, 0);
-        html_caption(out, "The loss (%s) should fall and then level off.", run->kind->loss);
+        html_caption(out, "What training reduces: %s. A good curve falls and then levels off.",
+                     run->kind->loss);
     }
     curve_take(curve, &run->history, watched(run));
     if (curve->n > 0) {

@@ -64,7 +64,8 @@ static void count_known(const struct inference *inference, int64_t n[N_SPLITS])
     comm_sum_i64(inference->comm, n, N_SPLITS);
 }
 
-/* The requested split; if it is empty, the first non-empty one of test, validation, training. */
+/* The requested split; if it is empty, the first non-empty one of test, validation,
+ * training. */
 static enum status choose_split(struct report_run *run, const struct inference *inference,
                                 int asked)
 {

@@ -265,12 +265,11 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
                                    .percent = true},
                              .series = series,
                              .n_series = COUNT(series)});
-    html_caption(
-        out,
-        "Each dot groups %s with similar chances; a larger dot stands for more of "
-        "them. A good model has its dots on the line. Above the line the model predicts "
-        "too little, below it too much.",
-        run->task == TASK_TRACE ? "answers" : "students");
+    html_caption(out,
+                 "Each dot groups %s with similar chances; a larger dot stands for more of "
+                 "them. A good model has its dots on the line. Above the line its chances are "
+                 "too low, below it too high.",
+                 run->task == TASK_TRACE ? "answers" : "students");
 }
 
 static void draw_chances(FILE *out, const struct report_run *run, const char *title)
