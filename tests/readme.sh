@@ -1,6 +1,6 @@
 #!/bin/bash
-# Puts the option reference of the program into README.md (`tests/readme.sh write`), or checks that it is
-# current (`tests/readme.sh`, part of `make check`).
+# Writes the reference of options and settings into README.md (`tests/readme.sh write`), or checks that it is up to date
+# (`tests/readme.sh`, part of `make check`).
 set -eu
 cd "$(dirname "$0")/.."
 COHORT=${COHORT:-build/cohort}
@@ -15,6 +15,6 @@ trap 'rm -f "$fresh"' EXIT
 if [ "${1:-}" = write ]; then
     cat "$fresh" >README.md
 elif ! diff README.md "$fresh" >/dev/null; then
-    echo 'README.md: the option reference is not what the program says; run tests/readme.sh write' >&2
+    echo 'README.md: the reference differs from the output of cohort help --markdown; run tests/readme.sh write' >&2
     exit 1
 fi
