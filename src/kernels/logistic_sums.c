@@ -1,6 +1,6 @@
-/* Sums of a logistic regression with few unknowns, eight rows at a time: lane i of every sum
- * takes rows i, i + 8, ... and the lanes are added in pairs at the end, whatever the registers'
- * width. A few columns are gone through side by side, so that additions need not wait for each
+/* Kernels of a logistic regression with few coefficients, eight rows at a time: lane i of a sum
+ * adds rows i, i + 8, ..., and the lanes are added in pairs at the end, for any width of
+ * registers. BESIDE columns are summed side by side, so that additions do not wait for each
  * other. */
 #include "kernels/logistic_sums.h"
 #include "kernels/simd.h"
@@ -55,7 +55,7 @@ static void look(const struct logistic_rows *rows, const double *offset, const d
     }
 }
 
-/* out[j] = sum over the rows of w times column j, of columns 1 + c .. 1 + c + n. */
+/* out[j] = sum over the rows of w times column j, for 1 + c <= j < 1 + c + n. */
 static inline __attribute__((always_inline)) void
 columns(const struct logistic_rows *rows, const double *w, size_t c, size_t n, double *out)
 {
@@ -72,7 +72,7 @@ columns(const struct logistic_rows *rows, const double *w, size_t c, size_t n, d
         out[1 + c + j] = total(sum[j]);
 }
 
-/* The same of the column of ones and the first k others. */
+/* The same for the column of ones and the next k columns. */
 static void moments(const struct logistic_rows *rows, const double *w, size_t k, double *out)
 {
     part sum[PARTS] = {{0}};

@@ -1,7 +1,12 @@
 /* One flat vector holds all parameters, so that the optimizer, the sum over ranks, the
- * checkpoint and the gradient check are single loops. Rows are padded to whole vector
- * registers. Two tensors may share a panel: an RBM keeps the bias of a visible unit behind its
- * weights, so that one load brings both. */
+ * checkpoint and the gradient check are single loops:
+ *
+ *     flat   | panel 0                      | panel 1          | ...
+ *     row    | w w w w w w w b 0 0 .. 0 |     rows are padded to full vector registers
+ *              `-- tensor --' `- another
+ *
+ * Two tensors may share a panel: an RBM stores the bias of a visible unit after its weights, so
+ * that one load reads both. */
 #include "learn/params.h"
 #include "base/fail.h"
 #include "base/memory.h"

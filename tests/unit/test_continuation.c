@@ -73,7 +73,7 @@ static void test_numerics(void **state)
     assert_null(numerics_since("no such kind", 1, ""));
     assert_true(numerics_revision("dkt") > 1);
     char *since = numerics_since("dkt", 1, "[model]\nkind = dkt\n");
-    assert_non_null(strstr(since, "sums of products have an order of their own"));
+    assert_non_null(strstr(since, "matrix products are summed in a fixed order"));
     memory_free(since);
     assert_null(numerics_since("dkt", numerics_revision("dkt"), ""));
     assert_null(numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n"));
