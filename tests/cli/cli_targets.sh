@@ -91,7 +91,7 @@ expect_number accuracy '>' "$(json mean_target accuracy)"
 
 section "contradictions"
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/none.h5" run="$TMP/none"
-expect_match 'the data set has no targets; import it with --target COLUMN or --targets FILE'
+expect_match 'model.task=final needs targets, and the data set has none; import it with --target COLUMN or --targets FILE'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/score.h5" run="$TMP/none"
 expect_match 'student [0-9]+ has the target .* but model.loss=cross_entropy'
 expect_status 1 "$COHORT" train model.kind=dkt model.loss=squared data="$TMP/score.h5" run="$TMP/none"
