@@ -42,7 +42,7 @@ chmod +x "$TMP/mixed"
 if [ "$(uname -m)" = x86_64 ]; then
     words=("data=$TMP/tails.h5" model.kind=lme "$all" train.epochs=40)
     expect_status 1 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x2 "run=$TMP/mixed-two"
-    expect_match "rank 0 has OpenBLAS's kernels for Haswell, rank 1 those for Nehalem"
+    expect_match "rank 0 has OpenBLAS kernels for Haswell, rank 1 for Nehalem"
     expect_status 0 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/mixed-one"
     OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/haswell" || fail "training with one kernel"
     expect_equal "$(sum haswell)" "$(sum mixed-one)" "rank 0's kernel decides where the grid is 1x1"
@@ -292,7 +292,7 @@ refuse "'age' is not a covariate of the data; choices: position, practice \\(add
 refuse "model.fixed names 'position' twice" 1 "model.fixed=position position"
 refuse "'practice' is a linear combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
 refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
-refuse 'model.grid = wide is no grid' 1 model.grid=wide
+refuse 'model.grid = wide is not a grid of ranks' 1 model.grid=wide
 
 section "an item that nobody answered"
 printf 'student,item,outcome\na,x,1\na,y,0\nb,x,0\nb,y,1\nc,x,1\nc,y,1\nd,z,1\n' >"$TMP/few.csv"
