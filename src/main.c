@@ -35,8 +35,9 @@ static enum status dispatch(const struct comm *comm, int argc, char **argv)
         return commands[c]->run(comm, argc > 1 ? argc - 1 : 1, argc > 1 ? argv + 1 : argv);
     }
     const char *nearest = config_nearest(name, names, n_commands);
-    return fail(BAD_USAGE, "there is no command '%s'%s%s%s; `cohort help` lists them", name,
-                nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return fail(BAD_USAGE, "unknown command '%s'%s%s%s; `cohort help` lists all commands", name,
+                nearest ? " (did you mean '" : "", nearest ? nearest : "",
+                nearest ? "'?)" : "");
 }
 
 int main(int argc, char **argv)
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
     atomic_file_start();
     enum status status = dispatch(&world, argc, argv);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
-        status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));
+        status = fail(BAD_IO, "cannot write to standard output: %s", strerror(errno));
     status = comm_agree(&world, status);
     if (status != OK && fail_sentence()[0] != '\0')
         log_say("cohort: %s", fail_sentence());

@@ -1,4 +1,4 @@
-/* Tables of what a model has learned: the same one is printed, written as CSV and as JSON. */
+/* Tables of what a model has learned. The same table is printed, or written as CSV or JSON. */
 #include "base/table.h"
 #include "base/memory.h"
 #include <string.h>

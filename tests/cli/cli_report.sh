@@ -203,7 +203,7 @@ expect_match 'nowhere: No such file or directory'
 expect_status 1 ranks 3 "$COHORT" report "$TMP/lme" "$TMP/nowhere" -o "$TMP/no.html"
 expect_status 3 "$COHORT" report "$TMP/class.h5" -o "$TMP/no.html"
 expect_status 74 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
-expect_match 'cannot be written'
+expect_match 'cannot write'
 expect_status 2 "$COHORT" report "$TMP/lme" -o ''
 for file in rbm/best.h5 class.h5; do
     expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"

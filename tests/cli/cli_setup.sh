@@ -161,7 +161,7 @@ expect_equal 1 "$(output | wc -l)" "lines of two ranks"
 for said in OMPI_COMM_WORLD_SIZE=2 'SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2'; do
     # shellcheck disable=SC2086
     expect_status 1 env $said "$COHORT" --version
-    expect_match '^cohort: 2 processes were started \(.*\), but MPI knows of one: use the mpirun of '
+    expect_match '^cohort: 2 processes were started \(.*\), but MPI sees only one: use the mpirun of '
     # shellcheck disable=SC2086
     expect_status 0 env $said COHORT_MPI=no "$COHORT" --version
 done
