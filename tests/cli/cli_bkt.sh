@@ -159,7 +159,7 @@ expect_equal "$(sed -n '2s/^all,//p' "$TMP/partly-tables/table_common.csv")" \
 printf '1,0,0,0\n0,0,0,1\n0,0,0,0\n' >"$TMP/q-new.csv" # item 2 in a skill that the model has never heard of
 import --q-matrix "$TMP/q-new.csv" -o "$TMP/new.h5"
 expect_status 1 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --split test -o "$TMP/new.csv"
-expect_match "item '2' has skills '4', but '2' where the model was trained"
+expect_match "item '2' has skills '4', but '2' in the model's training data"
 expect_status 0 "$COHORT" predict "$TMP/partly" --split test -o "$TMP/new.csv"
 expect_equal "$(awk -F , 'NR == 2 { p = $2 + 0; l = $3; g = $4; s = $5; printf "%.5f", p * (1 - s) + (1 - p) * g }' \
     "$TMP/partly-tables/table_common.csv")" "$(awk -F , 'NR == 2 { printf "%.5f", $5 }' "$TMP/new.csv")" \
@@ -185,7 +185,7 @@ printf 'student,item,outcome,skill\na,x,1,\nb,x,0,\n' >"$TMP/unskilled.csv"
 printf 'student,item,outcome,skill\nc,y,1,k\n' >"$TMP/skilled.csv"
 run "$COHORT" import csv --train "$TMP/unskilled.csv" --test "$TMP/skilled.csv" --student student --item item \
     --outcome outcome --skills skill -o "$TMP/unskilled.h5" || fail "import"
-refused 'no student has a training attempt that this model learns from: its outcome must be known and, where' unskilled
+refused 'no student has a training attempt that this model can learn from: the outcome must be known and, if' unskilled
 
 section "ASSISTments 2009"
 data=../shared/data/assist2009/assist2009_updated

@@ -24,7 +24,7 @@ expect_match 'it ends too soon'
 section "names of outputs that are mistaken"
 cp "$TMP/few.csv" "$TMP/only.csv"
 expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
-expect_match 'only.csv: there is a file of this name that is not a data set'
+expect_match 'only.csv: this file exists and is not a data set'
 expect_same "$TMP/few.csv" "$TMP/only.csv"
 expect_status 0 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/two.h5"
 expect_status 0 "$COHORT" simulate irt --students 40 --items 5 --seed 1 -o "$TMP/own.h5"
