@@ -1,5 +1,5 @@
-/* `cohort import FORMAT` and `cohort simulate KIND`: the table's rows are looked up, checked
- * against the flags the user gave, and printed as help. */
+/* `cohort import FORMAT` and `cohort simulate KIND`: finds the row of the table, checks that it
+ * has the given options, and prints the table as help. */
 #include "data_tools/subcommand.h"
 #include "base/config.h"
 #include "base/fail.h"
@@ -25,9 +25,9 @@ enum status subcommands_find(const struct subcommands *menu, const char *name, c
         }
     }
     const char *nearest = config_nearest(name, names, menu->n);
-    return fail(BAD_USAGE, "%s: there is no %s '%s'%s%s%s; `cohort %s --help` lists them",
-                menu->command, menu->noun, name, nearest ? "; did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'?" : "", menu->command);
+    return fail(BAD_USAGE, "%s: unknown %s '%s'%s%s%s; `cohort %s --help` lists them all",
+                menu->command, menu->noun, name, nearest ? " (did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?)" : "", menu->command);
 }
 
 static bool lists(const char *list, const char *key, size_t n)
@@ -50,8 +50,8 @@ enum status subcommands_check_flags(const struct subcommands *menu,
         const size_t n = strcspn(key, "=");
         if (!lists(menu->takes, key, n) && !lists(entry->takes, key, n))
             return fail(BAD_USAGE,
-                        "%s %s does not take --%.*s; `cohort %s --help` lists what each "
-                        "%s takes",
+                        "%s %s has no option --%.*s; `cohort %s --help` lists the options of "
+                        "each %s",
                         menu->command, entry->name, (int)n, key, menu->command, menu->noun);
     }
     return OK;
@@ -60,7 +60,7 @@ enum status subcommands_check_flags(const struct subcommands *menu,
 enum status subcommands_check_output(const struct subcommands *menu, const char *path)
 {
     if (path[0] == '\0')
-        return fail(BAD_USAGE, "%s: where to? Name the data set to write with -o FILE",
+        return fail(BAD_USAGE, "%s: no output file; name the data set to write with -o FILE",
                     menu->command);
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL   ? memory_text(".")
@@ -68,8 +68,8 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
                                    : memory_text("%.*s", (int)(slash - path), path);
     enum status status = OK;
     if (access(folder, W_OK | X_OK) != 0)
-        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be written, as %s: %s",
-                      path, folder, strerror(errno));
+        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "cannot write %s: %s: %s", path,
+                      folder, strerror(errno));
     memory_free(folder);
     return status;
 }
@@ -88,14 +88,14 @@ static void print_paragraph(FILE *out, const char *text, int indent)
     }
 }
 
-/* "--a --b", or "as csv" where an earlier entry takes the same. Caller frees. */
+/* "Options: --a --b", or "Options: same as csv" after an equal entry. Caller frees. */
 static char *flags_text(const struct subcommands *menu, size_t i, bool markdown)
 {
     const struct subcommand *entry = entry_at(menu, i);
     for (size_t j = 0; j < i; j++)
         if (strcmp(entry_at(menu, j)->takes, entry->takes) == 0)
-            return memory_text("flags: those of %s", entry_at(menu, j)->name);
-    char *text = memory_text("flags:");
+            return memory_text("Options: same as %s", entry_at(menu, j)->name);
+    char *text = memory_text("Options:");
     for (const char *at = entry->takes + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
         const int n = (int)strcspn(at, " ");
         if (n == 0)
@@ -109,13 +109,13 @@ static char *flags_text(const struct subcommands *menu, size_t i, bool markdown)
 
 void subcommands_print(const struct subcommands *menu, FILE *out, bool markdown)
 {
-    fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s, and the flags it takes:\n",
+    fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s and its options:\n",
             menu->noun);
     for (size_t i = 0; i < menu->n; i++) {
         const struct subcommand *entry = entry_at(menu, i);
         char *flags = flags_text(menu, i, markdown);
         if (markdown) {
-            fprintf(out, "| `%s` | %s; %s |\n", entry->name, entry->help, flags);
+            fprintf(out, "| `%s` | %s %s |\n", entry->name, entry->help, flags);
         } else {
             fprintf(out, "\n  %s\n", entry->name);
             print_paragraph(out, entry->help, 6);

@@ -256,10 +256,10 @@ import_refuses() {
     check "nothing is left behind" test ! -e "$TMP/x.h5"
 }
 import_refuses 1 "no column 'techer' for --factors" --factors techer
-import_refuses 1 "the name 'item' has a meaning of its own" --factors item=teacher
-import_refuses 1 "'teacher' is named twice" --factors teacher,teacher=room
-import_refuses 1 "'my class' is no good name" --factors 'my class=teacher'
-import_refuses 1 'is no good name for models' --factors $'my\nclass=teacher'
+import_refuses 1 "the name 'item' is reserved" --factors item=teacher
+import_refuses 1 "two covariates or factors are called 'teacher'" --factors teacher,teacher=room
+import_refuses 1 "'my class' cannot be a name" --factors 'my class=teacher'
+import_refuses 1 'cannot be a name in models' --factors $'my\nclass=teacher'
 expect_status 0 "$COHORT" import csv "$TMP/taught.csv" --student who --item what --outcome right \
     --factors a=teacher,a_error=teacher,item_error=teacher -o "$TMP/errors.h5"
 for factors in 'a a_error' 'item a_error a'; do
@@ -333,7 +333,7 @@ expect_status 1 "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariate
 expect_match 'lod'
 sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
 expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
-expect_match "the covariate load is 'much', not a number"
+expect_match "covariate load is 'much', not a number"
 
 # The same covariate in other units, from another zero: the same model, in that unit.
 awk -F, 'NR == 1 { print $0 ",date,tiny" } NR > 1 { printf "%s,%.0f,%.12g\n", $0, 1.5e9 + 1e6 * $4, 1e-7 * $4 }' "$TMP/load.csv" \

@@ -27,9 +27,9 @@ small="model.kind=dkt model.task=final model.hidden=12 train.batch=40 train.bloc
 
 section "import of targets"
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill --target score -o "$TMP/score.h5"
-expect_match '^392 of 400 students have a target$'
+expect_match '^targets: 392 of 400 students$'
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill --targets "$TMP/passed.csv" -o "$TMP/passed.h5"
-expect_match '^400 of 400 students have a target$'
+expect_match '^targets: 400 of 400 students$'
 expect_status 0 "$COHORT" verify "$TMP/score.h5" "$TMP/passed.h5"
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill -o "$TMP/none.h5"
 digest() { run "$COHORT" inspect "$TMP/$1.h5" --json; json digest; }
@@ -40,10 +40,10 @@ expect_status 0 "$COHORT" inspect "$TMP/none.h5"
 expect_equal 0 "$(output | grep -c '^  targets')" "no targets, no line"
 printf 's1,1\ns2,high\n' >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
-expect_match 'bad.csv:2: expected a student and, behind a comma or a tab, a number'
+expect_match 'bad.csv:2: expected a student, a comma or a tab, and a number'
 sed '9s/,[^,]*$/,many/' "$TMP/answers.csv" >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" --target score -o "$TMP/bad.h5"
-expect_match "bad.csv:9: the target 'many' is not a number"
+expect_match "bad.csv:9: target 'many' is not a number"
 printf 'nobody,1\n' >"$TMP/bad.csv"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
 expect_match 'no student of the data has a target'
