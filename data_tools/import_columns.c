@@ -304,7 +304,11 @@ static enum status read_time(struct columns *c, const struct field *field,
                              int64_t *milliseconds, bool *is_bad)
 {
     const struct span cell = field_cell(c, field);
+    double number = 0;
     *is_bad = !csv_cell_time(cell, c->units_per_second, milliseconds);
+    if (*is_bad && csv_cell_number(cell, &number))
+        return BAD_ROW("time '%.*s' is too large (is --time-unit right?)",
+                       (int)size_min(cell.n, 40), cell.start);
     return *is_bad ? BAD_ROW("time '%.*s' is neither a number nor YYYY-MM-DD HH:MM:SS",
                              (int)size_min(cell.n, 40), cell.start)
                    : OK;

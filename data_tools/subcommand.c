@@ -3,6 +3,7 @@
 #include "data_tools/subcommand.h"
 #include "base/config.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <string.h>
@@ -62,6 +63,9 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
     if (path[0] == '\0')
         return fail(BAD_USAGE, "%s: no output file; name the data set to write with -o FILE",
                     menu->command);
+    if (file_is_directory(path))
+        return fail(BAD_USER, "-o %s: this is a directory; name the data set file to write",
+                    path);
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL   ? memory_text(".")
                    : slash == path ? memory_text("/")

@@ -177,6 +177,12 @@ enum status text_open(struct text *text, const char *path)
     TRY(text_more(text));
     if (text->end == 0)
         return fail(BAD_DATA, "%s: the file is empty", path);
+    if (memchr(text->buffer, '\n', text->end) == NULL &&
+        memchr(text->buffer, '\r', text->end - 1) != NULL)
+        return fail(BAD_DATA,
+                    "%s: lines end in CR without LF; convert the line ends, for example with "
+                    "tr '\\r' '\\n'",
+                    path);
     if (text->end >= 3 && memcmp(text->buffer, "\xef\xbb\xbf", 3) == 0)
         text->begin = 3;
     return OK;

@@ -27,7 +27,7 @@ struct text {
     uint64_t n_bytes;  /* read so far, as text */
 };
 
-/* Fails if the file is missing, empty, or not text; skips a byte order
+/* Fails if the file is missing, empty, not text, or has CR line ends; skips a byte order
  * mark. */
 CHECKED enum status text_open(struct text *text, const char *path);
 void text_close(struct text *text);

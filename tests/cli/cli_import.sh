@@ -135,6 +135,9 @@ expect_match 'cannot open .*nowhere.csv: No such file'
 : >"$TMP/empty.csv"
 expect_status 3 "$COHORT" import csv "$TMP/empty.csv" -o "$TMP/c.h5"
 expect_match 'empty.csv: the file is empty'
+printf 'student,item,correct\ranna,q1,1\rbert,q2,0\r' >"$TMP/cr.csv"
+expect_status 3 "$COHORT" import csv "$TMP/cr.csv" -o "$TMP/c.h5"
+expect_match "cr.csv: lines end in CR without LF; convert .*tr '.r' '.n'"
 seq 1 20000 | awk 'BEGIN { print "user_id,item_id,correct" } { print "u" $1 % 97 ",q" $1 * 31 % 1009 "," $1 % 2 }' |
     gzip >"$TMP/whole.csv.gz"
 expect_status 0 "$COHORT" import csv "$TMP/whole.csv.gz" -o "$TMP/c.h5"
@@ -150,6 +153,8 @@ expect_status 2 "$COHORT" import
 expect_match 'usage: cohort import'
 expect_status 2 "$COHORT" import csv "$TMP/answers.csv"
 expect_match 'no output file'
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP"
+expect_match 'this is a directory; name the data set file to write'
 expect_status 2 "$COHORT" import cvs2 "$TMP/answers.csv" -o "$TMP/e.h5"
 expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"

@@ -463,6 +463,7 @@ static void test_bad_input(void **state)
         {",q,1,5\n", "bad.csv:3: the student is missing"},
         {"a,,1,5\n", "bad.csv:3: the item is missing"},
         {"a,q,1,soon\n", "bad.csv:3: time 'soon'"},
+        {"a,q,1,99999999999999999999\n", "bad.csv:3: time '99999999999999999999' is too large"},
         {"a,q,1,2010-13-01\n", "bad.csv:3: time '2010-13-01'"},
         {"a,q,1,\n", "bad.csv:3: time ''"},
         {"\"a\"b,q,1,5\n", "bad.csv:3: text after a closing quote"},
