@@ -361,7 +361,7 @@ for name in date tiny; do
         FNR > 1 && (p[$1, $2] - $5) ^ 2 > 1e-6 { exit 1 }' "$TMP/units-load.p" "$TMP/units-$name.p"
 done
 
-section "a spread of zero"
+section "a standard deviation of zero"
 awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 60; s++) for (i = 0; i < 6; i++)
     printf "s%d,i%d,%d\n", s, i, (s + i) % 2 }' >"$TMP/flat.csv"
 run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item --outcome outcome --split none \
@@ -369,7 +369,7 @@ run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item -
 expect_status 0 on 2 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
 expect_match '^note: the standard deviation of student effects is zero: in these data they differ no more than by chance'
 expect_match '^note: the standard deviation of item effects is zero'
-expect_equal 2 "$(errors | grep -c 'spread of')" "spreads of zero"
+expect_equal 2 "$(errors | grep -c 'the standard deviation of')" "standard deviations of zero"
 run "$COHORT" inspect "$TMP/flat" || fail "inspect"
 expect_match '^student +0 +0$'
 
