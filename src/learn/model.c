@@ -39,7 +39,8 @@ static enum status unknown(const char *what, const char *name, const char *const
     for (size_t i = 0; i < n; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
                  names[i]);
-    return fail(BAD_USER, "unknown %s '%s'; choices: %s", what, name, list);
+    return fail(BAD_USER, "unknown %s '%s'; %s%s", what, name,
+                n > 0 ? "choices: " : "this kind has none", list);
 }
 
 enum status model_choose(struct config *config, const struct model_kind **kind)
