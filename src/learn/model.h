@@ -110,7 +110,7 @@ struct model_kind {
     size_t n_presets;
     const char *defaults; /* settings of other sections that suit the kind (NULL: none) */
     const char *made_by;  /* the command that makes it, for kinds that are not trained */
-    void (*more_help)(FILE *out, bool markdown); /* what its options refer to (NULL: nothing) */
+    void (*more_help)(struct manual *manual); /* what its options refer to (NULL: nothing) */
 
     /* Before the settings are resolved (NULL: nothing to do): what they name outside, a file of
      * numbers say, is taken into `config`, so that a run needs nothing but itself. */
@@ -226,8 +226,8 @@ struct model_names {
 };
 extern const struct option model_name_options[2];
 
-/* All kinds with their settings and presets, for people. */
-void model_help(FILE *out, bool markdown);
+/* Adds a kind to a page: a section with its settings and presets. */
+void model_help(struct manual *manual, const struct model_kind *kind);
 
 /* predict_many of the kind, or predict of one student after the other. */
 void model_predict(const struct model *model, void *work, const struct shard *shard,

@@ -118,7 +118,7 @@ check "sampled ($(json likelihood mean)) and summed ($exact) agree" \
     'BEGIN { d = a - b; exit !(e > 0 && e < 0.01 && d * d < 25 * e * e + 1e-6) }'
 expect_equal "$(json likelihood steps)" "$(json likelihood sampled_steps)" "all frames are sampled"
 expect_status 0 "$COHORT" evaluate "$TMP/chords-1" --likelihood
-expect_match '^log-likelihood: -[0-9.]+ nats a step, mean of [0-9]+ steps of 30 students$'
+expect_match '^log-likelihood: -[0-9.]+ nats per step \(steps: [0-9]+, students: 30\)$'
 expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs=1 "run=$TMP/rbm"
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
 expect_match 'kind rbm has no likelihood of steps'
@@ -161,7 +161,7 @@ for chains in 4 16; do
 done
 expect_number "likelihood temperatures" ">" 15
 expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --chains 2 --temperatures 2 --most-temperatures 2
-expect_match '^do not trust it: the mean has not settled'
+expect_match '^unreliable: the mean has not settled'
 
 section "predictions of whole frames"
 # Given the frames before, by Gibbs chains: 12 keys and 20 hidden units.

@@ -58,7 +58,7 @@ struct ktm_design {
 /* What the words mean for a model's items, skills and students. */
 CHECKED enum status ktm_design_make(struct ktm_design *design, const struct model *model);
 unsigned ktm_design_uses(const struct model *model); /* of a declared model */
-void ktm_design_help(FILE *out, bool markdown);
+void ktm_design_help(struct manual *manual);
 
 /* A number kept for an item or a skill (or for all) along one student's attempts. */
 struct ktm_past {
