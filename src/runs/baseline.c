@@ -2,7 +2,7 @@
  *
  *     item means         p = (right + 1) / (right + wrong + 2) over the training attempts of
  *                        the item
- *     running averages   the model `average` at its first values: of the student's answers to
+ *     running means      the model `average` at its first values: of the student's answers to
  *                        the skill so far, where older ones fade
  *     targets            mean and variance of the training students' targets */
 #include "runs/baseline.h"
@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include <math.h>
-
-const char *const baseline_names[N_BASELINES] = {"item means", "running averages"};
 
 static void predict_items(const struct shard *shard, const struct item_counts *counts,
                           const struct predictions *predictions, struct prediction *list)
@@ -62,12 +60,12 @@ void baseline_say(const char *what, double log_loss, const double *baselines)
     const double items = baselines[BASELINE_ITEMS], average = baselines[BASELINE_AVERAGE];
     if (isnan(log_loss) || isnan(items) || isnan(average))
         return;
-    log_say("%s log-loss %.5f; item means have %.5f, running averages %.5f", what, log_loss,
-            items, average);
+    log_say("%s log-loss %.5f; item means have %.5f, running means %.5f", what, log_loss, items,
+            average);
     if (log_loss >= fmin(items, average))
         log_warn("the model is no better than %s: check the data and the settings",
                  log_loss >= items ? "predicting each item's mean"
-                                   : "each student's running average");
+                                   : "each student's running mean");
 }
 
 /* Summed in the order of the data set: the same bits on any number of ranks. */

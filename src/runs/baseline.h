@@ -7,7 +7,6 @@
 #include "runs/scoring.h"
 
 enum baseline { BASELINE_ITEMS, BASELINE_AVERAGE, N_BASELINES };
-extern const char *const baseline_names[N_BASELINES]; /* "item means", "running averages" */
 
 /* The attempts of `predictions` by a baseline instead; `counts` are those of the training
  * attempts of the data that `model` was trained on. Not collective; caller frees. */
