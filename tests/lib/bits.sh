@@ -7,7 +7,7 @@
 #                                              blend's members must have been trained into names that differ from its
 #                                              own by that word alone
 #     bits_sums DIRECTORY RUN                  checksums of its last and best checkpoint and of what it predicts
-export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student blend lme"
+export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student average blend lme"
 
 bits_data() {
     local directory=$1
@@ -33,6 +33,7 @@ bits_words() {
     bkt) echo bkt model.kind=bkt model.forget=yes model.restarts=2 train.epochs=5 ;;
     ktm) echo bkt model.kind=ktm model.preset=pfa train.epochs=4 ;;
     ktm-student) echo tails model.kind=ktm model.preset=fm model.factors=3 train.epochs=4 ;;
+    average) echo tails model.kind=average "$short" ;;
     lme) echo bkt model.kind=lme train.epochs=12 ;;
     esac
 }
