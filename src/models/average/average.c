@@ -44,20 +44,19 @@ struct shape {
 };
 
 struct trace {
-    double s, n, ds, dn; /* S, N and their derivatives by f */
+    double g, s, n, ds, dn; /* g, S, N, S', N' of a skill */
 };
 
 struct work {
     const struct shard *shard;
-    uint32_t *length; /* of the students, in attempts */
+    uint32_t *length; /* attempts of each student, for steps that learn from about as many */
     double f, a;
     struct trace *traces;   /* of one student */
     real common[N_COMMON];  /* gradient of a block: of the common numbers */
     struct row_sums starts; /* and of the starts */
 };
 
-/* The skills of an item. */
-struct skills {
+struct skills { /* of an item */
     size_t n;
     const uint32_t *k;
 };
@@ -74,6 +73,7 @@ static real *gamma_of(const struct model *model, size_t k)
            k * model->params.panels[shape->starts].stride;
 }
 
+/* Without skills an item is its own; among skills, one without has number n_skills. */
 static struct skills skills_of(const struct model *model, const struct dataset *dataset,
                                const uint32_t *item)
 {
@@ -128,9 +128,6 @@ static void *attach(const struct model *model, const struct shard *shard, enum m
     const struct shape *shape = model->shape;
     struct work *work = NEW(struct work, 1);
     work->shard = shard;
-    work->length = NEW(uint32_t, shard->n_students);
-    for (size_t s = 0; s < shard->n_students; s++)
-        work->length[s] = (uint32_t)(shard->first[s + 1] - shard->first[s]);
     work->traces = NEW(struct trace, shape->n_starts);
     row_sums_create(&work->starts, &model->params.panels[shape->starts]);
     return work;
@@ -141,13 +138,7 @@ static void detach(void *view)
     struct work *work = view;
     row_sums_free(&work->starts);
     memory_free(work->traces);
-    memory_free(work->length);
     memory_free(work);
-}
-
-static const uint32_t *lengths(const void *view)
-{
-    return ((const struct work *)view)->length;
 }
 
 static void training(const void *view, bool *has_training, int64_t *n_attempts)
@@ -163,40 +154,37 @@ static void training(const void *view, bool *has_training, int64_t *n_attempts)
     }
 }
 
-/* p of an item with these skills. */
-static double chance(const struct model *model, const struct work *work, struct skills skills)
+static double chance(const struct work *work, struct skills skills)
 {
     double sum = 0;
     for (size_t j = 0; j < skills.n; j++) {
         const struct trace *k = &work->traces[skills.k[j]];
-        sum += (work->a * sigma(*gamma_of(model, skills.k[j])) + k->s) / (work->a + k->n);
+        sum += (work->a * k->g + k->s) / (work->a + k->n);
     }
     return sum / (double)skills.n;
 }
 
 /* Adds `by_p` times the derivatives of p to the sums of the block. */
-static void add_gradient(const struct model *model, struct work *work, struct skills skills,
-                         double by_p)
+static void add_gradient(struct work *work, struct skills skills, double by_p)
 {
+    const double a = work->a, f = work->f;
     for (size_t j = 0; j < skills.n; j++) {
         const struct trace *k = &work->traces[skills.k[j]];
-        const double a = work->a, f = work->f, g = sigma(*gamma_of(model, skills.k[j]));
-        const double p = (a * g + k->s) / (a + k->n);
+        const double p = (a * k->g + k->s) / (a + k->n);
         const double scale = by_p / ((double)skills.n * (a + k->n));
         work->common[MEMORY] += (real)(scale * f * (1 - f) * (k->ds - p * k->dn));
-        work->common[STRENGTH] += (real)(scale * a * (g - p));
-        *row_sums_at(&work->starts, skills.k[j]) += (real)(scale * a * g * (1 - g));
+        work->common[STRENGTH] += (real)(scale * a * (k->g - p));
+        *row_sums_at(&work->starts, skills.k[j]) += (real)(scale * a * k->g * (1 - k->g));
     }
 }
 
 static void observe(struct work *work, struct skills skills, bool right)
 {
+    const double f = work->f;
     for (size_t j = 0; j < skills.n; j++) {
         struct trace *k = &work->traces[skills.k[j]];
-        *k = (struct trace){.s = work->f * k->s + right,
-                            .n = work->f * k->n + 1,
-                            .ds = work->f * k->ds + k->s,
-                            .dn = work->f * k->dn + k->n};
+        *k = (struct trace){k->g, f * k->s + right, f * k->n + 1, f * k->ds + k->s,
+                            f * k->dn + k->n};
     }
 }
 
@@ -213,21 +201,22 @@ static void walk(const struct model *model, struct work *work, size_t s, unsigne
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const struct skills skills = skills_of(model, shard->dataset, &shard->item[t]);
         for (size_t j = 0; j < skills.n; j++)
-            work->traces[skills.k[j]] = (struct trace){0};
+            work->traces[skills.k[j]] =
+                (struct trace){.g = sigma(*gamma_of(model, skills.k[j]))};
     }
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const uint8_t mark = shard->mark[t];
         const bool right = mark_outcome(mark) == CORRECT;
         const struct skills skills = skills_of(model, shard->dataset, &shard->item[t]);
         if (splits >> mark_split(mark) & 1)
-            p[t - shard->first[s]] = (real)chance(model, work, skills);
+            p[t - shard->first[s]] = (real)chance(work, skills);
         if (tally != NULL && mark_trains(mark)) {
-            const double q = chance(model, work, skills);
+            const double q = chance(work, skills);
             tally_add_loss(tally, -Sleef_cinz_logd1_u10purec(right ? q : 1 - q));
             tally->n_scored++;
-            add_gradient(model, work, skills, right ? 1 / q : -1 / (1 - q));
+            add_gradient(work, skills, right ? 1 / q : -1 / (1 - q));
         }
-        const bool has_skill = skills.k != &shape->n_skills;
+        const bool has_skill = skills.k != &shape->n_skills; /* see skills_of */
         if (mark_is_shown(mark) && mark_outcome(mark) != UNKNOWN && has_skill)
             observe(work, skills, right);
     }
@@ -296,6 +285,5 @@ const struct model_kind average_kind = {
     .accumulate = accumulate,
     .predict = predict,
     .setup = {.uses = uses},
-    .speed = {.lengths = lengths},
     .view = {.n_tables = 2, .table = table},
 };
