@@ -2,11 +2,11 @@
 # Trains a small model of every kind, for tests that compare bits across ranks, instruction sets, compilers and
 # machines. Sourced, not run.
 #
-#     bits_data DIRECTORY COMMAND...           simulates the classes there, by the program COMMAND...
-#     bits_run DIRECTORY NAME RUN COMMAND...   trains NAME, one of $bits_names, into DIRECTORY/RUN, and predicts; a
-#                                              blend's members must have been trained into names that differ from its
-#                                              own by that word alone
-#     bits_sums DIRECTORY RUN                  checksums of its last and best checkpoint and of what it predicts
+#     bits_data DIRECTORY COMMAND...           simulate the classes there with the program COMMAND...
+#     bits_run DIRECTORY NAME RUN COMMAND...   train NAME, one of $bits_names, into DIRECTORY/RUN, and predict; the
+#                                              members of a blend must have been trained into runs whose names differ
+#                                              from its own only by that word
+#     bits_sums DIRECTORY RUN                  print checksums of its last and best checkpoint and of its predictions
 export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student average blend lme"
 
 bits_data() {
