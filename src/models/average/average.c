@@ -252,7 +252,7 @@ static void table(const struct model *model, size_t k, struct table *table)
     if (k == 0) {
         table_create(table, model->n_skills > 0 ? "skills" : "items", row, shape->n_skills,
                      "start");
-        table->caption = "start: chance of a correct answer before the first attempt";
+        table->caption = "start is the chance of a correct answer before the first attempt.";
         for (size_t r = 0; r < shape->n_skills; r++)
             table_row(table, r)[0] = sigma(*gamma_of(model, r));
         return;
@@ -260,8 +260,9 @@ static void table(const struct model *model, size_t k, struct table *table)
     const real *common = params_rows(&model->params, shape->common);
     table_create(table, "common", row, 1, "memory half_life strength");
     table->caption =
-        "memory: weight of an answer relative to the next one; half_life: attempts "
-        "until its weight has halved; strength: answers that the start counts for";
+        "memory is the weight of an answer relative to the next one, half_life the attempts "
+        "until its weight has halved, strength the number of answers that the start counts "
+        "for.";
     names_add(&table->row_names, "all", strlen("all"));
     double *cell = table_row(table, 0);
     cell[0] = sigma(common[MEMORY]);
@@ -271,9 +272,9 @@ static void table(const struct model *model, size_t k, struct table *table)
 
 const struct model_kind average_kind = {
     .name = "average",
-    .title = "running average of a student's answers to each skill, in which old answers fade",
+    .title = "running average of a student's answers per skill, with forgetting",
     .source = "after Galyardt and Goldin 2015, Move your lamp post",
-    .loss = "cross-entropy of an attempt in nats",
+    .loss = "cross-entropy of training answers in nats",
     .shape_size = sizeof(struct shape),
     .defaults = "optimizer.method = adam\noptimizer.rate = 0.03\ntrain.batch = 200\n"
                 "train.epochs = 50\n",
