@@ -121,7 +121,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/chords-1" --likelihood
 expect_match '^log-likelihood: -[0-9.]+ nats per step \(steps: [0-9]+, students: 30\)$'
 expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs=1 "run=$TMP/rbm"
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
-expect_match 'kind rbm has no likelihood of steps'
+expect_match 'rbm models have no joint likelihood'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
 expect_match 'train.monitor = likelihood, but a model of kind rbm'
 
@@ -194,7 +194,7 @@ train 1 on-samples "data=$TMP/s1.h5" train.epochs=1
 expect_status 0 "$COHORT" evaluate "$TMP/exact-1" --data "$TMP/s1.h5" --likelihood --json
 expect_number "auc" ">" 0.5
 expect_status 1 "$COHORT" sample "$TMP/rbm" -o "$TMP/none.h5"
-expect_match 'kind rbm cannot be sampled from'
+expect_match 'rbm models cannot be sampled from'
 expect_status 2 "$COHORT" sample "$TMP/exact-1"
 
 section "graphs"
@@ -214,7 +214,7 @@ expect_match '^}$' "$TMP/edges1.dot"
     expect_status 0 dot -Tsvg "$TMP/edges1.dot" -o "$TMP/edges.svg"
 )
 expect_status 1 "$COHORT" export "$TMP/exact-1" --graph -o "$TMP/none.csv"
-expect_match 'this model has learned no graph'
+expect_match 'this model has no graph'
 
 # Nothing is learned of shuffled outcomes; of others something is.
 section "shuffled outcomes"
