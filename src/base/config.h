@@ -89,8 +89,11 @@ char *config_text(const struct option_group *groups, size_t n_groups,
 /* Adds the tables to a page: a subheading for each group, then its keys. */
 void config_help(struct manual *manual, const struct option_group *groups, size_t n_groups);
 
-/* The default of a row and its range or choices, for help: "default: 20; range: 1 to 100". */
+/* The default of a row and its range or choices, for help: "default: 20; range: 1 to 100"; and
+ * the latter alone: "1 to 100", "a, b, c". */
 void config_facts(const struct option *option, char *text, size_t size);
+void config_range_text(const struct option *option, char *text, size_t size);
+void config_choices_text(const struct option *option, char *text, size_t size);
 
 /* Parses one value for one row into its place in `target`; for command-line options too. */
 CHECKED enum status config_parse(const struct option *option, const char *value,

@@ -160,7 +160,7 @@ expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
 expect_match 'import matrix does not accept --time'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
-expect_match "no column 'userid' for --student \(did you mean 'user_id'"
+expect_match "no column 'userid' for --student; did you mean 'user_id'"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
 expect_match 'add up to 110; expected 100'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"

@@ -157,7 +157,7 @@ train 1 two "data=$TMP/two.h5"
 expect_status 0 "$COHORT" inspect "$TMP/two" --truth
 expect_match '^b +item +20 +0\.9'
 expect_no_match '^theta +'
-expect_match '^note: theta is not compared: the truth has 2 abilities for each student, this lme has one'
+expect_match '^note: theta is not compared: the truth has 2 abilities per student, this lme has one'
 expect_match '^note: a is not compared: its values differ between items'
 train 1 skills "data=$TMP/two.h5" model.factors=skill
 expect_status 1 "$COHORT" inspect "$TMP/skills" --truth

@@ -121,7 +121,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/chords-1" --likelihood
 expect_match '^log-likelihood: -[0-9.]+ nats per step \(steps: [0-9]+, students: 30\)$'
 expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs=1 "run=$TMP/rbm"
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
-expect_match 'rbm models have no'
+expect_match 'rbm models have no joint likelihood'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
 expect_match 'train.monitor = likelihood, but rbm models have no likelihood'
 
@@ -214,7 +214,7 @@ expect_match '^}$' "$TMP/edges1.dot"
     expect_status 0 dot -Tsvg "$TMP/edges1.dot" -o "$TMP/edges.svg"
 )
 expect_status 1 "$COHORT" export "$TMP/exact-1" --graph -o "$TMP/none.csv"
-expect_match 'this model has learned no graph'
+expect_match 'this model has no graph'
 
 # Nothing is learned of shuffled outcomes; of others something is.
 section "shuffled outcomes"

@@ -226,7 +226,7 @@ expect_reference "$TMP/half"
 section 'cross-validation'
 folds=("${small[@]}" model.cd_steps=60 train.epochs=3 train.folds=5)
 expect_status 0 on 2 "$COHORT" train "${folds[@]}" run="$TMP/folds"
-expect_match '^5 folds, test of each'
+expect_match '^5 folds, test scores'
 expect_match '^  log_loss +0\.[0-9]+ \+- 0\.[0-9]+'
 for k in 1 2 3 4 5; do
     expect_log "$TMP/folds/fold-$k/log.jsonl" 3

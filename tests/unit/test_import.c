@@ -443,7 +443,7 @@ static void test_bad_input(void **state)
 
     write_text("c.csv", "user_id,item,correct\na,q,1\n");
     import_fails("csv @/c.csv --student userid", BAD_USER,
-                 "no column 'userid' for --student (did you mean 'user_id'?");
+                 "no column 'userid' for --student; did you mean 'user_id'?");
     import_fails("csv @/c.csv --time when", BAD_USER,
                  "the columns are: user_id, item, correct");
     import_fails("csv @/c.csv --split by-time=80/10/10", BAD_USER, "needs times");
