@@ -422,7 +422,7 @@ static void test_contradictions(void **state)
     tiny_text(&class, "a1 b0");
     tiny_finish(&class, &world);
     assert_int_equal(declare(&class, ""), BAD_USER);
-    assert_non_null(strstr(fail_sentence(), "'item 0' is in no skill"));
+    assert_non_null(strstr(fail_sentence(), "'item 0' has no skill"));
     fail_clear();
     assert_int_equal(declare(&class, "dimensions = 2"), OK);
     tiny_close(&class);
