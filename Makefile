@@ -71,7 +71,7 @@ endif
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help setup tests benches test run-tests check format layers documents scripts debug double sanitize clang \
+.PHONY: all help setup tests benches test run-tests check format layers documents man scripts debug double sanitize clang \
 	bench soak demo install uninstall clean FORCE
 
 ##
@@ -160,15 +160,27 @@ clang:
 	+@! command -v clang >/dev/null || OMPI_CC=clang MPICH_CC=clang $(AGAIN) BUILD=$(BUILD)/clang all tests
 	@! command -v clang >/dev/null || BUILD=$(BUILD)/clang COHORT_QUICK=1 tests/run.sh $(or $(PATTERN),test_)
 
-## install         PREFIX= (/usr/local) DESTDIR=: the program, its man page, the job templates
-install: $(BUILD)/cohort $(BUILD)/cohort.1
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cohort/jobs
+# The man pages, which the program prints: one for each command, and these.
+MAN = cohort.1 $(patsubst src/commands/command_%.c,cohort-%.1,$(wildcard src/commands/command_*.c)) \
+	cohort-files.5 cohort-models.7 cohort-settings.7
+MAN_PATHS = $(foreach page,$(MAN),share/man/man$(patsubst .%,%,$(suffix $(page)))/$(page))
+## man             the man pages, in build/man
+man: $(MAN_PATHS:share/man/%=$(BUILD)/man/%)
+$(BUILD)/man/%: $(BUILD)/cohort
+	@mkdir -p $(@D)
+	$(QUIET)$(BUILD)/cohort help $(patsubst cohort-%,%,$(basename $(@F))) --man >$@.new && mv $@.new $@
+
+## install         PREFIX= (/usr/local) DESTDIR=: the program, its man pages, the job templates
+install: $(BUILD)/cohort man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/cohort/jobs \
+		$(sort $(dir $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)))
 	install -m 755 $(BUILD)/cohort $(DESTDIR)$(PREFIX)/bin/cohort
-	install -m 644 $(BUILD)/cohort.1 $(DESTDIR)$(PREFIX)/share/man/man1/cohort.1
+	@for page in $(MAN_PATHS:share/man/%=%); do \
+		install -m 644 $(BUILD)/man/$$page $(DESTDIR)$(PREFIX)/share/man/$$page || exit; done
 	install -m 644 $(wildcard jobs/*) $(DESTDIR)$(PREFIX)/share/cohort/jobs
-## uninstall       what install put there
+## uninstall       remove what install put there
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/cohort $(DESTDIR)$(PREFIX)/share/man/man1/cohort.1
+	rm -f $(DESTDIR)$(PREFIX)/bin/cohort $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)
 	rm -rf $(DESTDIR)$(PREFIX)/share/cohort
 ## clean           remove what was built
 clean:
@@ -218,8 +230,6 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(SAY) "compile $<"
 	$(QUIET)$(COMPILE) $(LINKER) -o $@ $< $(LIBRARY) $(LIBS)
-$(BUILD)/cohort.1: $(BUILD)/cohort
-	$(QUIET)$(BUILD)/cohort help --man >$@.new && mv $@.new $@
 
 # Fuzzers: the library as libFuzzer wants it, and a program for each tests/fuzz/fuzz_*.c. The wrappers of
 # MPI's compilers take clang by these names. fuzz.h says what is wrapped and why.

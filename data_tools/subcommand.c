@@ -1,11 +1,14 @@
-/* `cohort import FORMAT` and `cohort simulate KIND`: finds the row of the table, checks that it
- * has the given options, and prints the table as help. */
+/* `cohort import FORMAT` and `cohort simulate KIND`: looks up the table's rows, checks the
+ * user's options against them, and prints them as help. */
 #include "data_tools/subcommand.h"
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/manual.h"
 #include "base/memory.h"
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,9 +29,9 @@ enum status subcommands_find(const struct subcommands *menu, const char *name, c
         }
     }
     const char *nearest = config_nearest(name, names, menu->n);
-    return fail(BAD_USAGE, "%s: unknown %s '%s'%s%s%s; `cohort %s --help` lists them all",
-                menu->command, menu->noun, name, nearest ? " (did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'?)" : "", menu->command);
+    return fail(BAD_USAGE, "%s: unknown %s '%s'%s%s%s; `cohort %s --help` lists all",
+                menu->command, menu->noun, name, nearest ? "; did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?" : "", menu->command);
 }
 
 static bool lists(const char *list, const char *key, size_t n)
@@ -51,7 +54,7 @@ enum status subcommands_check_flags(const struct subcommands *menu,
         const size_t n = strcspn(key, "=");
         if (!lists(menu->takes, key, n) && !lists(entry->takes, key, n))
             return fail(BAD_USAGE,
-                        "%s %s has no option --%.*s; `cohort %s --help` lists the options of "
+                        "%s %s does not accept --%.*s; `cohort %s --help` lists the options of "
                         "each %s",
                         menu->command, entry->name, (int)n, key, menu->command, menu->noun);
     }
@@ -61,11 +64,12 @@ enum status subcommands_check_flags(const struct subcommands *menu,
 enum status subcommands_check_output(const struct subcommands *menu, const char *path)
 {
     if (path[0] == '\0')
-        return fail(BAD_USAGE, "%s: no output file; name the data set to write with -o FILE",
+        return fail(BAD_USAGE, "%s: no output; name the data set to write with -o FILE",
                     menu->command);
     if (file_is_directory(path))
-        return fail(BAD_USER, "-o %s: this is a directory; name the data set file to write",
-                    path);
+        return fail(BAD_USER,
+                    "%s: -o %s is a directory; expected a file to write, such as %s/data.h5",
+                    menu->command, path, path);
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL   ? memory_text(".")
                    : slash == path ? memory_text("/")
@@ -78,53 +82,35 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
     return status;
 }
 
-static void print_paragraph(FILE *out, const char *text, int indent)
-{
-    enum { COLUMNS = 92 };
-    while (*text != '\0') {
-        size_t n = strlen(text);
-        if (n > (size_t)(COLUMNS - indent))
-            for (n = (size_t)(COLUMNS - indent); n > 1 && text[n] != ' ';)
-                n--;
-        fprintf(out, "%*s%.*s\n", indent, "", (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-    }
-}
-
-/* "Options: --a --b", or "Options: same as csv" after an equal entry. Caller frees. */
-static char *flags_text(const struct subcommands *menu, size_t i, bool markdown)
+/* "options: --a --b", or those of an earlier entry that takes the same. Caller frees. */
+static char *options_text(const struct subcommands *menu, size_t i)
 {
     const struct subcommand *entry = entry_at(menu, i);
     for (size_t j = 0; j < i; j++)
         if (strcmp(entry_at(menu, j)->takes, entry->takes) == 0)
-            return memory_text("Options: same as %s", entry_at(menu, j)->name);
-    char *text = memory_text("Options:");
+            return memory_text("options: same as %s", entry_at(menu, j)->name);
+    char *text = memory_text("options:");
     for (const char *at = entry->takes + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
         const int n = (int)strcspn(at, " ");
         if (n == 0)
             continue;
-        char *longer = memory_text(markdown ? "%s `--%.*s`" : "%s --%.*s", text, n, at);
+        char *longer = memory_text("%s --%.*s", text, n, at);
         memory_free(text);
         text = longer;
     }
     return text;
 }
 
-void subcommands_print(const struct subcommands *menu, FILE *out, bool markdown)
+void subcommands_print(const struct subcommands *menu, struct manual *manual)
 {
-    fprintf(out, markdown ? "\n| %s | |\n|---|---|\n" : "\nEach %s and its options:\n",
-            menu->noun);
+    char heading[32];
+    const int n = snprintf(heading, sizeof heading, "%ss", menu->noun);
+    for (int c = 0; c < n; c++)
+        heading[c] = (char)toupper((unsigned char)heading[c]);
+    manual_heading(manual, heading);
     for (size_t i = 0; i < menu->n; i++) {
-        const struct subcommand *entry = entry_at(menu, i);
-        char *flags = flags_text(menu, i, markdown);
-        if (markdown) {
-            fprintf(out, "| `%s` | %s %s |\n", entry->name, entry->help, flags);
-        } else {
-            fprintf(out, "\n  %s\n", entry->name);
-            print_paragraph(out, entry->help, 6);
-            print_paragraph(out, flags, 6);
-        }
-        memory_free(flags);
+        char *options = options_text(menu, i);
+        manual_item(manual, entry_at(menu, i)->name, entry_at(menu, i)->help, options);
+        memory_free(options);
     }
 }

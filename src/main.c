@@ -28,16 +28,16 @@ static enum status dispatch(const struct comm *comm, int argc, char **argv)
             continue;
         for (int i = 2; i < argc; i++)
             if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+                struct manual manual = manual_for_terminal(stdout);
                 if (!log_muted())
-                    command_help(stdout, commands[c], false);
+                    command_help(&manual, commands[c]);
                 return OK;
             }
         return commands[c]->run(comm, argc > 1 ? argc - 1 : 1, argc > 1 ? argv + 1 : argv);
     }
     const char *nearest = config_nearest(name, names, n_commands);
-    return fail(BAD_USAGE, "unknown command '%s'%s%s%s; `cohort help` lists all commands", name,
-                nearest ? " (did you mean '" : "", nearest ? nearest : "",
-                nearest ? "'?)" : "");
+    return fail(BAD_USAGE, "unknown command '%s'%s%s%s; `cohort help` lists all", name,
+                nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 int main(int argc, char **argv)

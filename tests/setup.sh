@@ -59,6 +59,8 @@ slurmd                   |test |may |SLURMD   |command slurmd|the same
 slurm-client             |test |may |SLURM    |command sbatch|the same
 munge                    |test |may |MUNGE    |command munged|the same
 iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
+man-db                   |test |may |MAN      |command man|man pages are compared with the help
+groff-base               |test |may |GROFF    |command groff|the same
 strace                   |test |may |STRACE   |command strace|strace: tests kills and full disks at every system call
 clang                    |check|may |CLANG    |command clang|the second compiler
 clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source

@@ -1,13 +1,13 @@
 /* Options live in tables (struct option): one row gives the key, its type and range, its
- * standard value and what it means. Reading files and command lines, refusing what is out of
- * range, --help, the README's reference and the copy inside a checkpoint are all made from the
- * rows.
+ * default and what it means. Reading files and command lines, checking ranges, --help, the man
+ * pages and the copy inside a checkpoint all come from these rows.
  *
- * A file is lines: `[section]`, `key = value`, empty ones, and comments that begin with # or ;.
- */
+ * A file consists of lines: `[section]`, `key = value`, empty ones, and comments that begin with
+ * # or ;. */
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/manual.h"
 #include "base/memory.h"
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct entry {
     char *section, *key, *value, *origin;
-    bool suggested; /* anything the user said comes first, and what was suggested before */
+    bool suggested; /* ranks below what the user set and what was suggested before */
 };
 
 struct config {
@@ -124,11 +124,12 @@ enum status config_read(struct config *config, const char *path)
 {
     char *text = NULL;
     size_t n = 0;
+    static const char mark[] = "\xef\xbb\xbf"; /* of byte order: some editors put it there */
     TRY(file_read(path, &text, &n));
+    const size_t skip = strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
     enum status status =
-        strlen(text) < n
-            ? fail(BAD_USER, "%s: this is not a text file: it holds a NUL byte", path)
-            : read_lines(config, text, path, false);
+        strlen(text) < n ? fail(BAD_USER, "%s: not a text file: it contains a NUL byte", path)
+                         : read_lines(config, text + skip, path, false);
     memory_free(text);
     return status;
 }
@@ -154,8 +155,9 @@ enum status config_set(struct config *config, const char *assignment, const char
     const struct span left = trim(assignment, equals);
     const struct span value = trim(equals + 1, equals + strlen(equals));
     if (memchr(value.start, '\n', value.n) != NULL)
-        return fail(BAD_USAGE, "%s: the value of '%.*s' holds a line break; expected one line",
-                    origin, (int)left.n, left.start);
+        return fail(BAD_USAGE,
+                    "%s: the value of '%.*s' contains a line break; expected one line", origin,
+                    (int)left.n, left.start);
     for (size_t i = 0; i < COUNT(shorts); i++)
         if (left.n == strlen(shorts[i][0]) && memcmp(left.start, shorts[i][0], left.n) == 0) {
             add(config, (struct span){shorts[i][1], strlen(shorts[i][1])},
@@ -164,8 +166,8 @@ enum status config_set(struct config *config, const char *assignment, const char
         }
     const char *dot = memchr(left.start, '.', left.n);
     if (dot == NULL || !is_word(left))
-        return fail(BAD_USAGE, "%s: '%.*s' names no section; expected section.key=value",
-                    origin, (int)left.n, left.start);
+        return fail(BAD_USAGE, "%s: '%.*s' has no section; expected section.key=value", origin,
+                    (int)left.n, left.start);
     add(config, trim(left.start, dot), trim(dot + 1, left.start + left.n), value, origin,
         false);
     return OK;
@@ -235,15 +237,32 @@ static bool near_edge(double value)
     return fabs(value) >= 9e18;
 }
 
-/* "1 to 100", "at least 1" ... as people would say it. */
+/* 1e9 and not 1000000000. */
+static void limit_text(double limit, char *text, size_t size)
+{
+    enum { MANY = 6 };
+    const bool whole = limit == floor(limit) && !near_edge(limit);
+    snprintf(text, size, whole ? "%.0f" : "%.15g", limit);
+    size_t n = strlen(text), zeros = 0;
+    while (zeros < n && text[n - 1 - zeros] == '0')
+        zeros++;
+    if (zeros >= MANY && zeros < n && strpbrk(text, ".e") == NULL)
+        snprintf(text + n - zeros, size - (n - zeros), "e%zu", zeros);
+}
+
+/* "1 to 100", "at least 1" ... */
 static void range_text(const struct option *option, char *text, size_t size)
 {
     if (near_edge(option->least) && near_edge(option->most))
         snprintf(text, size, "any number");
     else if (near_edge(option->most))
         snprintf(text, size, "at least %g", option->least);
-    else
-        snprintf(text, size, "%.15g to %.15g", option->least, option->most);
+    else {
+        char least[32], most[32];
+        limit_text(option->least, least, sizeof least);
+        limit_text(option->most, most, sizeof most);
+        snprintf(text, size, "%s to %s", least, most);
+    }
 }
 
 static void choices_text(const struct option *option, char *text, size_t size)
@@ -388,9 +407,9 @@ static enum status unknown_key(const struct option_group *groups, size_t n_group
             }
         }
     return fail(BAD_USER,
-                "%s: there is no key %s; the nearest is %s (`cohort train --help` lists "
-                "all)",
-                entry->origin, full, best);
+                "%s: unknown setting %s; the nearest is %s (`cohort help %s` lists all)",
+                entry->origin, full, best,
+                strcmp(entry->section, "model") == 0 ? "models" : "settings");
 }
 
 enum status config_resolve(const struct config *config, const struct option_group *groups,
@@ -412,11 +431,11 @@ enum status config_resolve_some(const struct config *config, const struct option
             const char *value = entry ? entry->value : option->standard;
             if (value == NULL)
                 return fail(BAD_USER,
-                            "%s.%s is not set: %s; say %s.%s=... on the command line or "
-                            "in the file",
+                            "%s.%s is not set: %s; set %s.%s=... on the command line or "
+                            "in a file",
                             groups[g].section, option->key, option->help, groups[g].section,
                             option->key);
-            TRY(config_parse(option, value, entry ? entry->origin : "standard value",
+            TRY(config_parse(option, value, entry ? entry->origin : "default",
                              groups[g].target));
         }
     return OK;
@@ -506,38 +525,43 @@ char *config_text(const struct option_group *groups, size_t n_groups,
     return text;
 }
 
-static void allowed_text(const struct option *option, char *text, size_t size)
+void config_facts(const struct option *option, char *text, size_t size)
 {
-    static const char *const words[] = {[OPTION_SWITCH] = "yes or no", [OPTION_TEXT] = "text"};
-    if (option->type == OPTION_CHOICE)
-        choices_text(option, text, size);
-    else if (option->type == OPTION_INTEGER || option->type == OPTION_NUMBER)
-        range_text(option, text, size);
-    else
-        snprintf(text, size, "%s", words[option->type]);
+    const char *value = option->standard;
+    const size_t n = value == NULL      ? (size_t)snprintf(text, size, "required")
+                     : value[0] == '\0' ? (size_t)snprintf(text, size, "default: empty")
+                                        : (size_t)snprintf(text, size, "default: %s", value);
+    if (n >= size)
+        return;
+    char range[512] = "";
+    switch (option->type) {
+    case OPTION_CHOICE:
+        choices_text(option, range, sizeof range);
+        snprintf(text + n, size - n, "; choices: %s", range);
+        break;
+    case OPTION_INTEGER:
+    case OPTION_NUMBER:
+        range_text(option, range, sizeof range);
+        snprintf(text + n, size - n, "; range: %s", range);
+        break;
+    case OPTION_SWITCH:
+        snprintf(text + n, size - n, "; choices: yes, no");
+        break;
+    case OPTION_TEXT:
+        break;
+    }
 }
 
-void config_help(FILE *out, const struct option_group *groups, size_t n_groups, bool markdown)
+void config_help(struct manual *manual, const struct option_group *groups, size_t n_groups)
 {
     for (size_t g = 0; g < n_groups; g++) {
-        if (markdown)
-            fprintf(
-                out,
-                "\n**`[%s]`**\n\n| key | standard | allowed | meaning |\n|---|---|---|---|\n",
-                groups[g].section);
-        else
-            fprintf(out, "\n[%s]\n", groups[g].section);
+        char text[768];
+        snprintf(text, sizeof text, "[%s]", groups[g].section);
+        manual_subheading(manual, text);
         for (size_t o = 0; o < groups[g].n_options; o++) {
             const struct option *option = &groups[g].options[o];
-            const char *standard = option->standard ? option->standard : "(must be given)";
-            char allowed[256];
-            allowed_text(option, allowed, sizeof allowed);
-            if (markdown)
-                fprintf(out, "| `%s` | %s%s%s | %s | %s |\n", option->key, *standard ? "`" : "",
-                        standard, *standard ? "`" : "", allowed, option->help);
-            else
-                fprintf(out, "  %-18s %s\n  %-18s   standard: %s; allowed: %s\n", option->key,
-                        option->help, "", *standard ? standard : "(empty)", allowed);
+            config_facts(option, text, sizeof text);
+            manual_item(manual, option->key, option->help, text);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Options in tables; files, command lines, help and checkpoints made from them. */
+/* Options in tables: files, command lines, help and checkpoints are made from them. */
 #ifndef COHORT_CONFIG_H
 #define COHORT_CONFIG_H
 
@@ -8,13 +8,13 @@
 enum option_type { OPTION_INTEGER, OPTION_NUMBER, OPTION_SWITCH, OPTION_TEXT, OPTION_CHOICE };
 
 /* One row of a table: where the value goes (an int64_t, double, bool, const char * or int at
- * `offset` of the owner's plain struct), its standard value as text, what is allowed, and what
- * it means. */
+ * `offset` of the owner's plain struct), its default as text, its range or choices, and what it
+ * means. */
 struct option {
     const char *key;
     enum option_type type;
     size_t offset;
-    const char *standard;       /* NULL: the user must give it */
+    const char *standard;       /* the default; NULL: the user must give a value */
     double least, most;         /* range of an integer or a number */
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated, the value is the index */
     const char *help;
@@ -28,13 +28,14 @@ struct option_group {
     void *target;
 };
 
-/* What the user said: `key = value` lines by section, each with its origin for error messages.
- */
+/* What the user set: `key = value` lines by section, each with its origin for error messages. */
 struct config;
+struct manual;
 struct config *config_create(void);
 void config_destroy(struct config *config);
 
-/* Reads a file of sections and `key = value` lines; `#` and `;` begin a comment line. */
+/* Reads a file of sections and `key = value` lines; `#` and `;` begin a comment line, and a
+ * UTF-8 byte-order mark is skipped. */
 CHECKED enum status config_read(struct config *config, const char *path);
 CHECKED enum status config_read_text(struct config *config, const char *text,
                                      const char *origin);
@@ -44,36 +45,34 @@ CHECKED enum status config_read_text(struct config *config, const char *text,
 CHECKED enum status config_set(struct config *config, const char *assignment,
                                const char *origin);
 
-/* What was said last of a key, NULL if nothing. */
+/* The value that was set last, NULL if none was. */
 const char *config_get(const struct config *config, const char *section, const char *key);
 
-/* Everything that was said, in order: entry e of config_count. */
+/* Everything that was set, in order: entry e of config_count. */
 struct config_entry {
     const char *section, *key, *value, *origin;
 };
 size_t config_count(const struct config *config);
 struct config_entry config_entry(const struct config *config, size_t e);
 
-/* The same with one entry for a key: entry e if it is the first of its key, with the value that
- * was said last; false for later ones. */
+/* The same with one entry per key: entry e if it is the first of its key, with the value that
+ * was set last; false for later ones. */
 bool config_setting(const struct config *config, size_t e, struct config_entry *entry);
 
-/* As config_set, but below everything that the user said or that was suggested before: for
- * presets, and for a run that is continued. */
+/* Adds lines that rank below everything the user set or that was suggested before: presets, and
+ * the settings of a run that is continued. */
 CHECKED enum status config_suggest(struct config *config, const char *text, const char *origin);
 
-/* Fills the targets of all groups: standard values, then suggestions, then what the user said.
- * A key that no group knows is an error that names the nearest one. Texts live as long as
- * `config`. */
+/* Fills the targets of all groups: defaults, then suggestions, then what the user set. A key
+ * that no group knows is an error that names the nearest one. Texts live as long as `config`. */
 CHECKED enum status config_resolve(const struct config *config,
                                    const struct option_group *groups, size_t n_groups);
 
-/* The same for some of the sections only: keys of sections that no group has are passed over.
- */
+/* The same for some of the sections only: keys of sections that no group has are skipped. */
 CHECKED enum status config_resolve_some(const struct config *config,
                                         const struct option_group *groups, size_t n_groups);
 
-/* The same for one section, of which every key must be known. */
+/* The same for one section, whose keys must all be known. */
 CHECKED enum status config_resolve_only(const struct config *config,
                                         const struct option_group *group);
 
@@ -81,14 +80,17 @@ CHECKED enum status config_resolve_only(const struct config *config,
 CHECKED enum status config_read_words(struct config *config, const char *const *words,
                                       size_t n_words);
 
-/* The complete configuration as a file that config_read reads back; caller frees. What is named
- * in `leave_out` (NULL-terminated, may be NULL), sections or keys as in train.refit, is not
+/* The complete configuration as a file that config_read reads back; caller frees. Sections or
+ * keys (as in train.refit) that `leave_out` names (NULL-terminated, may be NULL) are not
  * written. */
 char *config_text(const struct option_group *groups, size_t n_groups,
                   const char *const *leave_out);
 
-/* The table for people: `markdown` for the README, plain for --help. */
-void config_help(FILE *out, const struct option_group *groups, size_t n_groups, bool markdown);
+/* Adds the tables to a page: a subheading for each group, then its keys. */
+void config_help(struct manual *manual, const struct option_group *groups, size_t n_groups);
+
+/* The default of a row and its range or choices, for help: "default: 20; range: 1 to 100". */
+void config_facts(const struct option *option, char *text, size_t size);
 
 /* Parses one value for one row into its place in `target`; for command-line options too. */
 CHECKED enum status config_parse(const struct option *option, const char *value,

@@ -1,4 +1,4 @@
-/* cohort blend: several trained models made into one that predicts better than each. */
+/* cohort blend: combines trained models into one that predicts better than each. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -17,17 +17,23 @@ struct values {
 
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
-    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "the directory of the blend"}, 'o'},
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "write the blend to this directory"},
+     'o',
+     "DIRECTORY"},
     {{"method", OPTION_CHOICE, AT(method), "convex", 0, 0, blend_methods,
-      "weights on probabilities that sum to one, or a logistic regression on their logits"},
-     0},
+      "convex: weights on probabilities that sum to one; logistic: a logistic regression on "
+      "logits"},
+     0,
+     NULL},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "where the data set of the runs is now, if it is not where they say"},
-     0},
+      "use this copy of the runs' data set, if it has moved since training"},
+     0,
+     "DATA.h5"},
     {{"skip-first", OPTION_SWITCH, AT(skip_first), "no", 0, 0, NULL,
-      "leave each student's first attempt out of the scores (not out of the fit)"},
-     0},
-    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+      "exclude first attempts from the scores (the weights are still fitted on them)"},
+     0,
+     NULL},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
 };
 
 /* A line of the table: a member, a pair of members or the whole blend, with its scores on the
@@ -81,7 +87,7 @@ static void make_report(struct report *report)
     fit(report, &report->all);
 }
 
-/* How much log-loss a line saves, beside the best of its members by validation. */
+/* How much lower the log-loss of a line is than that of its best member by validation. */
 static double gain(const struct report *report, const struct line *line, int part)
 {
     size_t best = line->weights.members[0];
@@ -127,12 +133,12 @@ static void print_table(const struct report *report)
     }
     print_line(report, "blend", &report->all);
     if (blend->n_refits > 0)
-        printf(
-            "\nA refit has learned the validation attempts: there the run that it is a refit "
-            "of is\nscored, and its weight fitted. The test attempts are the refits'%s.\n",
-            blend->n_refits < blend->n_members
-                ? ";\nvalidation outcomes are shown to all members before them"
-                : "");
+        printf("\nA refit was trained on the validation attempts. Its weight and validation "
+               "scores "
+               "come\nfrom the run that it is a refit of; its test scores are its own%s.\n",
+               blend->n_refits < blend->n_members
+                   ? ".\nAll members see the validation outcomes before the test attempts"
+                   : "");
     printf("\nblend = ");
     const struct blend_weights *w = &report->all.weights;
     if (w->method == BLEND_LOGISTIC)
@@ -208,9 +214,9 @@ static enum status make(const struct comm *comm, const struct values *values,
 static enum status check(const struct values *values, int n_words)
 {
     if (values->output[0] == '\0')
-        return fail(BAD_USAGE, "blend: where to? Name a directory with -o");
+        return fail(BAD_USAGE, "blend: no output; name a directory with -o");
     if (n_words < 2 || n_words > BLEND_MOST)
-        return fail(BAD_USAGE, "blend: %d run%s given, expected 2 to %d trained runs", n_words,
+        return fail(BAD_USAGE, "blend: %d run%s given; expected 2 to %d trained runs", n_words,
                     n_words == 1 ? " is" : "s are", BLEND_MOST);
     return OK;
 }
@@ -234,24 +240,24 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_blend = {
     .name = "blend",
     .usage = "blend RUN... -o DIRECTORY [--method convex|logistic] [--skip-first] [--json]",
-    .summary = "Makes several trained models into one that predicts better than each",
+    .summary = "Combine trained models into one that predicts better than each",
     .details =
-        "All runs must have been trained on the same data set, and hold out the same "
-        "attempts.\n"
-        "Weights are fitted on the validation attempts alone, for the least log-loss. The "
-        "table\n"
-        "shows each model alone, every pair's blend and the blend of all; `gain` is what a "
-        "blend\n"
-        "saves in log-loss on the test attempts beside the member that is best on validation.\n"
-        "The blend is a run: evaluate, predict, inspect, export and verify take it, and it "
-        "needs its "
-        "members'\n"
-        "directories no longer. Refits (`cohort train refit=RUN`) have learned the validation\n"
-        "attempts: their weights are fitted by the predictions of the runs they are refits "
-        "of,\n"
-        "which must still be there as they were; validation scores are those runs', test "
-        "scores\n"
-        "the refits'.",
+        "Fit one weight per model on the validation attempts, for the smallest log-loss. All "
+        "runs must be trained on the same data set and hold out the same attempts.\n\n"
+        "The table shows each model, the blend of every pair and the blend of all. The column "
+        "`gain` compares a blend with its best member on validation: how much smaller its "
+        "log-loss is on the test attempts.\n\n"
+        "The blend is a run directory. `cohort evaluate`, `predict`, `inspect`, `export`, "
+        "`report` and `verify` accept it, and it no longer needs the directories of its "
+        "members.\n\n"
+        "Refits (`cohort train refit=RUN`) were trained on the validation attempts. Their "
+        "weights are therefore fitted on the predictions of the original runs, which must "
+        "still exist unchanged. Validation scores belong to those runs, test scores to the "
+        "refits.",
+    .examples = "Blend three models and evaluate the result:\n\n"
+                "  cohort blend runs/rbm runs/dkt runs/lme -o runs/blend\n"
+                "  cohort evaluate runs/blend",
+    .see_also = "cohort-evaluate(1), cohort-train(1)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

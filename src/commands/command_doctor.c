@@ -1,4 +1,4 @@
-/* cohort doctor: what the program finds where it runs, and what would make it faster. */
+/* cohort doctor: examines the machine it runs on and advises what would make it faster. */
 #define _GNU_SOURCE
 #include "base/fail.h"
 #include "base/h5.h"
@@ -25,14 +25,15 @@ struct values {
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
     {{"disk", OPTION_TEXT, AT(disk), ".", 0, 0, NULL,
-      "the directory where runs or data sets will be"},
-     0},
-    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+      "test the file system of this directory, where runs or data sets will be"},
+     0,
+     "DIRECTORY"},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
 };
 
-static const double GB = 1e9, roomy = 1e9; /* bytes that a disk should have left */
+static const double GB = 1e9, roomy = 1e9; /* bytes that should be free on a disk */
 
-/* The findings, for --json and for people: `object` has sections of keys with a text or a
+/* The findings, printed as JSON or as text: `object` has sections of keys with a text or a
  * number. */
 struct findings {
     json_t *object, *advice;
@@ -101,16 +102,14 @@ static void report_host(struct findings *findings, json_t *list, const struct ho
     json_array_append_new(list, object);
     if (host->n_ranks > host->n_cpus)
         advise(findings,
-               "%s: %d ranks share %d CPUs; use at most %d ranks there, or they wait for each "
-               "other",
+               "%s: %d ranks share %d CPUs and wait for each other; use at most %d ranks there",
                host->name, host->n_ranks, host->n_cpus, host->n_cpus);
     if (host->memory < 1e9)
-        advise(findings, "%s: only %.2f GB of memory are available", host->name,
-               host->memory / GB);
+        advise(findings, "%s: only %.2f GB of memory available", host->name, host->memory / GB);
     if (host->n_ranks <= host->n_cpus && host->gflops_least < 0.5 * host->gflops_most)
         advise(findings,
-               "%s: the slowest rank has half the speed of the fastest, or less: is something "
-               "else running there?",
+               "%s: the slowest rank is at most half as fast as the fastest; check whether "
+               "other programs run there",
                host->name);
 }
 
@@ -155,7 +154,7 @@ static void report_cpu(struct findings *findings)
     json_object_set_new(cpu, "available", available);
     json_object_set_new(cpu, "numbers", json_string(REAL_NAME));
     if (machine_isa() + 1 < N_ISAS && machine_has((enum isa)(machine_isa() + 1)))
-        advise(findings, "COHORT_ISA=%s keeps cohort from wider vectors, which this CPU has",
+        advise(findings, "COHORT_ISA=%s disables the wider vectors that this CPU has",
                getenv("COHORT_ISA") ? getenv("COHORT_ISA") : "");
 }
 
@@ -174,20 +173,20 @@ static void report_blas(struct findings *findings, const struct doctor_rank *ran
     json_object_set_new(blas, "serves_scalapack", json_boolean(fast));
     if (!fast)
         advise(findings,
-               "ScaLAPACK's matrix products come from %s and not from OpenBLAS, which is many "
+               "ScaLAPACK uses the matrix products of %s instead of OpenBLAS, which is many "
                "times faster: link cohort with -lopenblas before ScaLAPACK",
                library);
     for (int r = 0; r < n; r++) {
         if (is_old_kernel(ranks[r].kernel) && machine_has(ISA_AVX2)) {
             advise(findings,
-                   "OpenBLAS on %s uses its %s kernels, which are several times slower than "
-                   "this CPU: set OPENBLAS_CORETYPE=%s",
+                   "OpenBLAS on %s uses its %s kernels, several times slower than the right "
+                   "ones for this CPU: set OPENBLAS_CORETYPE=%s",
                    ranks[r].host, ranks[r].kernel,
                    machine_has(ISA_AVX512) ? "SkylakeX" : "Haswell");
             break;
         }
         if (ranks[r].n_threads > 1) {
-            advise(findings, "OpenBLAS uses %d threads a rank: set OPENBLAS_NUM_THREADS=1",
+            advise(findings, "OpenBLAS uses %d threads per rank: set OPENBLAS_NUM_THREADS=1",
                    ranks[r].n_threads);
             break;
         }
@@ -214,10 +213,10 @@ static void report_libraries(struct findings *findings)
     json_object_set_new(hdf5, "parallel", json_true());
 #else
     json_object_set_new(hdf5, "parallel", json_false());
-    advise(findings, "HDF5 was built without MPI: all ranks read data sets one by one");
+    advise(findings, "HDF5 was built without MPI: ranks read data sets one after the other");
 #endif
     if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR || release != H5_VERS_RELEASE)
-        advise(findings, "cohort was built with HDF5 %s but runs with %s: build it again",
+        advise(findings, "cohort was built with HDF5 %s but runs with %s: rebuild it",
                H5_VERS_INFO, text);
 }
 
@@ -226,10 +225,10 @@ static void report_limits(struct findings *findings, int n_hosts)
     static const struct {
         const char *name;
         int resource;
-        double least; /* below it there is advice */
+        double least; /* below it, advise */
         const char *advice;
     } limits[] = {
-        {"open_files", RLIMIT_NOFILE, 256, "ulimit -n 1024: MPI needs files between ranks"},
+        {"open_files", RLIMIT_NOFILE, 256, "ulimit -n 1024: MPI opens files between ranks"},
         {"locked_memory", RLIMIT_MEMLOCK, 64e6,
          "ulimit -l unlimited: fast networks lock memory"},
         {"stack", RLIMIT_STACK, 1e6, "ulimit -s 8192"},
@@ -263,17 +262,17 @@ static void report_disk(struct findings *findings, const char *directory,
     json_object_set_new(object, "locks", json_boolean(disk->locks));
     json_object_set_new(object, "parallel_reads", json_boolean(disk->parallel_reads));
     if (disk->free_bytes < roomy)
-        advise(findings, "%s: only %.3f GB are free: checkpoints may soon find no room",
+        advise(findings, "%s: only %.3f GB free: there may soon be no space for checkpoints",
                directory, disk->free_bytes / GB);
     if (!disk->locks)
         advise(findings,
-               "%s: files cannot be locked there: nothing keeps two jobs out of one run "
+               "%s: the file system has no locks: nothing keeps two jobs out of one run "
                "directory",
                directory);
     if (disk->small_file > 0.5)
         advise(findings,
-               "%s: a small file takes %.1f s to become durable: save less often "
-               "(run.save_minutes)",
+               "%s: syncing a small file takes %.1f s: save less often (raise "
+               "run.save_minutes)",
                directory, disk->small_file);
 }
 
@@ -319,11 +318,11 @@ static void say(const struct findings *findings)
             say_value(name, part);
         }
     }
-    puts(json_array_size(findings->advice) > 0 ? "\nadvice" : "\nNothing is suspicious.");
+    puts(json_array_size(findings->advice) > 0 ? "\nadvice" : "\nNo problems found.");
     json_array_foreach(findings->advice, i, line) printf("  - %s\n", json_string_value(line));
 }
 
-/* Collective; the report is printed whatever is found, and the status says if it is bad. */
+/* Collective; prints the report in any case, and fails if something does not work. */
 static enum status examine(const struct comm *comm, const struct values *values)
 {
     struct doctor_rank own;
@@ -380,14 +379,14 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_doctor = {
     .name = "doctor",
     .usage = "doctor [--disk DIRECTORY] [--json]",
-    .summary = "Examines ranks, BLAS, HDF5, disk and limits, and says what is amiss",
-    .details = "To be started as the training will be: `mpirun -n 8 cohort doctor`. Measures "
-               "products\n"
-               "of matrices and memory bandwidth of all ranks at once, sums between ranks, and "
-               "the disk;\n"
-               "it takes about a second and leaves nothing behind. Exit code 74 if something "
-               "does not\n"
-               "work at all; what only slows things down is advice.",
+    .summary = "Check ranks, BLAS, HDF5, disk and limits, and report problems",
+    .details = "Start it the way training will be started: on the same nodes with the same "
+               "number of ranks. It measures matrix products and memory bandwidth on all ranks "
+               "at once, sums between ranks, and the disk. It takes about a second and leaves "
+               "no files behind. What only slows training down is printed as advice.",
+    .examples = "Check this machine with 8 ranks, and the file system of the runs:\n\n"
+                "  mpirun -n 8 cohort doctor --disk /scratch/me/runs",
+    .exit_status = "74 if something does not work at all; 0 otherwise, with or without advice.",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

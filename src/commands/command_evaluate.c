@@ -1,4 +1,4 @@
-/* cohort evaluate: how well a model predicts, beside the mean of each item (baseline.h). */
+/* cohort evaluate: how well a model predicts, compared with the mean of each item (baseline.h). */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -28,46 +28,66 @@ enum { SPLIT_ALL = N_SPLITS };
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "another data set than the one the run was trained on; its items are found by name"},
-     0},
-    {{"split", OPTION_CHOICE, AT(split), "test", 0, 0, splits, "which attempts to score"}, 0},
+      "score this data set instead of the one the run was trained on; items are matched by "
+      "name"},
+     0,
+     "DATA.h5"},
+    {{"split", OPTION_CHOICE, AT(split), "test", 0, 0, splits, "which attempts to score"},
+     0,
+     NULL},
     {{"skip-first", OPTION_SWITCH, AT(skip_first), "no", 0, 0, NULL,
-      "leave each student's first attempt out of everything"},
-     0},
+      "exclude first attempts from all scores"},
+     0,
+     NULL},
     {{"groups", OPTION_SWITCH, AT(groups), "no", 0, 0, NULL,
-      "score each group of items by itself too"},
-     0},
+      "also score each group of items separately"},
+     0,
+     NULL},
     {{"calibration", OPTION_SWITCH, AT(calibration), "no", 0, 0, NULL,
-      "show the share correct beside the probabilities, in 15 bins"},
-     0},
+      "also compare predicted probability and observed share correct, in 15 bins"},
+     0,
+     NULL},
     {{"confidence", OPTION_INTEGER, AT(replicates), "0", 0, 1e6, NULL,
-      "95 % intervals from so many resamplings of the students; 1000 is a good number"},
-     0},
-    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "of resamplings and chains"}, 0},
+      "add 95 % intervals from this many bootstrap samples of the students; 1000 is usually "
+      "enough"},
+     0,
+     NULL},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL,
+      "seed for the bootstrap and for the sampling of --likelihood"},
+     0,
+     NULL},
     {{"likelihood", OPTION_SWITCH, AT(likelihood), "no", 0, 0, NULL,
-      "also the log-likelihood of whole steps, for models that have one (rtrbm)"},
-     0},
+      "also compute the joint log-likelihood of the answers (rtrbm: per step; vae: per "
+      "student)"},
+     0,
+     NULL},
     {{"enumerate", OPTION_INTEGER, AT(most_bits), "12", 0, 30, NULL,
-      "likelihood: sum all states of a step with up to so many units on its smaller side"},
-     0},
+      "likelihood of an rtrbm: sum exactly over the states of a step whose smaller side has "
+      "at most this many units"},
+     0,
+     NULL},
     {{"chains", OPTION_INTEGER, AT(n_chains), "16", 2, 1e5, NULL,
-      "likelihood: annealed chains for each larger step"},
-     0},
+      "likelihood of an rtrbm: annealed chains for each larger step"},
+     0,
+     NULL},
     {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
-      "likelihood: temperatures along each chain; doubled until the mean settles"},
-     0},
+      "likelihood of an rtrbm: temperatures of each chain at first; doubled until the mean "
+      "settles"},
+     0,
+     NULL},
     {{"most-temperatures", OPTION_INTEGER, AT(most_temperatures), "6400", 1, 1e6, NULL,
-      "likelihood: no more temperatures than so many"},
-     0},
-    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+      "likelihood of an rtrbm: upper limit on the temperatures"},
+     0,
+     NULL},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
 };
 
 /* A row of the table. */
 struct rated {
-    struct score score, low, high; /* low and high: if resamplings were asked for */
+    struct score score, low, high; /* low and high: with --confidence */
 };
 
-/* Of all attempts, and of all but each student's first. */
+/* Of all attempts, and excluding first attempts. */
 struct rated_twice {
     struct rated all, rest;
 };
@@ -75,8 +95,8 @@ struct rated_twice {
 struct report {
     const struct inference *inference;
     const struct values *values;
-    struct rated_twice model, item_mean;
-    bool has_item_mean;
+    struct rated_twice model, baselines[N_BASELINES];
+    bool has_baselines;
     struct rated
         *groups; /* n_groups + 1, the first for items in no group; NULL: not asked for */
     struct calibration_bin bins[N_CALIBRATION_BINS];
@@ -106,13 +126,21 @@ static void rate_twice(const struct report *report, const struct prediction *lis
     memory_free(rest);
 }
 
-static void rate_item_mean(struct report *report, const struct predictions *predictions)
+/* Collective. Without the data that the model was trained on there are no baselines. */
+static void rate_baselines(struct report *report, const struct predictions *predictions)
 {
-    struct prediction *list = baseline_items(report->inference, predictions);
-    report->has_item_mean = list != NULL;
-    if (list != NULL)
-        rate_twice(report, list, predictions->n, &report->item_mean);
-    memory_free(list);
+    const struct inference *inference = report->inference;
+    struct item_counts counts;
+    report->has_baselines = inference_counts(inference, &counts);
+    if (!report->has_baselines)
+        return;
+    for (int b = 0; b < N_BASELINES; b++) {
+        struct prediction *list = baseline_predict((enum baseline)b, inference->model,
+                                                   &inference->shard, &counts, predictions);
+        rate_twice(report, list, predictions->n, &report->baselines[b]);
+        memory_free(list);
+    }
+    memory_free(counts.right);
 }
 
 static void rate_groups(struct report *report, const struct predictions *predictions)
@@ -151,7 +179,8 @@ static enum status check_attempts(const struct inference *inference,
             n[mark_split(inference->shard.mark[t])]++;
     comm_sum_i64(inference->comm, n, N_SPLITS);
     if (n[TRAIN] + n[VALID] + n[TEST] == 0)
-        return fail(BAD_USER, "%s: no outcome is known, so there is nothing to score",
+        return fail(BAD_USER,
+                    "%s: no attempt has a known outcome, so there is nothing to score",
                     inference->dataset.path);
     if (values->split == SPLIT_ALL || n[values->split] > 0)
         return OK;
@@ -161,8 +190,8 @@ static enum status check_attempts(const struct inference *inference,
             end +=
                 sprintf(end, "%s%" PRId64 " for %s", end > list ? ", " : "", n[s], splits[s]);
     return fail(BAD_USER,
-                "%s: there are no attempts with a known outcome for %s; there are %s: choose "
-                "with --split",
+                "%s: no attempt with a known outcome is for %s; there are %s: choose with "
+                "--split",
                 inference->dataset.path, splits[values->split], list);
 }
 
@@ -257,9 +286,11 @@ static void print_json(const struct report *report)
     json_t *scores = rated_twice_json(report, &report->model);
     json_object_update(object, scores);
     json_decref(scores);
-    json_object_set_new(object, "item_mean",
-                        report->has_item_mean ? rated_twice_json(report, &report->item_mean)
-                                              : json_null());
+    for (int b = 0; b < N_BASELINES; b++)
+        json_object_set_new(object, b == BASELINE_ITEMS ? "item_mean" : "running_mean",
+                            report->has_baselines
+                                ? rated_twice_json(report, &report->baselines[b])
+                                : json_null());
     if (report->groups != NULL)
         json_object_set_new(object, "groups", groups_json(report));
     if (report->values->calibration)
@@ -269,7 +300,7 @@ static void print_json(const struct report *report)
     command_json_print(object);
 }
 
-enum { LABEL = 26 };
+enum { LABEL = 38 };
 
 static void print_numbers(const struct score *score)
 {
@@ -305,27 +336,26 @@ static void print_rows(const struct report *report, const char *name,
         snprintf(label, sizeof label, "%s, all", name);
         print_row(report, label, &rated->all);
     }
-    snprintf(label, sizeof label, "%s, but the first", name);
+    snprintf(label, sizeof label, "%s, excluding first attempts", name);
     print_row(report, label, &rated->rest);
 }
 
 static void print_likelihood(const struct likelihood_result *likelihood)
 {
-    printf("\nlog-likelihood: %.4f nats a step, mean of %" PRId64 " steps of %" PRId64
-           " students\n",
+    printf("\nlog-likelihood: %.4f nats per step (steps: %" PRId64 ", students: %" PRId64 ")\n",
            likelihood->mean, likelihood->n_steps, likelihood->n_students);
     printf("standard error: %.4f from the choice of students", likelihood->spread_error);
     if (likelihood->n_sampled > 0)
-        printf(", %.4f from sampling the sums over states of %" PRId64 " steps",
-               likelihood->standard_error, likelihood->n_sampled);
+        printf(", %.4f from sampling (steps sampled: %" PRId64 ")", likelihood->standard_error,
+               likelihood->n_sampled);
     printf("\n");
     if (likelihood->n_temperatures > 0)
         printf("annealed at %" PRId64
-               " temperatures: the mean is too high by about %.4f, which is "
-               "part of the error\n",
+               " temperatures: the mean is too high by about %.4f, which the error from "
+               "sampling includes\n",
                likelihood->n_temperatures, likelihood->bias);
     if (!likelihood->settled || likelihood->n_impossible > 0)
-        printf("do not trust it: %s, and %" PRId64 " steps have a chance above 1; raise "
+        printf("unreliable: %s; steps with a probability above 1: %" PRId64 "; raise "
                "--most-temperatures or --chains\n",
                likelihood->settled ? "the mean has settled" : "the mean has not settled",
                likelihood->n_impossible);
@@ -345,13 +375,14 @@ static void print_table(const struct report *report)
         printf("  %9s", columns[c]);
     putchar('\n');
     print_rows(report, inference->model->kind->name, &report->model);
-    if (report->has_item_mean)
-        print_rows(report, "item mean", &report->item_mean);
+    for (int b = 0; report->has_baselines && b < N_BASELINES; b++)
+        print_rows(report, b == BASELINE_ITEMS ? "item mean" : "running mean",
+                   &report->baselines[b]);
     if (report->groups != NULL && inference->dataset.n_groups == 0)
-        printf("\nThe items of this data set are in no groups.\n");
+        printf("\nThe items of this data set have no groups.\n");
     else if (report->groups != NULL)
         printf("\n%s by group of items%s\n", inference->model->kind->name,
-               report->values->skip_first ? ", each student's first attempt left out" : "");
+               report->values->skip_first ? ", excluding first attempts" : "");
     for (size_t g = 0; report->groups != NULL && inference->dataset.n_groups > 0 &&
                        g <= inference->dataset.n_groups;
          g++)
@@ -408,13 +439,14 @@ static void print_finals(const struct inference *inference, const struct values 
     }
 }
 
-/* A model of one target a student, beside the mean of the training targets. */
+/* A model of one target per student, compared with the mean of the training targets. */
 static enum status evaluate_finals(const struct inference *inference,
                                    const struct values *values, unsigned set)
 {
     if (values->groups || values->calibration || values->skip_first || values->replicates > 0)
-        return fail(BAD_USER, "this model predicts one target for a whole student: --groups, "
-                              "--calibration, --skip-first and --confidence are for answers");
+        return fail(BAD_USER,
+                    "this model predicts one target per student; --groups, --calibration, "
+                    "--skip-first and --confidence apply to answers only");
     struct target_prediction *targets = NULL;
     size_t n = 0;
     struct score score, baseline;
@@ -429,8 +461,8 @@ static enum status evaluate_finals(const struct inference *inference,
     targets_score(inference->comm, inference->model, targets, n, &baseline);
     memory_free(targets);
     if (score.n == 0)
-        return fail(BAD_USER, "%s: no student for %s has a target", inference->dataset.path,
-                    splits[values->split]);
+        return fail(BAD_USER, "%s: no student in split %s has a target",
+                    inference->dataset.path, splits[values->split]);
     if (!log_muted())
         print_finals(inference, values, &score, &baseline);
     return OK;
@@ -446,7 +478,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     TRY(check_attempts(inference, values));
     if (values->likelihood && inference->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
-                    "%s: a model of kind %s has no likelihood of steps; leave out "
+                    "%s: %s models have no joint likelihood (rtrbm and vae do); omit "
                     "--likelihood",
                     inference->checkpoint.path, inference->model->kind->name);
     struct predictions predictions;
@@ -455,7 +487,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     scoring_keep(&predictions, &inference->shard, values->skip_first);
     struct report report = {.inference = inference, .values = values};
     rate_twice(&report, predictions.list, predictions.n, &report.model);
-    rate_item_mean(&report, &predictions);
+    rate_baselines(&report, &predictions);
     if (values->groups)
         rate_groups(&report, &predictions);
     if (values->calibration)
@@ -473,6 +505,11 @@ static enum status evaluate(const struct inference *inference, const struct valu
         print_json(&report);
     else if (!log_muted())
         print_table(&report);
+    double baselines[N_BASELINES];
+    for (int b = 0; b < N_BASELINES; b++)
+        baselines[b] = report.baselines[b].all.score.log_loss;
+    if (report.has_baselines)
+        baseline_say(splits[values->split], report.model.all.score.log_loss, baselines);
     memory_free(report.groups);
     return OK;
 }
@@ -499,28 +536,34 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_evaluate = {
     .name = "evaluate",
     .usage = "evaluate RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] [--json] ...",
-    .summary = "Scores a model's predictions on attempts it has not seen",
+    .summary = "Score a model's predictions on attempts it has not seen",
     .details =
-        "Of a run the best epoch's model is taken (best.h5), or the last where nothing was\n"
-        "validated. Each attempt is predicted from the student's earlier attempts whose "
-        "outcome\n"
-        "is shown. Scores: capped binomial deviance (CBD: base 10, probabilities capped to\n"
-        "[0.01, 0.99]; 0.30103 is a coin), log-loss in nats, area under the ROC curve, "
-        "accuracy\n"
-        "at 0.5, root mean squared error, calibration error (mean distance of probability and\n"
-        "share correct over 15 bins); for all attempts and for all but each student's first,\n"
-        "where a model can only know the item. `item mean` predicts (correct + 1) / (all + 2)\n"
-        "of each item's training answers. --likelihood: log P of all answers of a step given "
-        "the steps "
-        "before,\n"
-        "exact where one side of the step has few units, else by annealed importance "
-        "sampling.\n"
-        "Every number has the same bits at any number of ranks.\n"
-        "A model of one target a student is scored on the targets instead, beside the mean of "
-        "the\n"
-        "training students' targets: log-loss (of scores: minus the log of the predicted "
-        "density),\n"
-        "RMSE, and AUC and accuracy of passing or R2 of scores.",
+        "Predict each attempt from the student's earlier attempts whose outcome is shown, and "
+        "compare with the outcome. For a run directory, the checkpoint of the best epoch is "
+        "used (best.h5), or the last one where nothing was validated.\n\n"
+        "Scores: capped binomial deviance (CBD: base 10, probabilities capped to [0.01, "
+        "0.99]; 0.30103 is a coin flip), log-loss in nats, area under the ROC curve (AUC), "
+        "accuracy at 0.5, root mean squared error (RMSE) and calibration error (mean distance "
+        "between probability and share correct over 15 bins). Each is given for all attempts "
+        "and excluding first attempts, where a model knows nothing but the item. The rows "
+        "`item mean` are a baseline: (correct + 1) / (all + 2) of each item's training "
+        "answers.\n\n"
+        "--likelihood adds the joint log-likelihood of the scored answers, in nats per step. "
+        "For an rtrbm, a step is scored given the steps before it. The sum over its states "
+        "is exact where one side of the step has at most --enumerate units; for larger steps "
+        "it is estimated by annealed importance sampling. For a vae, all scored answers of a "
+        "student are one step, given the shown ones outside the split. The integral over "
+        "abilities is computed on a grid for up to 3 dimensions, and by importance sampling "
+        "for more. Other models have no joint likelihood.\n\n"
+        "A model of one target per student is scored on the targets instead and compared with "
+        "the mean of the training targets: log-loss (for scores: minus the log of the "
+        "predicted density), RMSE, and AUC and accuracy (passing) or R2 (scores).\n\n"
+        "All numbers have the same bits at any number of ranks.",
+    .examples = "Score the test attempts, with 95 % intervals:\n\n"
+                "  cohort evaluate runs/rbm --confidence 1000\n\n"
+                "Score students of another data set on 4 ranks, for a program:\n\n"
+                "  mpirun -n 4 cohort evaluate runs/rbm --data new.h5 --split all --json",
+    .see_also = "cohort-predict(1), cohort-report(1)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

@@ -1,5 +1,5 @@
-/* cohort export: what a model has learned, for other programs: its tensors, and the hidden
- * activations of students. */
+/* cohort export: writes what a model has learned for other programs: its tensors, and the
+ * hidden activations of students. */
 #include "base/atomic_file.h"
 #include "base/csv_quote.h"
 #include "base/fail.h"
@@ -25,22 +25,28 @@ struct values {
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
     {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL,
-      "FILE.h5 for everything; FILE.csv for one table; else a directory of CSV files"},
-     'o'},
-    {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "only the tensor of this name"}, 0},
+      "write to FILE.h5 (everything), FILE.csv (one table) or a directory of CSV files"},
+     'o',
+     "FILE"},
+    {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "export only this tensor"}, 0, "NAME"},
     {{"hidden", OPTION_SWITCH, AT(hidden), "no", 0, 0, NULL,
-      "also the hidden activations of each student after all shown attempts"},
-     0},
+      "also export each student's hidden activations after all shown attempts"},
+     0,
+     NULL},
     {{"graph", OPTION_SWITCH, AT(graph), "no", 0, 0, NULL,
-      "instead of tensors, the graph a structured rtrbm has learned: edges as FILE.csv, or "
-      "FILE.dot for Graphviz"},
-     0},
+      "export only the graph that a structured rtrbm has learned: edges as FILE.csv, or a "
+      "drawing for Graphviz as FILE.dot"},
+     0,
+     NULL},
     {{"least", OPTION_NUMBER, AT(least), "0.5", 0, 1, NULL,
-      "with --graph: gates less open than this are not drawn in FILE.dot"},
-     0},
+      "with --graph: draw only edges whose gate is at least this far open, in FILE.dot"},
+     0,
+     NULL},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "with --hidden: another data set than the one the run was trained on"},
-     0},
+      "with --hidden: use the students of this data set instead of the one the run was trained "
+      "on"},
+     0,
+     "DATA.h5"},
 };
 
 /* Hidden activations of this rank's students. */
@@ -80,18 +86,18 @@ static enum status find_tensor(const struct inference *inference, const char *na
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", t > 0 ? ", " : "",
                  (*tensor)->name);
     }
-    return fail(BAD_USER, "%s: there is no tensor '%s'; it has %s", inference->checkpoint.path,
-                name, list);
+    return fail(BAD_USER, "%s: unknown tensor '%s'; expected one of %s",
+                inference->checkpoint.path, name, list);
 }
 
-/* What a tensor is called outside: probabilities that are stored as logits say so. */
+/* The name of a tensor outside: probabilities that are stored as logits begin with logit_. */
 static char *outer_name(const struct params *params, const struct tensor *tensor)
 {
     return memory_text("%s%s", params->is_logit[tensor - params->tensors] ? "logit_" : "",
                        tensor->name);
 }
 
-/* Columns are called by the tensor's name and their place in its further dimensions, from 1. */
+/* Columns are named after the tensor and their place in its further dimensions, from 1. */
 static char *column_words(const struct tensor *tensor, const char *name, size_t n_columns)
 {
     char *words = NULL;
@@ -132,7 +138,7 @@ static void tensor_table(struct table *table, const struct inference *inference,
 
 struct printed {
     const struct table *table;
-    const struct names *names; /* of the rows, NULL: none but the table's own */
+    const struct names *names; /* of the rows, NULL: only the table's own */
 };
 
 static void print_row(FILE *out, size_t r, const void *arg)
@@ -187,7 +193,7 @@ static enum status hidden_fill(struct hidden *hidden, const struct inference *in
 {
     const struct model_kind *kind = inference->model->kind;
     if (kind->view.hidden == NULL)
-        return fail(BAD_USER, "%s: a model of kind %s has no hidden activations",
+        return fail(BAD_USER, "%s: %s models have no hidden activations",
                     inference->checkpoint.path, kind->name);
     hidden->n_students = inference->shard.n_students;
     hidden->m = kind->view.n_hidden(inference->model);
@@ -264,7 +270,7 @@ static enum status write_tensors_h5(const struct inference *inference,
     return OK;
 }
 
-/* Rank 0: names of all students, which stand beside the array /hidden. */
+/* Rank 0: names of all students, the rows of the array /hidden. */
 static enum status write_students_h5(const struct inference *inference, hid_t file)
 {
     struct names students = {0};
@@ -362,17 +368,17 @@ static enum status write_all(const struct inference *inference, const struct val
 static enum status check(const struct values *values)
 {
     if (values->output[0] == '\0')
-        return fail(BAD_USAGE, "export: where to? Name a file or a directory with -o");
+        return fail(BAD_USAGE, "export: no output; name a file or a directory with -o");
     if (values->graph && (values->hidden || values->tensor[0] != '\0'))
-        return fail(BAD_USAGE, "export: --graph goes without --tensor and --hidden");
+        return fail(BAD_USAGE, "export: --graph cannot be combined with --tensor or --hidden");
     if (file_ends_in(values->output, ".csv") && !values->graph &&
         (values->tensor[0] != '\0') == values->hidden)
         return fail(
             BAD_USAGE,
-            "export: a CSV file holds one table: choose it with either --tensor NAME or "
-            "--hidden (`cohort inspect` lists the tensors), or name a directory for all");
+            "export: a CSV file has one table: choose it with --tensor NAME (`cohort inspect` "
+            "lists them) or --hidden, or name a directory to export all");
     if (values->data[0] != '\0' && !values->hidden)
-        return fail(BAD_USAGE, "export: --data is of use only with --hidden");
+        return fail(BAD_USAGE, "export: --data needs --hidden");
     return OK;
 }
 
@@ -404,27 +410,27 @@ const struct command command_export = {
     .name = "export",
     .usage =
         "export RUN_OR_CHECKPOINT [--tensor NAME] [--hidden] [--graph] -o FILE.h5|FILE.csv|...",
-    .summary =
-        "Writes a model's tensors, and hidden activations of students, for other programs",
+    .summary = "Write a model's tensors and students' hidden activations for other programs",
     .details =
-        "HDF5: /tensors/NAME in their shapes, /items/names and, with --hidden, /hidden "
-        "(students\n"
-        "by hidden units) and /students/names. CSV: a line for each item, skill or row and a "
-        "column\n"
-        "for each further place in the tensor, called NAME_2_1 and the like, counted "
-        "from 1;\n"
-        "probabilities that a model stores as logits are called logit_NAME. For\n"
-        "hidden activations student,h1,h2,... A directory gets a CSV file for each "
-        "tensor, and\n"
-        "table_NAME.csv for the tables that `cohort inspect` shows; with --hidden, for "
-        "which the\n"
-        "data are read, these have standard errors where the model has them. Models name "
-        "the\n"
-        "hidden columns where they have names (theta_1, sigma_1). A graph: "
-        "from,to,gate,strength\n"
-        "for each pair of skills; gate is how far the edge is open. The bytes are the same at "
-        "any\n"
-        "number of ranks.",
+        "HDF5 files get /tensors/NAME in their shapes, /items/names and, with --hidden, "
+        "/hidden (students by hidden units) and /students/names.\n\n"
+        "CSV files have one line per item, skill or row and one column per further place in "
+        "the tensor, named NAME_2_1 and so on, counted from 1. Probabilities that a model "
+        "stores as logits are named logit_NAME. Hidden activations have the columns "
+        "student,h1,h2,... or the model's own names for them (theta_1, sigma_1).\n\n"
+        "A directory gets one CSV file per tensor, and table_NAME.csv for each table that "
+        "`cohort inspect` shows. With --hidden the data are read, and the tables include "
+        "standard errors where the model has them.\n\n"
+        "A graph has one line per pair of skills: from,to,gate,strength. The gate is how far "
+        "the edge is open, from 0 to 1.\n\n"
+        "The bytes are the same at any number of ranks.",
+    .examples = "Export all tensors and tables as CSV files:\n\n"
+                "  cohort export runs/rbm -o tables\n\n"
+                "Write the abilities of all students:\n\n"
+                "  cohort export runs/vae --hidden -o abilities.csv\n\n"
+                "Draw the graph between skills that an rtrbm has learned:\n\n"
+                "  cohort export runs/rtrbm --graph -o skills.dot",
+    .see_also = "cohort-inspect(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

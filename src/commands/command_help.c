@@ -1,281 +1,262 @@
-/* cohort help: everything there is to read, made from the same tables that parse command lines
- * and configurations, so that none of it can be out of date: for the terminal, as a man page
- * (roff) and as the reference part of the README (markdown). */
+/* cohort help: prints the pages of the manual, made from the same tables that parse command
+ * lines and settings, so none of it can be out of date. `make install` writes the same pages as
+ * roff for man:
+ *
+ *     cohort(1)                         all commands, exit status, environment
+ *     cohort-COMMAND(1)                 commands.c
+ *     cohort-files(5)                   help_files.c
+ *     cohort-models(7)                  model_help of every kind
+ *     cohort-settings(7)                the tables of [data], [train] and so on */
 #include "base/fail.h"
-#include "base/log.h"
 #include "base/memory.h"
-#include "cohort.h"
 #include "commands/commands.h"
 #include "learn/model.h"
 #include "runs/trainer.h"
-#include <ctype.h>
+#include "sweep/sweep.h"
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct values {
-    bool man, markdown;
+    bool man;
 };
 
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
-    {{"man", OPTION_SWITCH, AT(man), "no", 0, 0, NULL, "print the man page, cohort.1"}, 0},
-    {{"markdown", OPTION_SWITCH, AT(markdown), "no", 0, 0, NULL,
-      "print the reference of all commands and settings for a README"},
-     0},
+    {{"man", OPTION_SWITCH, AT(man), "no", 0, 0, NULL,
+      "print the page as roff, the source form of man pages"},
+     0,
+     NULL},
 };
 
 static const char about[] =
-    "cohort trains models of student knowledge on logs of answers, on a laptop or a cluster,\n"
-    "with the same bits at any number of ranks.";
+    "cohort trains models of student knowledge on answer logs, on a laptop or a cluster. The "
+    "results have the same bits at any number of ranks.";
 
-/* Lists of a name and what it means. */
+static const char first_run[] =
+    "Simulate a class, train a model on it with 2 ranks, and evaluate it:\n\n"
+    "  cohort simulate irt --students 2000 --items 50 -o class.h5\n"
+    "  mpirun -n 2 cohort train model.kind=rbm data=class.h5 run=runs/rbm\n"
+    "  cohort evaluate runs/rbm";
+
+/* A list of names and what they mean. */
 struct entry {
     const char *name, *meaning;
 };
 
 static const struct entry exit_codes[] = {
-    {"0", "done"},
-    {"1", "the user's mistake: a key, a value, a path; a sentence on stderr says which"},
-    {"2", "a command line that makes no sense"},
+    {"0", "success"},
+    {"1", "a wrong setting, value or path; a sentence on standard error tells which"},
+    {"2", "a wrong command line"},
     {"3", "bad or damaged data"},
     {"4", "training diverged"},
-    {"70", "a mistake of cohort's own"},
-    {"74", "disk full, or another failure of input or output"},
-    {"85", "stopped by a signal after saving: the same command continues"},
-};
-
-static const struct entry files[] = {
-    {"DATA.h5", "a data set: students, attempts, items, skills, splits, names, digest"},
-    {"RUN/config.ini", "the complete settings of a run, as they were resolved"},
-    {"RUN/log.jsonl", "a record for each epoch"},
-    {"RUN/last.h5", "the newest checkpoint; previous.h5 is the one before"},
-    {"RUN/best.h5",
-     "the checkpoint of the best epoch by validation; previous_best.h5 is the one before"},
-    {"RUN/result.json", "scores of the best epoch, written when the run is finished"},
-    {"RUN/lock", "held while a job trains there; it may lie about otherwise"},
-    {"RUN/fold-1, ...", "the runs of a cross-validation"},
+    {"70", "a bug in cohort"},
+    {"74", "disk full, or another input or output error"},
+    {"85", "stopped by a signal after saving; run the same command to continue"},
 };
 
 static const struct entry environment[] = {
-    {"COHORT_MPI",
-     "no: never mind the launcher, each process is a command of its own; yes: start "
-     "MPI under a launcher that leaves no sign of itself"},
-    {"COHORT_ISA", "plain, avx2 or avx512: the vectors to use instead of the widest there are; "
-                   "results do not depend on it"},
+    {"COHORT_MPI", "no: ignore the launcher and run each process as a command of its own; yes: "
+                   "start MPI even if no launcher is detected"},
+    {"COHORT_ISA", "plain, avx2 or avx512: use these vector instructions instead of the widest "
+                   "of the CPU; the results are the same"},
     {"OPENBLAS_CORETYPE",
-     "the kernels OpenBLAS uses; set by cohort itself where OpenBLAS does not know the CPU"},
-    {"OPENBLAS_NUM_THREADS", "cohort always uses one thread a rank"},
+     "the kernels of OpenBLAS; cohort sets it where OpenBLAS does not recognize the CPU"},
+    {"OPENBLAS_NUM_THREADS", "ignored: cohort uses one thread per rank"},
 };
 
-struct topic {
-    const char *name, *head, *title;
-    const struct entry *entries;
-    size_t n_entries;
-    void (*print)(FILE *out, bool markdown);
+static const struct entry files[] = {
+    {"DATA.h5", "a data set"},
+    {"RUN/", "a run directory: settings, log, checkpoints and result"},
+    {"RUN/*.h5", "checkpoints: last.h5, previous.h5, best.h5"},
 };
 
-static void print_settings(FILE *out, bool markdown)
+static void add_entries(struct manual *manual, const struct entry *entries, size_t n)
 {
-    struct option_group groups[5];
+    for (size_t e = 0; e < n; e++)
+        manual_item(manual, entries[e].name, entries[e].meaning, NULL);
+}
+
+static void exit_codes_page(struct manual *manual)
+{
+    manual_heading(manual, "EXIT STATUS");
+    add_entries(manual, exit_codes, COUNT(exit_codes));
+}
+
+static void environment_page(struct manual *manual)
+{
+    manual_heading(manual, "ENVIRONMENT");
+    add_entries(manual, environment, COUNT(environment));
+}
+
+static void models_page(struct manual *manual)
+{
+    manual_heading(manual, "DESCRIPTION");
+    manual_paragraph(
+        manual, "`model.kind` selects the model of a run; its settings are the keys of the "
+                "section [model]. A preset sets several of them at once; any setting given "
+                "in a file or on the command line takes precedence over it. `cohort help "
+                "KIND` prints the part of one kind.");
+    for (size_t k = 0; k < n_model_kinds; k++)
+        manual_item(manual, model_kinds[k]->name, model_kinds[k]->title, NULL);
+    for (size_t k = 0; k < n_model_kinds; k++)
+        model_help(manual, model_kinds[k]);
+}
+
+static void settings_page(struct manual *manual)
+{
+    struct option_group groups[6];
     settings_help_groups(groups);
     groups[4] =
         (struct option_group){"model", model_name_options, COUNT(model_name_options), NULL};
-    fprintf(out,
-            "%sSettings are `key = value` lines in sections, or section.key=value on the "
-            "command\nline of `cohort train`, which wins.\n",
-            markdown ? "\n" : "");
-    config_help(out, groups, COUNT(groups), markdown);
-    model_help(out, markdown);
+    groups[5] = (struct option_group){"sweep", sweep_table, n_sweep_table, NULL};
+    manual_heading(manual, "DESCRIPTION");
+    manual_paragraph(manual,
+                     "`cohort train`, `cohort submit` and `cohort sweep` read settings from "
+                     "files and from the command line. A file has sections and one setting per "
+                     "line. Empty lines, and lines that begin with # or ;, are ignored:");
+    manual_lines(manual,
+                 "# a restricted Boltzmann machine\n[model]\nkind = rbm\nhidden = 30\n\n"
+                 "[train]\nepochs = 50");
+    manual_paragraph(
+        manual, "On the command line a setting is one word, such as train.epochs=50. data=, "
+                "run= and refit= are short for data.file=, run.directory= and train.refit=. "
+                "Where yes and no are the choices, true and false, on and off, 1 and 0 are "
+                "accepted too.");
+    manual_paragraph(manual, "A setting that is given more than once has the value that comes "
+                             "first in this list:");
+    manual_item(manual, "1.", "the command line; the last word counts", NULL);
+    manual_item(manual, "2.", "files; the last file counts", NULL);
+    manual_item(manual, "3.", "config.ini of a run that is continued", NULL);
+    manual_item(manual, "4.", "the preset (model.preset)", NULL);
+    manual_item(manual, "5.", "the defaults of the kind of model: see cohort-models(7)", NULL);
+    manual_item(manual, "6.", "the defaults below", NULL);
+    manual_heading(manual, "SETTINGS");
+    manual_paragraph(manual, "The further keys of [model] depend on the kind: see "
+                             "cohort-models(7). [sweep] is for `cohort sweep` only.");
+    config_help(manual, groups, COUNT(groups));
 }
 
-static const struct topic topics[] = {
-    {"models", "Models", "the kinds of models, their settings and presets", NULL, 0,
-     model_help},
-    {"settings", "Settings", "the settings of a run, section by section", NULL, 0,
-     print_settings},
-    {"exit-codes", "Exit codes", "how the program ends", exit_codes, COUNT(exit_codes), NULL},
-    {"files", "Files", "what is in the files", files, COUNT(files), NULL},
-    {"environment", "Environment", "variables it looks at", environment, COUNT(environment),
-     NULL},
+/* What is not a command. Section 0: part of cohort(1). */
+static const struct topic {
+    const char *name, *title;
+    int section;
+    void (*print)(struct manual *manual);
+    const char *see_also;
+} topics[] = {
+    {"models", "The kinds of models, with their settings and presets", 7, models_page,
+     "cohort-settings(7), cohort-train(1)"},
+    {"settings", "The settings of a run, section by section", 7, settings_page,
+     "cohort-models(7), cohort-train(1), cohort-sweep(1)"},
+    {"files", "The formats of data sets, run directories, checkpoints and predictions", 5,
+     help_files, "cohort-inspect(1), cohort-verify(1)"},
+    {"exit-codes", "The exit codes of all commands", 0, exit_codes_page, NULL},
+    {"environment", "The environment variables that cohort reads", 0, environment_page, NULL},
 };
-enum { FIRST_PART = 1 }; /* of man page and markdown: the models are among the settings */
 
-static void print_entries(FILE *out, const struct entry *entries, size_t n, bool markdown)
+static void add_lists(struct manual *manual)
 {
-    if (markdown && n > 0)
-        fprintf(out, "\n| | |\n|---|---|\n");
-    for (size_t e = 0; e < n; e++)
-        fprintf(out, markdown ? "| `%s` | %s |\n" : "  %-22s %s\n", entries[e].name,
-                entries[e].meaning);
-}
-
-static void print_topic(FILE *out, const struct topic *topic, bool markdown)
-{
-    print_entries(out, topic->entries, topic->n_entries, markdown);
-    if (topic->print != NULL)
-        topic->print(out, markdown);
-}
-
-static void print_overview(FILE *out)
-{
-    fprintf(out, "%s\n\nusage: cohort COMMAND ...\n\n", about);
+    const size_t list = manual->list;
+    manual->list = 17;
+    manual_heading(manual, "COMMANDS");
     for (size_t c = 0; c < n_commands; c++)
-        fprintf(out, "  %-12s %s\n", commands[c]->name, commands[c]->summary);
-    fprintf(out, "\n`cohort help COMMAND` says more, and so does `cohort help TOPIC`:\n\n");
+        manual_item(manual, commands[c]->name, commands[c]->summary, NULL);
+    manual_paragraph(manual,
+                     "`cohort help COMMAND` prints the manual of a command, and so does "
+                     "`cohort COMMAND --help`. `cohort help TOPIC` prints one of these:");
     for (size_t t = 0; t < COUNT(topics); t++)
-        fprintf(out, "  %-12s %s\n", topics[t].name, topics[t].title);
-    fprintf(out, "\nA first run:\n\n"
-                 "  cohort simulate irt --students 2000 --items 50 --skills 3 -o class.h5\n"
-                 "  mpirun -n 2 cohort train model.kind=rbm data=class.h5 run=runs/rbm\n"
-                 "  cohort evaluate runs/rbm\n");
+        manual_item(manual, topics[t].name, topics[t].title, NULL);
+    manual_item(manual, "KIND", "One kind of model: rbm, dkt and so on", NULL);
+    manual->list = list;
+    manual_heading(manual, "EXAMPLES");
+    manual_prose(manual, first_run);
 }
 
-/* Text for roff: a backslash is written \e, a hyphen \- so that it can be copied, and a dot or
- * a quote at the start of a line must not look like a request. */
-static void roff_text(FILE *out, const char *text)
+/* `cohort help` alone: the most useful part of cohort(1). */
+static void print_overview(struct manual *manual)
 {
-    bool line_start = true;
-    for (const char *c = text; *c != '\0'; c++) {
-        if (line_start && (*c == '.' || *c == '\''))
-            fputs("\\&", out);
-        if (*c == '\\')
-            fputs("\\e", out);
-        else if (*c == '-')
-            fputs("\\-", out);
-        else
-            fputc(*c, out);
-        line_start = *c == '\n';
-    }
+    manual_paragraph(manual, "%s", about);
+    manual_synopsis(manual, "usage: cohort", "COMMAND [ARGUMENTS]");
+    add_lists(manual);
 }
 
-static void roff_lines(FILE *out, const char *text)
+static void print_main(struct manual *manual)
 {
-    fputs(".nf\n", out);
-    roff_text(out, text + strspn(text, "\n"));
-    if (text[0] == '\0' || text[strlen(text) - 1] != '\n')
-        fputc('\n', out);
-    fputs(".fi\n", out);
-}
-
-static void roff_item(FILE *out, const char *name, const char *meaning, const char *more)
-{
-    fputs(".TP\n.B ", out);
-    roff_text(out, name);
-    fputc('\n', out);
-    roff_text(out, meaning);
-    roff_text(out, more);
-    fputc('\n', out);
-}
-
-/* What a function prints for the terminal, as lines of roff. */
-static void roff_printed(FILE *out, void (*print)(FILE *, bool))
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *memory = open_memstream(&text, &n);
-    if (memory == NULL)
-        fail_abort(BAD_IO, "out of memory for the man page");
-    print(memory, false);
-    fclose(memory);
-    roff_lines(out, text);
-    free(text);
-}
-
-static void roff_command(FILE *out, const struct command *command)
-{
-    fprintf(out, ".SS %s\n.B cohort\n", command->name);
-    roff_text(out, command->usage);
-    fputs("\n.PP\n", out);
-    roff_text(out, command->summary);
-    fputs(".\n.PP\n", out);
-    roff_lines(out, command->details);
-    for (size_t f = 0; f < command->n_flags; f++) {
-        const struct option *option = &command->flags[f].option;
-        char name[80], more[256] = "";
-        const char short_key = command->flags[f].short_key;
-        if (short_key != 0)
-            snprintf(name, sizeof name, "-%c, --%s", short_key, option->key);
-        else
-            snprintf(name, sizeof name, "--%s", option->key);
-        if (option->type == OPTION_CHOICE) {
-            snprintf(more, sizeof more, ": ");
-            for (const char *const *choice = option->choices; *choice != NULL; choice++)
-                snprintf(more + strlen(more), sizeof more - strlen(more), "%s%s",
-                         choice > option->choices ? ", " : "", *choice);
-        }
-        if (option->type != OPTION_SWITCH && option->standard != NULL && option->standard[0])
-            snprintf(more + strlen(more), sizeof more - strlen(more), " (standard: %s)",
-                     option->standard);
-        roff_item(out, name, option->help, more);
-    }
-    if (command->more_help != NULL && command != &command_train) {
-        fputs(".PP\n", out);
-        roff_printed(out, command->more_help);
-    }
-}
-
-static void print_man(FILE *out)
-{
-    fprintf(out,
-            ".TH COHORT 1 \"\" \"cohort %s\" \"User Commands\"\n"
-            ".SH NAME\ncohort \\- trains models of student knowledge\n"
-            ".SH SYNOPSIS\n.B cohort\n.I COMMAND\n.RI [ arguments ]\n.br\n"
-            ".B mpirun \\-n 4 cohort\n.I COMMAND\n.RI [ arguments ]\n.SH DESCRIPTION\n",
-            COHORT_VERSION);
-    roff_text(out, about);
-    fputs("\nResults go to standard output, talk to standard error.\n.SH COMMANDS\n", out);
-    for (size_t c = 0; c < n_commands; c++)
-        roff_command(out, commands[c]);
-    for (size_t t = FIRST_PART; t < COUNT(topics); t++) {
-        fputs(".SH ", out);
-        for (const char *c = topics[t].head; *c != '\0'; c++)
-            fputc(toupper((unsigned char)*c), out);
-        fputc('\n', out);
-        for (size_t e = 0; e < topics[t].n_entries; e++)
-            roff_item(out, topics[t].entries[e].name, topics[t].entries[e].meaning, "");
-        if (topics[t].print != NULL)
-            roff_printed(out, topics[t].print);
-    }
-}
-
-static void print_markdown(FILE *out)
-{
-    fputs("## Commands\n", out);
+    manual_title(manual, "cohort", 1, "train models of student knowledge on answer logs");
+    manual_heading(manual, "SYNOPSIS");
+    manual_synopsis(manual, "cohort", "COMMAND [ARGUMENTS]");
+    manual_synopsis(manual, "mpirun -n 4 cohort", "COMMAND [ARGUMENTS]");
+    manual_heading(manual, "DESCRIPTION");
+    manual_paragraph(manual, "%s", about);
+    manual_paragraph(manual, "Results go to standard output, messages to standard error.");
+    add_lists(manual);
+    exit_codes_page(manual);
+    environment_page(manual);
+    manual_heading(manual, "FILES");
+    manual_paragraph(manual, "cohort-files(5) describes their formats.");
+    add_entries(manual, files, COUNT(files));
+    manual_heading(manual, "SEE ALSO");
+    char *pages = memory_text("cohort-files(5), cohort-models(7), cohort-settings(7)");
     for (size_t c = 0; c < n_commands; c++) {
-        struct command command = *commands[c];
-        if (commands[c] == &command_train)
-            command.more_help = NULL; /* its settings have a part of their own */
-        command_help(out, &command, true);
+        char *more = memory_text("%s, cohort-%s(1)", pages, commands[c]->name);
+        memory_free(pages);
+        pages = more;
     }
-    for (size_t t = FIRST_PART; t < COUNT(topics); t++) {
-        fprintf(out, "\n## %s\n", topics[t].head);
-        print_topic(out, &topics[t], true);
-    }
+    manual_paragraph(manual, "%s", pages);
+    memory_free(pages);
 }
 
-static enum status print_word(const char *word)
+static void print_topic(struct manual *manual, const struct topic *topic)
+{
+    char name[64];
+    snprintf(name, sizeof name, "cohort-%s", topic->name);
+    manual_title(manual, name, topic->section > 0 ? topic->section : 7, topic->title);
+    topic->print(manual);
+    manual_heading(manual, "SEE ALSO");
+    manual_paragraph(manual, "cohort(1)%s%s", topic->see_also ? ", " : "",
+                     topic->see_also ? topic->see_also : "");
+}
+
+static void print_kind(struct manual *manual, const struct model_kind *kind)
+{
+    char name[64];
+    snprintf(name, sizeof name, "cohort-%s", kind->name);
+    manual_title(manual, name, 7, kind->title);
+    model_help(manual, kind);
+    manual_heading(manual, "SEE ALSO");
+    manual_paragraph(manual, "cohort-models(7), cohort-settings(7), cohort-train(1)");
+}
+
+static enum status print_word(struct manual *manual, const char *word)
 {
     const char *names[64];
     size_t n = 0;
+    if (strcmp(word, "cohort") == 0) {
+        print_main(manual);
+        return OK;
+    }
     for (size_t c = 0; c < n_commands; c++) {
         names[n++] = commands[c]->name;
         if (strcmp(commands[c]->name, word) == 0) {
-            command_help(stdout, commands[c], false);
+            command_help(manual, commands[c]);
             return OK;
         }
     }
     for (size_t t = 0; t < COUNT(topics); t++) {
         names[n++] = topics[t].name;
         if (strcmp(topics[t].name, word) == 0) {
-            print_topic(stdout, &topics[t], false);
+            print_topic(manual, &topics[t]);
+            return OK;
+        }
+    }
+    for (size_t k = 0; k < n_model_kinds; k++) {
+        names[n++] = model_kinds[k]->name;
+        if (strcmp(model_kinds[k]->name, word) == 0) {
+            print_kind(manual, model_kinds[k]);
             return OK;
         }
     }
     const char *nearest = config_nearest(word, names, n);
-    return fail(BAD_USAGE,
-                "help: there is no command or topic '%s'%s%s%s; `cohort help` lists "
-                "them",
+    return fail(BAD_USAGE, "help: unknown command or topic '%s'%s%s%s; `cohort help` lists all",
                 word, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                 nearest ? "'?" : "");
 }
@@ -290,32 +271,42 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK && n_words > 1)
         status = command_usage(&command_help_command);
     if (status == OK && comm->rank == 0) {
-        if (values.man)
-            print_man(stdout);
-        else if (values.markdown)
-            print_markdown(stdout);
-        else if (n_words == 0)
-            print_overview(stdout);
+        struct manual manual =
+            values.man ? manual_as_roff(stdout) : manual_for_terminal(stdout);
+        if (n_words > 0)
+            status = print_word(&manual, words[0]);
+        else if (values.man)
+            print_main(&manual);
         else
-            status = print_word(words[0]);
+            print_overview(&manual);
     }
     memory_free(words);
     return comm_agree(comm, status);
 }
 
-static void more_help(FILE *out, bool markdown)
+static void more_help(struct manual *manual)
 {
-    fprintf(out, "\nTopics:\n\n");
+    manual_heading(manual, "TOPICS");
     for (size_t t = 0; t < COUNT(topics); t++)
-        fprintf(out, markdown ? "- `%s`: %s\n" : "  %-22s %s\n", topics[t].name,
-                topics[t].title);
+        manual_item(manual, topics[t].name, topics[t].title, NULL);
+    for (size_t k = 0; k < n_model_kinds; k++)
+        if (strcmp(model_kinds[k]->name, "blend") != 0) /* that is a command too */
+            manual_item(manual, model_kinds[k]->name, model_kinds[k]->title, NULL);
+    manual_item(manual, "cohort", "All commands, exit status and environment", NULL);
 }
 
 const struct command command_help_command = {
     .name = "help",
-    .usage = "help [COMMAND|TOPIC] [--man] [--markdown]",
-    .summary = "Lists the commands, or says more about one of them",
-    .details = "`cohort COMMAND --help` says the same as `cohort help COMMAND`.",
+    .usage = "help [COMMAND|TOPIC] [--man]",
+    .summary = "List the commands, or print the manual of a command or topic",
+    .details = "The same text is installed as man pages: cohort(1), cohort-COMMAND(1), "
+               "cohort-files(5), cohort-models(7) and cohort-settings(7). `cohort COMMAND "
+               "--help` prints the same as `cohort help COMMAND`.",
+    .examples = "Read about a command, and about the settings of one kind of model:\n\n"
+                "  cohort help train\n"
+                "  cohort help rbm\n\n"
+                "Read a page with man, without installing it:\n\n"
+                "  cohort help train --man | man -l -",
     .flags = flags,
     .n_flags = COUNT(flags),
     .more_help = more_help,

@@ -1,4 +1,4 @@
-/* cohort import: flags and wording; data_tools/import.c does the work. */
+/* cohort import: options and help; data_tools/import.c does the work. */
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "data_tools/import.h"
@@ -7,14 +7,15 @@
 static const char *const time_units[] = {"s", "ms", "us", "ns", NULL};
 static const char *const steps[] = {"every", "time", "session", NULL};
 
-#define TEXT(key, field, standard, help)                                                       \
+#define TEXT(key, field, standard, value, help)                                                \
     {                                                                                          \
         {key, OPTION_TEXT, offsetof(struct import_flags, field), standard, 0, 0, NULL, help},  \
-            0                                                                                  \
+            0, value                                                                           \
     }
 #define SWITCH(key, field, help)                                                               \
     {                                                                                          \
-        {key, OPTION_SWITCH, offsetof(struct import_flags, field), "no", 0, 0, NULL, help}, 0  \
+        {key, OPTION_SWITCH, offsetof(struct import_flags, field), "no", 0, 0, NULL, help}, 0, \
+            NULL                                                                               \
     }
 #define INTEGER(key, field, standard, least, most, help)                                       \
     {                                                                                          \
@@ -27,72 +28,73 @@ static const char *const steps[] = {"every", "time", "session", NULL};
             most,                                                                              \
             NULL,                                                                              \
             help},                                                                             \
-            0                                                                                  \
+            0, NULL                                                                            \
     }
-#define CHOICE(key, field, standard, choices, help)                                            \
+#define CHOICE(key, field, standard, choices, value, help)                                     \
     {                                                                                          \
         {key,     OPTION_CHOICE, offsetof(struct import_flags, field), standard, 0, 0,         \
          choices, help},                                                                       \
-            0                                                                                  \
+            0, value                                                                           \
     }
 
 static const struct flag flags[] = {
     {{"output", OPTION_TEXT, offsetof(struct import_flags, output), "", 0, 0, NULL,
-      "the data set to write"},
-     'o'},
-    TEXT("train", train, "", "file whose attempts are for training; the same as FILES"),
-    TEXT("valid", valid, "", "file whose attempts are for validation"),
-    TEXT("test", test, "", "file whose attempts are for tests"),
+      "write the data set to this file"},
+     'o',
+     "DATA.h5"},
+    TEXT("train", train, "", "FILE", "read attempts for training; the same as FILES"),
+    TEXT("valid", valid, "", "FILE", "read attempts for validation"),
+    TEXT("test", test, "", "FILE", "read attempts for testing"),
     SWITCH("withheld", withheld,
-           "single attempts are held out: what is not for training is not shown to later "
-           "attempts"),
-    TEXT("split", split, "",
-         "none, by-student=80/10/10, by-order=80/10/10, by-last, by-time=80/10/10, "
-         "by-attempt=80/10/10, folds=K/F"),
-    INTEGER("seed", seed, "1", 0, 9e15, "of splits and of the order of students"),
-    SWITCH("skip-bad", skip_bad, "leave rows that make no sense out and count them"),
+           "hold out single attempts: the outcomes of validation and test attempts are not "
+           "shown to later attempts"),
+    TEXT("split", split, "", "SPLIT",
+         "split the attempts into training, validation and test: see SPLITS below"),
+    INTEGER("seed", seed, "1", 0, 9e15, "seed for splits and for the order of students"),
+    SWITCH("skip-bad", skip_bad, "skip and count rows that cannot be read"),
     SWITCH("shuffle-outcomes", shuffle_outcomes,
-           "deal the outcomes out at random: nothing can be learned then, and nothing must be"),
-    TEXT("student", student, "", "column of the student"),
-    TEXT("item", item, "", "column of the item; A+B joins two"),
-    TEXT("outcome", outcome, "", "column of the outcome"),
-    TEXT("time", time, "", "column of the time: a number, or YYYY-MM-DD HH:MM:SS"),
-    CHOICE("time-unit", time_unit, "s", time_units, "of times that are numbers"),
-    TEXT("order", order, "", "column to sort a student's attempts by that is not a time"),
-    TEXT("skills", skills, "", "column of the item's skills"),
-    TEXT("skill-separator", skill_separator, "",
-         "between skills in a cell: any text, space, comma, semicolon, none or auto"),
-    TEXT("group", group, "", "column of the item's group"),
-    TEXT("target", target, "",
-         "column of a number to be predicted for the whole student; the last row's counts"),
-    TEXT("covariates", covariates, "",
-         "columns of numbers that go with every attempt, as in COLUMN,NAME=COLUMN; for "
+           "permute the outcomes at random, to check that a model learns nothing from them"),
+    TEXT("student", student, "", "COLUMN", "column of the student"),
+    TEXT("item", item, "", "COLUMN", "column of the item; A+B joins two columns"),
+    TEXT("outcome", outcome, "", "COLUMN", "column of the outcome"),
+    TEXT("time", time, "", "COLUMN", "column of the time: a number, or YYYY-MM-DD HH:MM:SS"),
+    CHOICE("time-unit", time_unit, "s", time_units, "UNIT", "unit of times that are numbers"),
+    TEXT("order", order, "", "COLUMN",
+         "column to sort a student's attempts by, where it is not a time"),
+    TEXT("skills", skills, "", "COLUMN", "column of the item's skills"),
+    TEXT("skill-separator", skill_separator, "", "TEXT",
+         "separator of skills in a cell: any text, space, comma, semicolon, none or auto"),
+    TEXT("group", group, "", "COLUMN", "column of the item's group"),
+    TEXT("target", target, "", "COLUMN",
+         "column of the number to predict for the whole student, from the student's last row"),
+    TEXT("covariates", covariates, "", "COLUMNS",
+         "columns of numbers to store with every attempt, as in COLUMN,NAME=COLUMN; for "
          "model.fixed of lme and model.features of ktm"),
-    TEXT("factors", factors, "",
+    TEXT("factors", factors, "", "COLUMNS",
          "columns of names that group attempts (a teacher, a session), as in "
          "COLUMN,NAME=COLUMN; for model.factors of lme and model.features of ktm; an empty "
-         "cell is in no group"),
-    TEXT("targets", targets, "", "file of two columns: a student, its target"),
-    TEXT("split-column", split_column, "", "column that says train, valid or test"),
-    TEXT("delimiter", delimiter, "auto",
-         "between cells: one letter, tab, comma, semicolon, space"),
+         "cell belongs to no group"),
+    TEXT("targets", targets, "", "FILE", "file of two columns: student, target"),
+    TEXT("split-column", split_column, "", "COLUMN",
+         "column that contains train, valid or test"),
+    TEXT("delimiter", delimiter, "auto", "CHARACTER",
+         "separator of cells: one character, or tab, comma, semicolon, space, auto"),
     SWITCH("merge-repeats", merge_repeats,
-           "rows of one student, item and time are one attempt"),
-    TEXT("item-meta", item_meta, "", "CSV of items with their --skills and --group"),
-    TEXT("time-meta", time_meta, "", "CSV of answers with their times"),
-    TEXT("item-names", item_names, "", "file of two columns: an item, what to call it"),
-    TEXT("skill-names", skill_names, "", "file of two columns: a skill, what to call it"),
-    TEXT("q-matrix", q_matrix, "", "CSV of 0 and 1: which item needs which skill"),
-    TEXT("truth", truth, "",
-         "NAME=FILE,...: CSV files of what simulated answers were made from, stored as "
-         "/truth/NAME "
-         "for `cohort inspect --truth`; NAME=-FILE changes the sign"),
-    TEXT("questions", questions, "", "EdNet's questions.csv"),
+           "merge rows of the same student, item and time into one attempt"),
+    TEXT("item-meta", item_meta, "", "FILE", "CSV of items with their --skills and --group"),
+    TEXT("time-meta", time_meta, "", "FILE", "CSV of answers with their times"),
+    TEXT("item-names", item_names, "", "FILE", "file of two columns: item, its name"),
+    TEXT("skill-names", skill_names, "", "FILE", "file of two columns: skill, its name"),
+    TEXT("q-matrix", q_matrix, "", "FILE", "CSV of 0 and 1: which item needs which skill"),
+    TEXT("truth", truth, "", "NAME=FILE,...",
+         "CSV files of the true parameters of simulated answers, stored as /truth/NAME for "
+         "`cohort inspect --truth`; NAME=-FILE changes the sign"),
+    TEXT("questions", questions, "", "FILE", "EdNet's questions.csv"),
     INTEGER("items", n_items, "0", 0, 1e6, "number of keys in sequences"),
-    CHOICE("step", step, "every", steps,
-           "what begins a new step: every attempt, a new time, a pause"),
+    CHOICE("step", step, "every", steps, NULL,
+           "what begins a new step: every attempt, a new time, or a new session"),
     INTEGER("session-gap", session_gap, "1800", 0, 9e15,
-            "seconds of pause that end a session, for --step session"),
+            "with --step session: a pause of this many seconds ends a session"),
 };
 
 static enum status read_and_write(const struct command *command, int argc, char **argv)
@@ -115,49 +117,61 @@ static enum status read_and_write(const struct command *command, int argc, char 
     return status;
 }
 
-/* One rank does it: reading text is bound by the file and by the names' hash tables. */
+/* One rank does it: the file and the hash tables of names limit the speed. */
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
     extern const struct command command_import;
     return comm_agree(comm, comm->rank == 0 ? read_and_write(&command_import, argc, argv) : OK);
 }
 
-static void print_formats(FILE *out, bool markdown)
+static void more_help(struct manual *manual)
 {
-    subcommands_print(&import_menu, out, markdown);
+    static const char *const splits[][2] = {
+        {"by-student=80/10/10", "whole students, by a hash of seed and name"},
+        {"by-order=80/10/10", "whole students, in the order of the files"},
+        {"by-last", "each student's last known attempt is for test, the one before it for "
+                    "validation; the first known attempt is always for training"},
+        {"by-time=80/10/10", "earlier attempts for training, later ones for test"},
+        {"by-attempt=80/10/10", "single attempts at random"},
+        {"folds=K/F", "students in K folds: fold F (1 if omitted) is for test, the next for "
+                      "validation"},
+        {"none", "all for training"},
+    };
+    manual_heading(manual, "SPLITS");
+    manual_paragraph(manual, "Numbers are percentages for training, validation and test.");
+    for (size_t s = 0; s < COUNT(splits); s++)
+        manual_item(manual, splits[s][0], splits[s][1], NULL);
+    subcommands_print(&import_menu, manual);
 }
 
 const struct command command_import = {
     .name = "import",
-    .usage = "import FORMAT FILES... [--valid FILE] [--test FILE] [FLAGS] -o DATA.h5",
-    .summary = "Makes a data set of files of answers, plain or gzipped",
+    .usage = "import FORMAT FILES... [--valid FILE] [--test FILE] [OPTIONS] -o DATA.h5",
+    .summary = "Convert answer logs into a data set",
     .details =
-        "Reads one of the formats below and writes an HDF5 data set: students in a random "
-        "order\n"
-        "that depends on --seed and their names alone, each student's attempts in time order "
-        "(or,\n"
-        "without times, in the order of the rows; training files first, then validation, then\n"
-        "tests). Files and --split say which attempts are for training, validation and tests;\n"
-        "where nothing is said it is by-student=80/10/10, for grockit by-last:\n"
-        "\n"
-        "  by-student=80/10/10   whole students, by a hash of seed and name\n"
-        "  by-order=80/10/10     whole students, in the order in which they come in the files\n"
-        "  by-last               each student's last known attempt is test, the one before "
-        "valid;\n"
-        "                        the first known attempt always trains\n"
-        "  by-time=80/10/10      the past for training, the future for tests\n"
-        "  by-attempt=80/10/10   single attempts at random\n"
-        "  folds=K/F             students in K folds: F (or 1) is test, the next valid\n"
-        "  none                  all for training\n"
-        "\n"
-        "A row that makes no sense stops the import with its file and line; --skip-bad counts "
-        "such\n"
-        "rows instead. Skills in one cell are separated by what --skill-separator says; auto "
-        "takes\n"
-        "~~, ; or | where there is one, a blank or a comma between numbers, and lists like [1, "
-        "5].",
+        "Read files in one of the formats below, plain or gzipped, and write an HDF5 data set. "
+        "Students are stored in a random order that depends on --seed and their names alone. "
+        "Each student's attempts are in time order or, without times, in the order of the "
+        "rows: training files first, then validation, then test.\n\n"
+        "Which attempts are for training, validation and test follows from the files (--train, "
+        "--valid, --test), from --split-column or from --split. The default is "
+        "by-student=80/10/10, and by-last for grockit.\n\n"
+        "A row that cannot be read stops the import, with its file and line; --skip-bad skips "
+        "and counts such rows. --skill-separator tells how skills are separated in a cell. "
+        "With auto it is ~~, ; or | where there is one, a blank or comma between numbers, and "
+        "lists like [1, 5] are understood.\n\n"
+        "Names are stored as UTF-8; files that are not UTF-8 are read as Latin-1.",
+    .examples = "Import a CSV file whose columns have other names than usual:\n\n"
+                "  cohort import csv log.csv.gz --student user --item problem \\\n"
+                "      --outcome correct --time timestamp --skills topic -o log.h5\n\n"
+                "Import files that are split already:\n\n"
+                "  cohort import three-line --train train.csv --valid valid.csv \\\n"
+                "      --test test.csv -o class.h5\n\n"
+                "Look at the result:\n\n"
+                "  cohort inspect class.h5",
+    .see_also = "cohort-simulate(1), cohort-inspect(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
-    .more_help = print_formats,
+    .more_help = more_help,
     .run = run,
 };

@@ -1,5 +1,5 @@
-/* cohort inspect: what is in a data set, a checkpoint or a run. Everything is collected as JSON
- * first; the words for people are said from that. */
+/* cohort inspect: shows the content of a data set, a checkpoint or a run. Everything is
+ * collected as JSON first, and the text is printed from that. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -12,18 +12,22 @@
 #define AT(field) offsetof(struct inspect_flags, field)
 static const struct flag flags[] = {
     {{"items", OPTION_SWITCH, AT(items), "no", 0, 0, NULL,
-      "of a data set: list the items with group, skills, attempts and share correct"},
-     0},
+      "data set: list the items with group, skills, attempts and share correct"},
+     0,
+     NULL},
     {{"students", OPTION_INTEGER, AT(n_students), "0", 0, 4e9, NULL,
-      "of a data set: list so many students"},
-     0},
+      "data set: list the first N students"},
+     0,
+     NULL},
     {{"truth", OPTION_SWITCH, AT(truth), "no", 0, 0, NULL,
-      "of a trained model: compare what it learned with what the data were made from"},
-     0},
+      "trained model: compare what it learned with the true parameters in the data set"},
+     0,
+     NULL},
     {{"errors", OPTION_SWITCH, AT(errors), "no", 0, 0, NULL,
-      "of a trained model: tables with standard errors, for which the data are read"},
-     0},
-    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+      "trained model: add standard errors to the tables; this reads the data"},
+     0,
+     NULL},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
 };
 
 const char *inspect_text(const json_t *object, const char *key)
@@ -48,13 +52,11 @@ static enum status inspect(const char *path, const struct inspect_flags *values)
     enum path_kind kind = PATH_RUN;
     TRY(inference_recognize(path, &kind));
     if (kind != PATH_DATA_SET && (values->items || values->n_students > 0))
-        return fail(BAD_USAGE,
-                    "inspect: %s is not a data set, so it has no list of items or "
-                    "students to show",
+        return fail(BAD_USAGE, "inspect: %s is not a data set; --items and --students need one",
                     path);
     if (kind == PATH_DATA_SET && (values->truth || values->errors))
         return fail(BAD_USAGE,
-                    "inspect: %s is a data set; --truth and --errors are about a trained model",
+                    "inspect: %s is a data set; --truth and --errors need a trained model",
                     path);
     json_t *object = json_object();
     static const char *const kinds[] = {"data set", "checkpoint", "run"};
@@ -94,27 +96,26 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_inspect = {
     .name = "inspect",
     .usage = "inspect PATH [--items] [--students N] [--truth] [--errors] [--json]",
-    .summary = "Shows what is in a data set, a checkpoint or a run",
+    .summary = "Show the content of a data set, a checkpoint or a run",
     .details =
-        "What PATH is, is found out from the file itself. A data set: how many students,\n"
-        "attempts, items and skills, outcomes, splits, span of time, digest. A checkpoint: "
-        "model,\n"
-        "epoch, step, tensors with their mean, spread and range, configuration, digests. A "
-        "run:\n"
-        "the same of its newest checkpoint, all its checkpoints, whether it is finished, and "
-        "the\n"
-        "end of its log. The digest of a data set or checkpoint depends on its content only.\n"
-        "--truth takes the best checkpoint of a run: correlation, root of the mean squared "
-        "error\n"
-        "and bias of items and students beside /truth of the data set, which `cohort simulate` "
-        "or\n"
-        "`cohort import matrix --truth` stored there. Mixed models, and machines of kind ktm "
-        "with\n"
-        "rows for items and students, take part as Rasch's model, logit P = theta - b: b is "
-        "minus\n"
-        "the intercept (bias) and all effects (weights) of the item, theta the student's "
-        "effect\n"
-        "(weight).",
+        "PATH may be any of these; the file itself tells which. For a data set, print the "
+        "numbers of students, attempts, items and skills, the outcomes, splits, time range "
+        "and digest. For a checkpoint, print model, epoch, step, settings, digests, and the "
+        "mean, standard deviation and range of each tensor. For a run, print the same for its "
+        "newest checkpoint, list all its checkpoints, tell whether it is finished, and print "
+        "the end of its log.\n\n"
+        "The digest of a data set or checkpoint depends on its content only.\n\n"
+        "--truth uses the best checkpoint of a run. It prints correlation, root mean squared "
+        "error and bias of the estimates for items and students, compared with /truth of the "
+        "data set, which `cohort simulate` and `cohort import matrix --truth` store. Mixed "
+        "models (lme), and ktm models with weights for items and students, are compared as a "
+        "Rasch model, logit P = theta - b. There b is minus the intercept (bias) and all "
+        "effects (weights) of the item, and theta is the student's effect (weight).",
+    .examples = "Show a data set and its items:\n\n"
+                "  cohort inspect class.h5 --items\n\n"
+                "Compare a trained model with the truth of a simulated class:\n\n"
+                "  cohort inspect runs/vae --truth",
+    .see_also = "cohort-export(1), cohort-verify(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

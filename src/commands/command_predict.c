@@ -1,5 +1,4 @@
-/* cohort predict: a probability for each attempt, as a table for people or arrays for programs.
- */
+/* cohort predict: a probability for each attempt, as a CSV table or HDF5 arrays. */
 #include "base/csv_quote.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -27,13 +26,17 @@ enum { SPLIT_ALL = N_SPLITS };
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
     {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL,
-      "the file to write: .h5 is HDF5, anything else CSV"},
-     'o'},
+      "write to this file: HDF5 if its name ends in .h5, else CSV"},
+     'o',
+     "FILE"},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "another data set than the one the run was trained on, such as new students; its items "
-      "are found by name"},
-     0},
-    {{"split", OPTION_CHOICE, AT(split), "all", 0, 0, splits, "which attempts to predict"}, 0},
+      "predict this data set (new students, for example) instead of the one the run was "
+      "trained on; items are matched by name"},
+     0,
+     "DATA.h5"},
+    {{"split", OPTION_CHOICE, AT(split), "all", 0, 0, splits, "which attempts to predict"},
+     0,
+     NULL},
 };
 
 static unsigned set_of(const struct values *values)
@@ -79,7 +82,7 @@ static enum status write_csv(struct part *part, const char *path)
                                  print_row, part);
 }
 
-/* One target a student. */
+/* One target per student. */
 struct final_part {
     struct target_prediction *targets;
     struct names students;
@@ -108,8 +111,8 @@ static enum status predict_finals(const struct inference *inference,
     size_t n = 0;
     if (file_ends_in(values->output, ".h5"))
         return fail(BAD_USER,
-                    "-o %s: predictions of one target a student are written as CSV; give the "
-                    "file another ending",
+                    "-o %s: a model of one target per student writes CSV only; choose a name "
+                    "that does not end in .h5",
                     values->output);
     enum status status = targets_predict(inference->model, inference->work, shard,
                                          set_of(values), &part.targets, &n);
@@ -254,13 +257,17 @@ static enum status predict(const struct inference *inference, const struct value
                                    set_of(values), &part.predictions)));
     int64_t n = (int64_t)part.predictions.n;
     comm_sum_i64(inference->comm, &n, 1);
-    enum status status =
-        n == 0                                ? fail(BAD_USER,
-                                                     "%s: it has no attempts for %s, so there is nothing to predict; `cohort "
-                                                                                    "inspect` shows which splits there are",
-                                                     inference->dataset.path, splits[values->split])
-        : file_ends_in(values->output, ".h5") ? write_h5(&part, values->output)
-                                              : write_csv(&part, values->output);
+    enum status status = OK;
+    if (n == 0)
+        status =
+            fail(BAD_USER,
+                 "%s: no attempts for %s, so there is nothing to predict; `cohort inspect` "
+                 "shows the splits",
+                 inference->dataset.path, splits[values->split]);
+    else if (file_ends_in(values->output, ".h5"))
+        status = write_h5(&part, values->output);
+    else
+        status = write_csv(&part, values->output);
     if (status == OK)
         log_say("wrote %" PRId64 " predictions to %s", n, values->output);
     names_free(&part.students);
@@ -276,8 +283,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     enum status status = command_parse(&command_predict, argc, argv, &values, words, &n_words);
     if (status == OK && n_words != 1)
         status = command_usage(&command_predict);
-    if (status == OK && values.output[0] == '\0')
-        status = fail(BAD_USAGE, "predict: where to? Name the file to write with -o FILE");
+    if (status == OK)
+        status = command_check_output(&command_predict, values.output, "the file to write");
     if (status == OK) {
         struct inference inference;
         status = inference_open(&inference, words[0], values.data, comm);
@@ -296,22 +303,26 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_predict = {
     .name = "predict",
     .usage = "predict RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] -o FILE.csv|FILE.h5",
-    .summary = "Writes the probability of a correct answer for each attempt",
+    .summary = "Write the probability of a correct answer for every attempt",
     .details =
-        "CSV: student,item,time,outcome,probability, one line an attempt, in the order of the\n"
-        "data set; time and outcome are empty where there is none. HDF5: arrays student and "
-        "item\n"
-        "(numbers into /students/names and /items/names, from 0), time, outcome (-1: "
-        "unknown),\n"
-        "split (0 train, 1 valid, 2 test) and probability. Each attempt is predicted from the\n"
-        "student's earlier attempts whose outcome is shown. For new students import their "
-        "answers\n"
-        "and name the file with --data; every item must be one that the model was trained "
-        "with.\n"
-        "The file has the same bytes at any number of ranks. A model of one target a student\n"
-        "writes student,target,prediction,deviation instead; the deviation is empty where it "
-        "is\n"
-        "not predicted.",
+        "Predict each attempt from the student's earlier attempts whose outcome is shown, and "
+        "write one line per attempt, in the order of the data set.\n\n"
+        "CSV columns: student,item,time,outcome,probability; time and outcome are empty where "
+        "they are unknown. HDF5 arrays: student and item (numbers into /students/names and "
+        "/items/names, from 0), time, outcome (-1: unknown), split (0 train, 1 valid, 2 test) "
+        "and probability.\n\n"
+        "For new students, import their answers and name the file with --data. The model must "
+        "have been trained on every item in it.\n\n"
+        "A model of one target per student writes student,target,prediction,deviation instead: "
+        "the known target, its predicted mean and its standard deviation, which is empty where "
+        "the model does not predict it.\n\n"
+        "The file has the same bytes at any number of ranks.",
+    .examples = "Predict the test attempts:\n\n"
+                "  cohort predict runs/rbm --split test -o test.csv\n\n"
+                "Predict new students:\n\n"
+                "  cohort import csv new.csv --split none -o new.h5\n"
+                "  cohort predict runs/rbm --data new.h5 -o new_predictions.csv",
+    .see_also = "cohort-evaluate(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

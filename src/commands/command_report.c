@@ -1,4 +1,4 @@
-/* cohort report: one HTML page about a run, or about several beside each other. */
+/* cohort report: one HTML page about a run, or a comparison of several. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -16,15 +16,21 @@ static const char *const splits[] = {"train", "valid", "test", "all", NULL};
 
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
-    {{"output", OPTION_TEXT, AT(output), "report.html", 0, 0, NULL, "the page"}, 'o'},
+    {{"output", OPTION_TEXT, AT(output), "report.html", 0, 0, NULL, "write the page here"},
+     'o',
+     "FILE"},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "another data set than the one the runs were trained on; its items are found by name"},
-     0},
+      "score this data set instead of the one the runs were trained on; items are matched by "
+      "name"},
+     0,
+     "DATA.h5"},
     {{"split", OPTION_CHOICE, AT(split), "test", 0, 0, splits,
-      "which attempts to score; where there are none, test, valid or train instead"},
-     0},
-    {{"title", OPTION_TEXT, AT(title), "", 0, 0, NULL, "what the page is called"}, 0},
-    {{"top", OPTION_INTEGER, AT(n_rows), "20", 1, 1e6, NULL, "rows of long tables"}, 0},
+      "which attempts to score; if there are none, the first of test, valid and train that has "
+      "some"},
+     0,
+     NULL},
+    {{"title", OPTION_TEXT, AT(title), "", 0, 0, NULL, "title of the page"}, 0, "TEXT"},
+    {{"top", OPTION_INTEGER, AT(n_rows), "20", 1, 1e6, NULL, "rows of long tables"}, 0, NULL},
 };
 
 static enum status run(const struct comm *comm, int argc, char **argv)
@@ -36,10 +42,10 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK && n_words == 0)
         status = command_usage(&command_report);
     if (status == OK && n_words > REPORT_MOST_RUNS)
-        status = fail(BAD_USAGE, "report: %d runs are given, expected at most %d on a page",
+        status = fail(BAD_USAGE, "report: %d runs given; expected at most %d on a page",
                       n_words, REPORT_MOST_RUNS);
-    if (status == OK && values.output[0] == '\0')
-        status = fail(BAD_USAGE, "report: where to? Name a file with -o");
+    if (status == OK)
+        status = command_check_output(&command_report, values.output, "the file to write");
     if (status == OK) {
         const struct report_plan plan = {.data = values.data,
                                          .title = values.title,
@@ -58,19 +64,20 @@ const struct command command_report = {
     .name = "report",
     .usage =
         "report RUN_OR_CHECKPOINT... [-o REPORT.html] [--data DATA.h5] [--split SPLIT] ...",
-    .summary = "Writes a page about a run for people: how good it is and what it learned, with "
-               "pictures",
+    .summary = "Write an HTML page on how good a model is and what it learned",
     .details =
-        "One HTML file that can be mailed: pictures are in it, it fetches nothing and needs "
-        "no\n"
-        "scripts. It has the scores of `cohort evaluate` with 95 % intervals beside the mean "
-        "of\n"
-        "each item, calibration, how predictions get better as more of a student is seen, the\n"
-        "hardest and easiest items, the learning curve, the model's tables, the data in "
-        "numbers,\n"
-        "and the settings with the command that gives the same model again. Several runs (up "
-        "to\n"
-        "8) stand side by side. The bytes are the same at any number of ranks.",
+        "The page is one HTML file that can be mailed: it contains its pictures, loads nothing "
+        "and needs no scripts. It shows the scores of `cohort evaluate` with 95 % intervals, "
+        "compared with the mean of each item; calibration; how predictions improve as more "
+        "attempts of a student are known; the hardest and easiest items; the learning curve; "
+        "the model's tables; a summary of the data; and the settings, with the command that "
+        "trains the same model again.\n\n"
+        "Up to 8 runs are compared side by side. The bytes are the same at any number of "
+        "ranks.",
+    .examples = "Write a page about one run, and one that compares two:\n\n"
+                "  cohort report runs/rbm -o rbm.html\n"
+                "  cohort report runs/rbm runs/dkt -o comparison.html",
+    .see_also = "cohort-evaluate(1), cohort-inspect(1)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

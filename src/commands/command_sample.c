@@ -1,4 +1,4 @@
-/* cohort sample: students drawn from a model, as a data set like any other. */
+/* cohort sample: samples students from a model into a data set. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -18,18 +18,29 @@ struct values {
 
 #define AT(field) offsetof(struct values, field)
 static const struct flag flags[] = {
-    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "the data set to write"}, 'o'},
-    {{"students", OPTION_INTEGER, AT(n_students), "100", 1, 4e9, NULL, "how many to draw"}, 0},
-    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "another seed, other students"}, 0},
+    {{"output", OPTION_TEXT, AT(output), "", 0, 0, NULL, "write the data set to this file"},
+     'o',
+     "DATA.h5"},
+    {{"students", OPTION_INTEGER, AT(n_students), "100", 1, 4e9, NULL,
+      "number of students to sample"},
+     0,
+     NULL},
+    {{"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e15, NULL, "seed of the random numbers"},
+     0,
+     NULL},
     {{"gibbs", OPTION_INTEGER, AT(n_gibbs), "100", 1, 1e6, NULL,
-      "Gibbs steps for a step with many answers; few answers are drawn exactly"},
-     0},
+      "Gibbs steps for a step with many answers; steps with few are sampled exactly"},
+     0,
+     NULL},
     {{"split", OPTION_TEXT, AT(split), "none", 0, 0, NULL,
-      "as in `cohort import`, such as by-student=80/10/10; none: all for training"},
-     0},
+      "split of the new data set, as in `cohort import`; none: all for training"},
+     0,
+     "SPLIT"},
     {{"data", OPTION_TEXT, AT(data), "", 0, 0, NULL,
-      "another data set than the one the run was trained on, to take what is asked from"},
-     0},
+      "take the sequences of items from this data set instead of the one the run was trained "
+      "on"},
+     0,
+     "DATA.h5"},
 };
 
 /* Attempts as they are drawn. */
@@ -50,7 +61,7 @@ static void take(void *arg, uint32_t item, bool correct, bool begins_step)
     draft->n++;
 }
 
-/* Students who were asked anything. */
+/* Students who have attempts. */
 static size_t list_askable(const struct shard *shard, uint32_t *askable)
 {
     size_t n = 0;
@@ -93,7 +104,7 @@ static enum status write(const struct inference *inference, const struct values 
     content->item = draft->item;
     content->mark = draft->mark;
     if (draft->n == 0)
-        return fail(BAD_USER, "%s: no student was asked anything", inference->dataset.path);
+        return fail(BAD_USER, "%s: no student has any attempts", inference->dataset.path);
     TRY(split_apply(&plan, content, draft->mark));
     TRY(dataset_write(content, values->output));
     summary_say(content);
@@ -105,7 +116,7 @@ static enum status sample(const struct inference *inference, const struct values
 {
     const struct dataset *dataset = &inference->dataset;
     if (inference->model->kind->sequence.sample == NULL)
-        return fail(BAD_USER, "%s: a model of kind %s cannot be sampled from",
+        return fail(BAD_USER, "%s: %s models cannot be sampled from",
                     inference->checkpoint.path, inference->model->kind->name);
     struct dataset_content content = {
         .head = {.n_students = (size_t)values->n_students,
@@ -133,7 +144,7 @@ static enum status sample(const struct inference *inference, const struct values
     return status;
 }
 
-/* One rank does it all: sequences are drawn one after the other, and the file is one. */
+/* One rank does it all: it draws sequences one after the other, into one file. */
 static enum status open_and_sample(const struct comm *alone, int argc, char **argv)
 {
     struct values values = {0};
@@ -142,8 +153,8 @@ static enum status open_and_sample(const struct comm *alone, int argc, char **ar
     enum status status = command_parse(&command_sample, argc, argv, &values, words, &n_words);
     if (status == OK && n_words != 1)
         status = command_usage(&command_sample);
-    if (status == OK && values.output[0] == '\0')
-        status = fail(BAD_USAGE, "sample: where to? Name the data set with -o");
+    if (status == OK)
+        status = command_check_output(&command_sample, values.output, "the data set to write");
     if (status == OK) {
         struct inference inference;
         status = inference_open(&inference, words[0], values.data, alone);
@@ -167,14 +178,17 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_sample = {
     .name = "sample",
     .usage = "sample RUN_OR_CHECKPOINT [--students N] [--seed N] -o DATA.h5",
-    .summary = "Draws students from a model of the sequence, as a data set",
+    .summary = "Sample students from a model of sequences (rtrbm) into a data set",
     .details =
-        "A sampled student is asked what a student of the data set was asked, who is chosen "
-        "at\n"
-        "random, and answers as the model says: each step is drawn given the sampled steps\n"
-        "before it. The file can be trained on, evaluated and inspected like any other. It is "
-        "a\n"
-        "function of model, data and flags, bit for bit.",
+        "A sampled student is asked the items of a randomly chosen student of the data set, "
+        "and answers as the model predicts: each step is sampled given the sampled steps "
+        "before it. The result is a data set like any other. Its bits depend only on model, "
+        "data and options.",
+    .examples = "Sample 1000 students and train on them:\n\n"
+                "  cohort sample runs/rtrbm --students 1000 \\\n"
+                "      --split by-student=80/10/10 -o sampled.h5\n"
+                "  cohort train model.kind=rtrbm data=sampled.h5 run=runs/again",
+    .see_also = "cohort-simulate(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

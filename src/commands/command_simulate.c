@@ -1,4 +1,4 @@
-/* cohort simulate: flags and wording; data_tools/simulate.c does the work. */
+/* cohort simulate: options and help; data_tools/simulate.c does the work. */
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "data_tools/simulate.h"
@@ -14,39 +14,46 @@
          most,                                                                                 \
          NULL,                                                                                 \
          help},                                                                                \
-            0                                                                                  \
+            0, NULL                                                                            \
     }
 #define NUMBER(key, field, standard, least, most, help)                                        \
     {                                                                                          \
         {key,  OPTION_NUMBER, offsetof(struct simulate_flags, field), standard, least, most,   \
          NULL, help},                                                                          \
-            0                                                                                  \
+            0, NULL                                                                            \
     }
 
 static const struct flag flags[] = {
     {{"output", OPTION_TEXT, offsetof(struct simulate_flags, output), "", 0, 0, NULL,
-      "the data set to write"},
-     'o'},
+      "write the data set to this file"},
+     'o',
+     "DATA.h5"},
     INTEGER("students", n_students, "0", 0, 4e9,
-            "how many students; 0 is the kind's own number"),
-    INTEGER("items", n_items, "0", 0, 4e6, "how many items; 0 is the kind's own number"),
-    INTEGER("skills", n_skills, "0", 0, 1e5, "how many skills; 0 is the kind's own number"),
-    INTEGER("seed", seed, "1", 0, 9e15, "another seed is another class"),
+            "number of students; 0: the default of the kind"),
+    INTEGER("items", n_items, "0", 0, 4e6, "number of items; 0: the default of the kind"),
+    INTEGER("skills", n_skills, "0", 0, 1e5, "number of skills; 0: the default of the kind"),
+    INTEGER("seed", seed, "1", 0, 9e15, "seed of the random numbers"),
     {{"model", OPTION_CHOICE, offsetof(struct simulate_flags, model), "2pl", 0, 0,
-      simulate_models, "irt: items differ in difficulty alone, or in discrimination too"},
-     0},
-    NUMBER("correlation", correlation, "0", 0, 1, "irt: between a student's abilities"),
-    NUMBER("missing", missing, "0", 0, 1, "irt: share of items a student does not answer"),
+      simulate_models,
+      "irt: items differ in difficulty only (1pl), or also in discrimination (2pl)"},
+     0,
+     NULL},
+    NUMBER("correlation", correlation, "0", 0, 1, "irt: correlation of a student's abilities"),
+    NUMBER("missing", missing, "0", 0, 1, "irt: share of items that a student does not answer"),
     INTEGER("attempts", n_attempts, "0", 0, 1e6,
-            "bkt: of each student, 0 is 10 a skill; grockit: on average, 0 is 38"),
-    NUMBER("forget", forget, "0", 0, 1, "bkt: probability to forget a skill at an attempt"),
+            "bkt: attempts per student, 0: 10 per skill; grockit: mean attempts per student, "
+            "0: 38"),
+    NUMBER("forget", forget, "0", 0, 1, "bkt: probability of forgetting a skill per attempt"),
     {{"split", OPTION_TEXT, offsetof(struct simulate_flags, split), "", 0, 0, NULL,
-      "as in `cohort import`; by-student=80/10/10, for grockit by-last"},
-     0},
+      "split of the attempts, as in `cohort import`; if omitted, by-student=80/10/10, and "
+      "by-last for grockit"},
+     0,
+     "SPLIT"},
     {{"shuffle-outcomes", OPTION_SWITCH, offsetof(struct simulate_flags, shuffle_outcomes),
       "no", 0, 0, NULL,
-      "deal the outcomes out at random: nothing can be learned then, and nothing must be"},
-     0},
+      "permute the outcomes at random, to check that a model learns nothing from them"},
+     0,
+     NULL},
 };
 
 static enum status make_and_write(const struct command *command, int argc, char **argv)
@@ -76,20 +83,25 @@ static enum status run(const struct comm *comm, int argc, char **argv)
                       comm->rank == 0 ? make_and_write(&command_simulate, argc, argv) : OK);
 }
 
-static void print_kinds(FILE *out, bool markdown)
+static void print_kinds(struct manual *manual)
 {
-    subcommands_print(&simulate_menu, out, markdown);
+    subcommands_print(&simulate_menu, manual);
 }
 
 const struct command command_simulate = {
     .name = "simulate",
     .usage = "simulate KIND [--students N] [--items N] [--skills N] [--seed N] -o DATA.h5",
-    .summary = "Makes a class with a known truth, which is stored beside the data",
-    .details = "The class is a function of the flags, bit for bit. Its truth (abilities, "
-               "difficulties,\n"
-               "...) is in the group /truth of the file, in the order of the file's students "
-               "and items,\n"
-               "to compare with what a model finds.",
+    .summary = "Simulate a class of students with known parameters",
+    .details =
+        "Write a data set whose true parameters are known. The truth (abilities, difficulties "
+        "and so on) is stored in the group /truth of the file, in the order of the file's "
+        "students and items; `cohort inspect RUN --truth` compares a trained model with it. "
+        "The bits of the file depend only on the options.",
+    .examples = "Simulate a class, train a model on it and compare it with the truth:\n\n"
+                "  cohort simulate irt --students 2000 --items 50 -o class.h5\n"
+                "  cohort train model.kind=vae model.preset=2pl data=class.h5 run=runs/vae\n"
+                "  cohort inspect runs/vae --truth",
+    .see_also = "cohort-import(1), cohort-inspect(1), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .more_help = print_kinds,

@@ -1,4 +1,4 @@
-/* cohort submit: a training run as a job for Slurm. */
+/* cohort submit: submits a training run to Slurm. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -22,11 +22,13 @@ struct values {
 static const struct flag flags[] = {
     SLURM_FLAGS(JOB_AT),
     {{"name", OPTION_TEXT, AT(name), "", 0, 0, NULL,
-      "name of the job; the run directory's last part unless set"},
-     0},
+      "name of the job; if omitted, the last part of the run directory"},
+     0,
+     "NAME"},
     {{"dry-run", OPTION_SWITCH, AT(dry_run), "no", 0, 0, NULL,
       "print the script and submit nothing"},
-     0},
+     0,
+     NULL},
 };
 
 /* What would only fail after hours in a queue. */
@@ -36,7 +38,7 @@ static enum status check(const struct settings *settings, const struct slurm_job
         (settings->train.batch + settings->train.block - 1) / settings->train.block;
     if (job->ranks > n_lanes)
         return fail(BAD_USER,
-                    "--ranks %" PRId64 ", but there are only %" PRId64
+                    "--ranks %" PRId64 " is more than the %" PRId64
                     " lanes (train.batch = %" PRId64 " in blocks of train.block = %" PRId64
                     "): use at most %" PRId64 " ranks, a larger batch or a smaller block",
                     job->ranks, n_lanes, settings->train.batch, settings->train.block, n_lanes);
@@ -46,7 +48,7 @@ static enum status check(const struct settings *settings, const struct slurm_job
                     ": expected at least one rank on every node",
                     job->nodes, job->ranks);
     if (!file_exists(settings->data.file))
-        log_warn("%s is not there; the job will need it", settings->data.file);
+        log_warn("%s does not exist yet; the job will need it", settings->data.file);
     return OK;
 }
 
@@ -127,20 +129,21 @@ const struct command command_submit = {
     .name = "submit",
     .usage = "submit FILE.ini... [section.key=value...] [--nodes N] [--ranks N] [--time T] "
              "[--partition P] [--account A] [--dry-run]",
-    .summary = "Submits a training run to Slurm, and prints the job's number",
+    .summary = "Submit a training run to Slurm and print the job number",
     .details =
-        "Takes files and settings as `cohort train` does and checks them at once; the job "
-        "gets\n"
-        "them as they are now. Its script comes from the template jobs/train.sbatch, which "
-        "can\n"
-        "also be edited and submitted by hand, and it starts this very program. Shortly "
-        "before\n"
-        "the time limit the ranks save, and the job goes back into the queue, until the run "
-        "is\n"
-        "done or --restarts is reached. It writes to slurm.log in the run directory, where "
-        "every\n"
-        "start continues. Submitted again, a run that was cancelled or whose node broke goes "
-        "on.",
+        "Accept the same files and settings as `cohort train` and check them immediately. The "
+        "job uses them as they are now, even if the files change later.\n\n"
+        "The job script is made from the template jobs/train.sbatch, which can also be edited "
+        "and submitted by hand. It starts the same cohort program. Shortly before the time "
+        "limit the ranks save, and the job goes back into the queue, until the run is finished "
+        "or --restarts is reached. The job writes slurm.log in the run directory.\n\n"
+        "If a job is cancelled or its node fails, submit the run again to continue it.",
+    .examples = "Train on 2 nodes with 64 ranks, for up to 8 hours per start:\n\n"
+                "  cohort submit jobs/rbm.ini data=class.h5 run=runs/rbm \\\n"
+                "      --nodes 2 --ranks 64 --time 8:00:00 --partition batch\n\n"
+                "See the script that would be submitted:\n\n"
+                "  cohort submit jobs/rbm.ini data=class.h5 run=runs/rbm --dry-run",
+    .see_also = "cohort-train(1), cohort-sweep(1), cohort-settings(7)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .run = run,

@@ -1,4 +1,4 @@
-/* cohort sweep: trains many trials of a model and says which settings are best. */
+/* cohort sweep: trains many trials of a model and ranks their settings. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -23,45 +23,55 @@ struct values {
 #define JOB_AT(field) offsetof(struct values, submission.job.field)
 static const struct flag flags[] = {
     {{"status", OPTION_SWITCH, AT(status), "no", 0, 0, NULL,
-      "train nothing: say how far the sweep is"},
-     0},
+      "train nothing; print the progress of the sweep"},
+     0,
+     NULL},
     {{"collect", OPTION_SWITCH, AT(collect), "no", 0, 0, NULL,
-      "train nothing: write and show the leaderboard of what is done"},
-     0},
-    {{"retry", OPTION_SWITCH, AT(retry), "no", 0, 0, NULL, "run failed trials again"}, 0},
+      "train nothing; write and print the leaderboard of the finished trials"},
+     0,
+     NULL},
+    {{"retry", OPTION_SWITCH, AT(retry), "no", 0, 0, NULL, "run failed trials again"}, 0, NULL},
     {{"pack", OPTION_TEXT, AT(pack), "", 0, 0, NULL,
-      "K/N: only every N-th trial, from the K-th; writes no leaderboard; with sweep.rungs, "
-      "beside --rung only"},
-     0},
+      "train only every N-th trial, starting with the K-th, and write no leaderboard; with "
+      "sweep.rungs it needs --rung"},
+     0,
+     "K/N"},
     {{"rung", OPTION_INTEGER, AT(rung), "0", 0, 20, NULL,
-      "only this rung of successive halving; 0: all"},
-     0},
-    {{"top", OPTION_INTEGER, AT(top), "10", 1, 1e6, NULL, "lines of the leaderboard to show"},
-     0},
-    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0},
+      "train only this rung of successive halving; 0: all"},
+     0,
+     NULL},
+    {{"top", OPTION_INTEGER, AT(top), "10", 1, 1e6, NULL, "lines of the leaderboard to print"},
+     0,
+     NULL},
+    {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
     {{"submit", OPTION_SWITCH, AT(submit), "no", 0, 0, NULL,
-      "train nothing here: hand what is missing to Slurm as arrays of jobs, with a job that "
-      "collects; the flags below say how"},
-     0},
+      "submit the missing trials to Slurm as job arrays, followed by a job that collects; the "
+      "options below apply to these jobs"},
+     0,
+     NULL},
     {{"packs", OPTION_INTEGER, AT(submission.packs), "0", 0, 1e6, NULL,
-      "tasks of an array, which share its trials; 0: so many that a rank gets about 20"},
-     0},
+      "tasks per array, which share its trials; 0: enough for about 20 trials per rank"},
+     0,
+     NULL},
     {{"throttle", OPTION_INTEGER, AT(submission.throttle), "0", 0, 1e6, NULL,
-      "how many tasks may run at once; 0: as many as there is room for"},
-     0},
+      "limit on tasks that run at the same time; 0: no limit"},
+     0,
+     NULL},
     {{"dry-run", OPTION_SWITCH, AT(submission.dry_run), "no", 0, 0, NULL,
       "with --submit: print the scripts and submit nothing"},
-     0},
+     0,
+     NULL},
     SLURM_FLAGS(JOB_AT),
 };
 
 static void print_counts(const struct sweep *sweep, const struct sweep_board *board)
 {
-    printf("%s: %zu trials: %zu done, %zu running, %zu failed, %zu waiting\n", sweep->directory,
-           sweep->n_trials, board->n_by_state[SWEEP_DONE], board->n_by_state[SWEEP_RUNNING],
+    printf("%s: %zu trial%s: %zu done, %zu running, %zu failed, %zu waiting\n",
+           sweep->directory, sweep->n_trials, sweep->n_trials == 1 ? "" : "s",
+           board->n_by_state[SWEEP_DONE], board->n_by_state[SWEEP_RUNNING],
            board->n_by_state[SWEEP_FAILED], board->n_by_state[SWEEP_WAITING]);
     if (sweep->n_twins > 0)
-        printf("%zu more have the settings of others and are left out\n", sweep->n_twins);
+        printf("duplicates skipped: %zu\n", sweep->n_twins);
 }
 
 static void print_settings(const struct sweep *sweep, size_t t)
@@ -84,8 +94,8 @@ static void print_failures(const struct sweep *sweep, const struct sweep_board *
 
 static void print_effects(const struct sweep *sweep)
 {
-    printf("\nWhat the settings do (valid %s of all trials%s):\n", metrics_names[sweep->metric],
-           sweep->options.rungs > 1 ? " at the first rung" : "");
+    printf("\nEffect of the settings (validation %s of all trials%s):\n",
+           metrics_names[sweep->metric], sweep->options.rungs > 1 ? " at the first rung" : "");
     for (size_t d = 0; d < sweep->n_dimensions; d++) {
         struct sweep_effect effect;
         sweep_effect(sweep, d, &effect);
@@ -95,8 +105,9 @@ static void print_effects(const struct sweep *sweep)
         putchar('\n');
         for (size_t l = 0; l < effect.n_levels; l++)
             if (effect.levels[l].n > 0)
-                printf("    %-22s %5zu trials, mean %.5f, best %.5f\n", effect.levels[l].name,
-                       effect.levels[l].n, effect.levels[l].mean, effect.levels[l].best);
+                printf("    %-22s %5zu trial%s, mean %.5f, best %.5f\n", effect.levels[l].name,
+                       effect.levels[l].n, effect.levels[l].n == 1 ? " " : "s",
+                       effect.levels[l].mean, effect.levels[l].best);
         sweep_effect_free(&effect);
     }
 }
@@ -223,9 +234,8 @@ static enum status parse_order(const struct values *values, const struct sweep *
     if (values->pack[0] != '\0' && values->rung == 0 && sweep->options.rungs > 1)
         return fail(BAD_USAGE,
                     "sweep: --pack %s: the sweep has %" PRId64
-                    " rungs, and who goes on is known "
-                    "when all packs of a rung have ended; add --rung, or let `cohort sweep "
-                    "--submit` make an array for each rung",
+                    " rungs, and all packs of a rung must end before the next begins; add "
+                    "--rung, or use `cohort sweep --submit`, which makes an array per rung",
                     values->pack, sweep->options.rungs);
     order->pack = pack;
     order->n_packs = n_packs;
@@ -254,8 +264,9 @@ static enum status work(const struct comm *comm, const struct sweep *sweep,
     if (!values->status && !values->collect) {
         signals_catch();
         if (values->pack[0] == '\0')
-            log_say("%s: %zu trials%s", sweep->directory, sweep->n_trials,
-                    sweep->options.rungs > 1 ? ", the best go on from rung to rung" : "");
+            log_say("%s: %zu trial%s%s", sweep->directory, sweep->n_trials,
+                    sweep->n_trials == 1 ? "" : "s",
+                    sweep->options.rungs > 1 ? ", the best continue from rung to rung" : "");
         TRY(sweep_run(sweep, comm, &order));
         if (values->pack[0] != '\0')
             return OK;
@@ -274,10 +285,10 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     const int n_wishes = values.status + values.collect + values.submit;
     if (status == OK && n_wishes + (values.pack != NULL && values.pack[0] != '\0') > 1)
         status = fail(BAD_USAGE,
-                      "sweep: --status, --collect, --submit and --pack are different wishes; "
+                      "sweep: --status, --collect, --submit and --pack exclude each other; "
                       "choose one");
     if (status == OK && values.submission.dry_run && !values.submit)
-        status = fail(BAD_USAGE, "sweep: --dry-run says what --submit would do; add --submit");
+        status = fail(BAD_USAGE, "sweep: --dry-run needs --submit");
     if (status == OK) {
         struct config *config = config_create();
         struct sweep sweep = {.config = config};
@@ -298,10 +309,11 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     return status;
 }
 
-static void more_help(FILE *out, bool markdown)
+static void more_help(struct manual *manual)
 {
     const struct option_group group = {"sweep", sweep_table, n_sweep_table, NULL};
-    config_help(out, &group, 1, markdown);
+    manual_heading(manual, "SETTINGS");
+    config_help(manual, &group, 1);
 }
 
 const struct command command_sweep = {
@@ -309,25 +321,33 @@ const struct command command_sweep = {
     .usage =
         "sweep FILE.ini... [section.key=value...] [--status | --collect | --submit] [--retry] "
         "[--json]",
-    .summary = "Trains many trials and says which settings are best",
+    .summary = "Train many trials and rank their settings",
     .details =
-        "The file is one for `cohort train` in which some values are lists or ranges:\n"
-        "model.hidden = {15, 30, 60}, optimizer.rate = log(1e-4, 1e-2), or uniform(0, 0.5); a "
-        "grid\n"
-        "takes ranges with a number of points, log(1e-4, 1e-2, 5). A trial lives in\n"
-        "run/trials/ID, and its id depends on its settings alone. The ranks are cut into teams "
-        "of\n"
-        "sweep.ranks, which take trials as they become free; running the sweep again does "
-        "only\n"
-        "what is missing. Trials are compared by validation (train.monitor); with train.folds "
-        "by\n"
-        "the mean over folds. The leaderboard (terminal, leaderboard.csv), the effect of each\n"
-        "setting (effects.csv) and the best trial's settings (best.ini, ready to train) do "
-        "not\n"
-        "depend on who trained what. USR1 or TERM: save, exit with code 85.\n"
-        "With --submit the trials go to Slurm as arrays of jobs (jobs/sweep.sbatch), a pack "
-        "of\n"
-        "trials to a task, and are collected at the end; what the jobs say is in run/slurm.",
+        "The file is one for `cohort train` in which some values are lists or ranges:\n\n"
+        "  model.hidden = {15, 30, 60}\n"
+        "  optimizer.rate = log(1e-4, 1e-2)\n"
+        "  model.dropout = uniform(0, 0.5)\n\n"
+        "A grid needs ranges with a number of points, as in log(1e-4, 1e-2, 5).\n\n"
+        "Each trial is trained in RUN/trials/ID; its ID depends on its settings alone. The "
+        "ranks are split into teams of sweep.ranks, which take the next trial when they are "
+        "free. Run the same command again to train only what is missing. Trials are compared "
+        "by their validation score (train.monitor), or by its mean over folds "
+        "(train.folds).\n\n"
+        "The results are the leaderboard (printed, and leaderboard.csv), the effect of each "
+        "setting (effects.csv) and the settings of the best trial (best.ini, ready for `cohort "
+        "train`). They do not depend on which team trained which trial.\n\n"
+        "With --submit the trials go to Slurm as job arrays (jobs/sweep.sbatch), one pack of "
+        "trials per array task, and are collected at the end. The logs of the jobs are in "
+        "RUN/slurm. On USR1 or TERM a sweep saves and exits with code 85.",
+    .examples = "Sweep on 8 ranks, then train the best settings:\n\n"
+                "  mpirun -n 8 cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm\n"
+                "  cohort train sweeps/rbm/best.ini run=runs/best\n\n"
+                "Submit it to Slurm instead, and look at its progress:\n\n"
+                "  cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm \\\n"
+                "      --submit --ranks 16 --time 4:00:00\n"
+                "  cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm --status",
+    .exit_status = "85 if a signal stopped it after saving: run the same command to continue.",
+    .see_also = "cohort-train(1), cohort-settings(7), cohort-files(5)",
     .flags = flags,
     .n_flags = COUNT(flags),
     .more_help = more_help,

@@ -1,6 +1,8 @@
-/* cohort train: starts a run, continues it, or finds it finished. */
+/* cohort train: starts a run, continues it, or reports that it is finished. */
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/signals.h"
 #include "commands/commands.h"
 #include "runs/cross_validation.h"
@@ -10,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How it ended, if not by the last epoch that was asked for. Solvers are to converge. */
+/* How it ended, if not after train.epochs. Solvers should converge. */
 static const char *ending(const struct settings *settings, const struct result *result)
 {
     if (result->converged)
@@ -18,23 +20,23 @@ static const char *ending(const struct settings *settings, const struct result *
     if (result->stopped_early)
         return ", stopped early";
     return settings->model->kind->fit.learn != NULL && settings->refit.epochs == 0
-               ? ", not converged: more train.epochs would go on"
+               ? ", not converged: raise train.epochs to continue"
                : "";
 }
 
 static void report(const struct settings *settings, const struct result *result)
 {
     if (result->was_finished)
-        log_say("%s is finished already after %lld epochs; nothing to do%s",
-                settings->run.directory, (long long)result->epochs,
-                settings->refit.digest[0] != '\0' ? ""
-                : result->converged               ? " (it has converged)"
-                : result->stopped_early
-                    ? " (it stopped early; a larger train.patience would continue it)"
-                    : " (more train.epochs would continue it)");
+        log_say(
+            "%s is already finished after %lld epoch%s; nothing to do%s",
+            settings->run.directory, (long long)result->epochs, result->epochs == 1 ? "" : "s",
+            settings->refit.digest[0] != '\0' ? ""
+            : result->converged               ? " (it has converged)"
+            : result->stopped_early ? " (it stopped early; raise train.patience to continue it)"
+                                    : " (raise train.epochs to continue it)");
     else
-        log_say("done: %lld epochs in %.1f s%s", (long long)result->epochs, result->seconds,
-                ending(settings, result));
+        log_say("done: %lld epoch%s in %.1f s%s", (long long)result->epochs,
+                result->epochs == 1 ? "" : "s", result->seconds, ending(settings, result));
     if (log_muted())
         return;
     if (result->best_epoch > 0)
@@ -52,33 +54,94 @@ static void report(const struct settings *settings, const struct result *result)
                 names[split], (long long)score->n, score->cbd, score->log_loss, score->auc,
                 score->accuracy, score->rmse);
     }
+    const int last = result->scores[TEST].n > 0 ? TEST : VALID;
+    if (result->scores[last].n > 0)
+        baseline_say(last == TEST ? "test" : "validation", result->scores[last].log_loss,
+                     result->baselines[last]);
 }
 
 static void report_folds(const struct settings *settings, struct cross_validation *folds)
 {
     if (log_muted())
         return;
-    printf("%lld folds, test of each:\n", (long long)settings->train.folds);
+    printf("%lld folds, test scores, mean and standard deviation:\n",
+           (long long)settings->train.folds);
     for (int m = 0; m < N_METRICS; m++)
         printf("  %-18s %.5f +- %.5f\n", metrics_names[m],
                *metrics_value(&folds->mean[TEST], m), *metrics_value(&folds->spread[TEST], m));
 }
 
-static enum status run(const struct comm *comm, int argc, char **argv)
+/* Words that cannot be settings: directories, which are taken for runs. */
+static enum status check_words(const char *const *words, int n)
 {
-    if (argc < 2)
-        return command_usage(&command_train);
-    struct config *config = config_create();
-    struct settings settings = {0};
-    enum status status = comm_agree(
-        comm, config_read_words(config, (const char *const *)argv + 1, (size_t)argc - 1));
+    for (int w = 0; w < n; w++)
+        if (strchr(words[w], '=') == NULL && file_is_directory(words[w]))
+            return fail(
+                BAD_USER,
+                "%s is a directory; expected a file of settings. To continue the run in "
+                "it, use run=%s",
+                words[w], words[w]);
+    return OK;
+}
+
+/* Rank 0: run=DIRECTORY without a model, which only a run that can be continued has. */
+static enum status check_run(const struct config *config)
+{
+    const char *directory = config_get(config, "run", "directory");
+    if (directory == NULL || directory[0] == '\0' ||
+        config_get(config, "model", "kind") != NULL ||
+        config_get(config, "train", "refit") != NULL)
+        return OK;
+    if (file_is_in(directory, "fold-1"))
+        return fail(BAD_USER,
+                    "run=%s: this is a cross-validation; give all its settings again to "
+                    "continue it, or continue one fold, as in run=%s/fold-1",
+                    directory, directory);
+    if (file_is_in(directory, "sweep.ini"))
+        return fail(BAD_USER,
+                    "run=%s: this is a sweep; continue it with `cohort sweep`, or train its "
+                    "best trial with `cohort train %s/best.ini run=ANOTHER`",
+                    directory, directory);
+    if (config_get(config, "data", "file") != NULL)
+        return OK; /* a run that begins */
+    return fail(
+        BAD_USER,
+        "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
+        "and data= to start a run there",
+        directory,
+        file_exists(directory) ? "no checkpoint in this directory" : "no such directory");
+}
+
+/* Collective: reads files and settings, and those of the run that is continued. */
+static enum status read_settings(const struct comm *comm, struct config *config,
+                                 struct settings *settings, const char *const *words,
+                                 int n_words)
+{
+    enum status status = check_words(words, n_words);
+    if (status == OK)
+        status = config_read_words(config, words, (size_t)n_words);
+    status = comm_agree(comm, status);
     if (status == OK)
         status = run_recall(comm, config);
-    if (status == OK) {
-        status = comm_agree(comm, refit_settings(comm, &settings, config));
-    } else {
-        config_destroy(config);
-    }
+    if (status == OK)
+        status = comm_agree(comm, comm->rank == 0 ? check_run(config) : OK);
+    if (status == OK)
+        return comm_agree(comm, refit_settings(comm, settings, config));
+    config_destroy(config);
+    return status;
+}
+
+static enum status run(const struct comm *comm, int argc, char **argv)
+{
+    const char **words = NEW(const char *, (size_t)argc);
+    int n_words = 0;
+    struct settings settings = {0};
+    enum status status = command_parse(&command_train, argc, argv, NULL, words, &n_words);
+    if (status == OK && n_words == 0)
+        status = command_usage(&command_train);
+    if (status == OK)
+        status = read_settings(comm, config_create(), &settings, words, n_words);
+    memory_free(words);
     if (status == OK) {
         signals_catch();
         if (settings.train.folds > 0 && settings.train.fold == 0) {
@@ -97,39 +160,50 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     return status;
 }
 
-static void more_help(FILE *out, bool markdown)
+static void more_help(struct manual *manual)
 {
-    struct option_group groups[4];
+    struct option_group groups[5];
     settings_help_groups(groups);
-    config_help(out, groups, COUNT(groups), markdown);
-    model_help(out, markdown);
+    groups[4] =
+        (struct option_group){"model", model_name_options, COUNT(model_name_options), NULL};
+    manual_heading(manual, "SETTINGS");
+    manual_paragraph(manual, "Each kind of model has further settings in [model]: see "
+                             "cohort-models(7), or `cohort help rbm` for one kind.");
+    config_help(manual, groups, COUNT(groups));
 }
 
 const struct command command_train = {
     .name = "train",
     .usage = "train FILE.ini... [section.key=value...]",
-    .summary = "Trains a model; the same command continues a run that was stopped",
+    .summary = "Train a model; run the same command again to continue it",
     .details =
-        "  Settings come from files of `key = value` lines in sections and from the command "
-        "line,\n"
-        "  which wins; data=, run= and refit= are short for data.file=, run.directory= and\n"
-        "  train.refit=. A run directory holds config.ini, log.jsonl (a record for each "
-        "epoch),\n"
-        "  last.h5, previous.h5, best.h5 and, at the end, result.json. USR1 or TERM: finish "
-        "the\n"
-        "  step, save, exit with code 85. With train.folds = k the run is a cross-validation "
-        "in\n"
-        "  directories fold-1 ... fold-k.\n"
-        "  A run that is continued keeps the settings that are not said again, so run=RUN is\n"
-        "  enough to continue it (a cross-validation needs its settings again); of those that "
-        "are\n"
-        "  said only train.epochs, train.patience and places may differ.\n"
-        "  refit=RUN trains the model of a finished run again, on its training and validation\n"
-        "  attempts together, when validation has served its purpose: its settings, its data\n"
-        "  set, as many epochs as its best took, the schedule of the rate as it was. Only "
-        "data=\n"
-        "  (the same data, elsewhere) and [run] may be said beside it; other settings may be\n"
-        "  repeated but not changed. Nothing is validated, so nothing stops it early.",
+        "Settings come from files of `key = value` lines in sections and from the command "
+        "line, which takes precedence. data=, run= and refit= are short for data.file=, "
+        "run.directory= and train.refit=.\n\n"
+        "The run directory holds config.ini, log.jsonl (one record per epoch), the checkpoints "
+        "last.h5, previous.h5 and best.h5 and, at the end, result.json. On USR1 or TERM the "
+        "run finishes its step, saves and exits with code 85. With train.folds = K the run is "
+        "a cross-validation in the directories fold-1 to fold-K.\n\n"
+        "Run the same command again to continue a run. A continued run keeps its settings, so "
+        "run=RUN is enough (a cross-validation needs all its settings again). Of the settings "
+        "given again, only train.epochs, train.patience and paths may differ.\n\n"
+        "refit=RUN trains the model of a finished run again, on its training and validation "
+        "attempts together. It uses the settings and data set of that run, the number of "
+        "epochs of its best epoch, and the same schedule of the learning rate. Besides refit=, "
+        "only [run] and data= (for a data set that has moved) may be set; other settings may "
+        "be repeated but not changed. A refit has no validation and does not stop early.",
+    .examples = "Train a restricted Boltzmann machine on 2 ranks:\n\n"
+                "  mpirun -n 2 cohort train model.kind=rbm data=class.h5 run=runs/rbm\n\n"
+                "Continue it for more epochs:\n\n"
+                "  cohort train run=runs/rbm train.epochs=40\n\n"
+                "Train with the settings of a file, and refit on all training and validation "
+                "attempts:\n\n"
+                "  cohort train jobs/rbm.ini data=class.h5 run=runs/a\n"
+                "  cohort train refit=runs/a run=runs/a-refit",
+    .exit_status = "85 if a signal stopped the run after saving: run the same command to "
+                   "continue. 4 if training diverged.",
+    .see_also = "cohort-evaluate(1), cohort-submit(1), cohort-sweep(1), cohort-files(5), "
+                "cohort-models(7), cohort-settings(7)",
     .more_help = more_help,
     .run = run,
 };

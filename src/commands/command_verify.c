@@ -1,4 +1,4 @@
-/* cohort verify: whether files are what they were when they were written. */
+/* cohort verify: checks that files are as they were written. */
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
@@ -31,13 +31,13 @@ static enum status read_truth(const char *name, void *arg)
     return status;
 }
 
-/* The digest is of the data alone; the truth beside them has HDF5's checksums. */
+/* The digest covers the data alone; HDF5's checksums cover the truth. */
 static enum status verify_dataset(const char *path)
 {
     TRY(dataset_verify(path));
     hid_t file = h5_open(path, MPI_COMM_SELF, 1);
     if (file < 0)
-        return fail(BAD_DATA, "%s: HDF5 cannot read it again", path);
+        return fail(BAD_DATA, "%s: HDF5 cannot open it again", path);
     enum status status = h5_each(file, "/truth", read_truth, &file);
     h5_let_go(file);
     return status == OK ? OK : fail_context(status, "%s", path);
@@ -74,7 +74,7 @@ static int compare(const void *a, const void *b)
 static void verify_path(struct verdicts *files, const char *path, bool is_fold);
 
 /* All HDF5 files and folds in a directory, in the order of their names. A fold has no folds,
- * whatever links its directory holds. */
+ * whatever links its directory contains. */
 static void verify_run(struct verdicts *files, const char *path, bool is_fold)
 {
     char **names = NULL;
@@ -96,7 +96,7 @@ static void verify_run(struct verdicts *files, const char *path, bool is_fold)
     if (n > 0)
         qsort(names, n, sizeof *names, compare);
     else
-        printf("%s: there is no checkpoint yet\n", path);
+        printf("%s: no checkpoint yet\n", path);
     for (size_t i = 0; i < n; i++) {
         verify_path(files, names[i], true);
         memory_free(names[i]);
@@ -126,7 +126,7 @@ static void verify_path(struct verdicts *files, const char *path, bool is_fold)
         verify_run(files, path, is_fold);
     else if (kind == PATH_DATA_SET && is_fold && is_of_run(path))
         note(files, path, "",
-             fail(BAD_DATA, "%s: this is a data set; expected a checkpoint of the run", path));
+             fail(BAD_DATA, "%s: a data set; expected a checkpoint of the run", path));
     else if (kind == PATH_CHECKPOINT)
         note(files, path, "a checkpoint", verify_checkpoint(path));
     else
@@ -140,10 +140,10 @@ static enum status verify(const char *const *paths, int n_paths)
         verify_path(&files, paths[p], false);
     fflush(stdout);
     if (files.n_damaged > 0)
-        return fail(BAD_DATA, "verify: %d of %d files %s damaged, or none of cohort's",
+        return fail(BAD_DATA, "verify: %d of %d files %s damaged or not a cohort file",
                     files.n_damaged, files.n, files.n_damaged == 1 ? "is" : "are");
     if (files.n_absent > 0)
-        return fail(BAD_USER, "verify: %d of %d files %s not there or cannot be used",
+        return fail(BAD_USER, "verify: %d of %d files %s missing or cannot be used",
                     files.n_absent, files.n, files.n_absent == 1 ? "is" : "are");
     return OK;
 }
@@ -164,11 +164,13 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_verify = {
     .name = "verify",
     .usage = "verify PATH...",
-    .summary = "Checks that data sets, checkpoints and runs are whole",
-    .details =
-        "Reads everything and compares it with the digests stored at writing; of a run all\n"
-        "checkpoints, of a cross-validation all folds. Prints a line for each file. Exit code "
-        "3\n"
-        "if any is damaged, 1 if one is not there.",
+    .summary = "Check that data sets, checkpoints and runs are intact",
+    .details = "Read each file completely and compare it with the digests stored in it. For a "
+               "run, check all its checkpoints; for a cross-validation, those of all folds. "
+               "Print one line per file.",
+    .examples = "Check a data set and all runs:\n\n"
+                "  cohort verify class.h5 runs/*",
+    .exit_status = "3 if a file is damaged, 1 if one is missing, 0 if all are intact.",
+    .see_also = "cohort-inspect(1), cohort-files(5)",
     .run = run,
 };

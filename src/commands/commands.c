@@ -1,9 +1,11 @@
-/* The list of commands, and what they share: sorting a command line into flags and words, and
- * help. */
+/* The list of commands, and what they share: sorting a command line into options and words, and
+ * their man pages. */
 #include "commands/commands.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -31,7 +33,13 @@ static const struct flag *find_flag(const struct command *command, const char *w
     return NULL;
 }
 
-static enum status unknown_flag(const struct command *command, const char *word)
+/* Whether a command takes settings of runs. */
+static bool has_settings(const struct command *command)
+{
+    return strstr(command->usage, "section.key=value") != NULL;
+}
+
+static enum status unknown_option(const struct command *command, const char *word)
 {
     const char *names[64];
     for (size_t f = 0; f < command->n_flags; f++)
@@ -40,7 +48,12 @@ static enum status unknown_flag(const struct command *command, const char *word)
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
              word + strspn(word, "-"));
     const char *nearest = config_nearest(bare, names, command->n_flags);
-    return fail(BAD_USAGE, "%s: there is no flag %s%s%s%s; `cohort %s --help` lists them",
+    if (nearest == NULL && has_settings(command))
+        return fail(BAD_USAGE,
+                    "%s: unknown option %s; settings are given as section.key=value, such as "
+                    "train.epochs=20 (`cohort help settings` lists all)",
+                    command->name, word);
+    return fail(BAD_USAGE, "%s: unknown option %s%s%s%s; `cohort %s --help` lists all",
                 command->name, word, nearest ? "; did you mean --" : "", nearest ? nearest : "",
                 nearest ? "?" : "", command->name);
 }
@@ -61,12 +74,12 @@ enum status command_parse(const struct command *command, int argc, char **argv, 
         }
         const struct flag *flag = find_flag(command, word);
         if (flag == NULL)
-            return unknown_flag(command, word);
+            return unknown_option(command, word);
         const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
         const char *value = equals ? equals + 1 : "yes";
         if (equals == NULL && flag->option.type != OPTION_SWITCH) {
             if (i + 1 >= argc)
-                return fail(BAD_USAGE, "%s: %s wants a value: %s", command->name, word,
+                return fail(BAD_USAGE, "%s: %s needs a value: %s", command->name, word,
                             flag->option.help);
             value = argv[++i];
         }
@@ -77,59 +90,79 @@ enum status command_parse(const struct command *command, int argc, char **argv, 
 
 enum status command_usage(const struct command *command)
 {
-    return fail(BAD_USAGE, "usage: cohort %s  (`cohort %s --help` says more)", command->usage,
+    return fail(BAD_USAGE, "usage: cohort %s  (see `cohort %s --help`)", command->usage,
                 command->name);
 }
 
-/* Paragraphs, which may begin with blanks all over; lines that stand out from them are lists,
- * which are code in markdown. */
-static void print_details(FILE *out, const char *text, bool markdown)
+enum status command_check_output(const struct command *command, const char *path,
+                                 const char *what)
 {
-    const size_t margin = strspn(text, " ");
-    while (*text != '\0') {
-        text += size_min(margin, strspn(text, " "));
-        const size_t n = strcspn(text, "\n");
-        fprintf(out, "%s%.*s\n", markdown && text[0] == ' ' ? "    " : "", (int)n, text);
-        text += n + (text[n] == '\n');
+    if (path[0] == '\0')
+        return fail(BAD_USAGE, "%s: no output; name %s with -o", command->name, what);
+    if (file_is_directory(path))
+        return fail(BAD_USER, "%s: -o %s is a directory; expected %s", command->name, path,
+                    what);
+    return OK;
+}
+
+/* "-o, --output FILE": the value is called as the table has it, or by its type. */
+static void option_name(const struct flag *flag, char *name, size_t size)
+{
+    static const char *const values[] = {[OPTION_INTEGER] = "N", [OPTION_NUMBER] = "X"};
+    const struct option *option = &flag->option;
+    int n = 0;
+    if (flag->short_key != 0)
+        n = snprintf(name, size, "-%c, ", flag->short_key);
+    n += snprintf(name + n, size - (size_t)n, "--%s", option->key);
+    if (option->type == OPTION_SWITCH)
+        return;
+    name[n++] = ' ';
+    const char *value = flag->value                    ? flag->value
+                        : option->type < COUNT(values) ? values[option->type]
+                                                       : option->key;
+    const int end = n + snprintf(name + n, size - (size_t)n, "%s", value);
+    for (; value == option->key && n < end; n++)
+        name[n] = (char)toupper((unsigned char)name[n]);
+}
+
+static void print_options(struct manual *manual, const struct command *command)
+{
+    manual_heading(manual, "OPTIONS");
+    for (size_t f = 0; f < command->n_flags; f++) {
+        const struct option *option = &command->flags[f].option;
+        const bool plain = option->type == OPTION_SWITCH ||
+                           (option->type == OPTION_TEXT && option->standard[0] == '\0');
+        char name[128], facts[768] = "";
+        option_name(&command->flags[f], name, sizeof name);
+        if (!plain)
+            config_facts(option, facts, sizeof facts);
+        manual_item(manual, name, option->help, facts);
     }
 }
 
-static void print_flag(FILE *out, const struct flag *flag, bool markdown)
+void command_help(struct manual *manual, const struct command *command)
 {
-    const struct option *option = &flag->option;
-    const bool has_standard = option->type != OPTION_SWITCH && option->standard != NULL &&
-                              option->standard[0] != '\0';
-    const char *standard = has_standard ? option->standard : "";
-    char name[64], choices[256] = "";
-    snprintf(name, sizeof name, "%s%c%s--%s", flag->short_key ? "-" : "",
-             flag->short_key ? flag->short_key : ' ', flag->short_key ? ", " : "   ",
-             option->key);
-    for (size_t c = 0; option->type == OPTION_CHOICE && option->choices[c] != NULL; c++)
-        snprintf(choices + strlen(choices), sizeof choices - strlen(choices), "%s%s",
-                 c > 0 ? ", " : ": ", option->choices[c]);
-    if (markdown)
-        fprintf(out, "| `%s` | %s | %s%s |\n", name + strspn(name, " "), standard, option->help,
-                choices);
-    else
-        fprintf(out, "  %-22s %s%s%s%s%s\n", name, option->help, choices,
-                has_standard ? " (standard: " : "", standard, has_standard ? ")" : "");
-}
-
-void command_help(FILE *out, const struct command *command, bool markdown)
-{
-    if (markdown)
-        fprintf(out, "\n### cohort %s\n\n%s.\n\n    cohort %s\n\n", command->name,
-                command->summary, command->usage);
-    else
-        fprintf(out, "cohort %s\n\n  %s.\n\n", command->usage, command->summary);
-    print_details(out, command->details, markdown);
+    char name[64];
+    snprintf(name, sizeof name, "cohort-%s", command->name);
+    manual_title(manual, name, 1, command->summary);
+    manual_heading(manual, "SYNOPSIS");
+    snprintf(name, sizeof name, "cohort %s", command->name);
+    manual_synopsis(manual, name, command->usage + strlen(command->name));
+    manual_heading(manual, "DESCRIPTION");
+    manual_prose(manual, command->details);
     if (command->n_flags > 0)
-        fprintf(out,
-                markdown ? "\n| flag | standard | meaning |\n|---|---|---|\n" : "\nFlags:\n");
-    for (size_t f = 0; f < command->n_flags; f++)
-        print_flag(out, &command->flags[f], markdown);
+        print_options(manual, command);
     if (command->more_help != NULL)
-        command->more_help(out, markdown);
+        command->more_help(manual);
+    manual_heading(manual, "EXAMPLES");
+    manual_prose(manual, command->examples);
+    if (command->exit_status != NULL) {
+        manual_heading(manual, "EXIT STATUS");
+        manual_prose(manual, command->exit_status);
+    }
+    manual_heading(manual, "SEE ALSO");
+    manual_paragraph(manual, "cohort(1)%s%s", command->see_also ? ", " : "",
+                     command->see_also ? command->see_also : "");
 }
 
 json_t *command_json_text(const char *text)

@@ -1,27 +1,31 @@
-/* The subcommands; each file of src/commands ends in one of these. */
+/* The commands; each src/commands/command_*.c ends in one of these. */
 #ifndef COHORT_COMMANDS_H
 #define COHORT_COMMANDS_H
 
 #include "base/base.h"
 #include "base/comm.h"
 #include "base/config.h"
-#include <stdio.h>
+#include "base/manual.h"
 
-/* A command-line flag, from the same kind of table as a configuration key: `--key value`, or
- * `--key` alone for a switch; `short_key` is one letter or 0. */
+/* A command-line option, a row like those of settings: `--key value`, or `--key` alone for a
+ * switch. */
 struct flag {
     struct option option;
-    char short_key;
+    char short_key;    /* one letter, or 0 */
+    const char *value; /* what help calls the value, such as "FILE"; NULL: by its type */
 };
 
 struct command {
     const char *name;
-    const char *usage;   /* "evaluate RUN [--split SPLIT] ..." */
-    const char *summary; /* one line */
-    const char *details; /* paragraphs for --help and the man page */
+    const char *usage;       /* "evaluate RUN [--split SPLIT] ..." */
+    const char *summary;     /* one line; the first word is a verb */
+    const char *details;     /* paragraphs: see manual_prose */
+    const char *examples;    /* likewise: command lines that work, and what they do */
+    const char *exit_status; /* what the exit code tells besides cohort(1), may be NULL */
+    const char *see_also;    /* pages, may be NULL */
     const struct flag *flags;
     size_t n_flags;
-    void (*more_help)(FILE *out, bool markdown); /* further tables, may be NULL */
+    void (*more_help)(struct manual *manual); /* further sections, may be NULL */
     /* Collective. argv[0] is the command's name. */
     enum status (*run)(const struct comm *comm, int argc, char **argv);
 };
@@ -34,17 +38,27 @@ extern const struct command command_import, command_simulate, command_train, com
 extern const struct command *const commands[];
 extern const size_t n_commands;
 
-/* Sorts argv[1..] into flags (parsed into `target`) and other words (words[0..n_words), in
- * order, with room for argc). Unknown flags are an error that names the nearest one. */
+/* Sorts argv[1..] into options (parsed into `target`) and other words (words[0..n_words), in
+ * order, with room for argc). For an unknown option the failure suggests the nearest. */
 CHECKED enum status command_parse(const struct command *command, int argc, char **argv,
                                   void *target, const char **words, int *n_words);
 
 /* A BAD_USAGE failure that shows the usage line. */
 enum status command_usage(const struct command *command);
-void command_help(FILE *out, const struct command *command, bool markdown);
 
-/* JSON for people's programs: a text (bytes that are not UTF-8 become question marks), a number
- * (null if it is none), and the one object a command prints with --json, which is released. */
+/* Refuses an output that was not given, or is a directory where a file is expected; `what` it
+ * is to be, as in "the file to write". */
+CHECKED enum status command_check_output(const struct command *command, const char *path,
+                                         const char *what);
+
+/* Writes the command's page. */
+void command_help(struct manual *manual, const struct command *command);
+
+/* Further pages of `cohort help`, in their files help_*.c. */
+void help_files(struct manual *manual);
+
+/* JSON output: a text (bytes that are not UTF-8 become question marks), a number (null if it is
+ * NaN or infinite), and the one object that a command prints with --json, which is released. */
 struct json_t *command_json_text(const char *text);
 struct json_t *command_json_number(double value);
 void command_json_print(struct json_t *object);

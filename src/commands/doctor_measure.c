@@ -170,22 +170,22 @@ static enum status read_probe(const struct comm *comm, const char *path)
     TRY(comm_agree(comm, access(path, R_OK) == 0
                              ? OK
                              : fail(BAD_IO,
-                                    "doctor: rank %d cannot see %s, which rank 0 wrote: all "
-                                    "ranks must share the directory: %s",
+                                    "doctor: rank %d cannot see %s, which rank 0 wrote: %s; "
+                                    "all ranks must share the directory",
                                     comm->rank, path, strerror(errno))));
     hid_t file = h5_open(path, comm->mpi, comm->size);
-    enum status status =
-        comm_agree(comm, file >= 0 ? OK
-                                   : fail(BAD_IO,
-                                          "doctor: %s cannot be opened by all ranks together: "
-                                          "MPI-IO does not work there",
-                                          path));
+    enum status status = comm_agree(
+        comm, file >= 0 ? OK
+                        : fail(BAD_IO,
+                               "doctor: the ranks cannot open %s together: MPI-IO does "
+                               "not work there",
+                               path));
     int64_t number = -1;
     if (status == OK) {
         status = h5_read_range(file, "numbers", H5T_NATIVE_INT64, (uint64_t)comm->rank, 1,
                                &number, comm);
         if (status == OK && number != comm->rank)
-            status = fail(BAD_IO, "doctor: %s reads wrong numbers back through MPI-IO", path);
+            status = fail(BAD_IO, "doctor: MPI-IO reads wrong numbers back from %s", path);
     }
     if (file >= 0)
         h5_let_go(file);

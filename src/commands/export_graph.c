@@ -1,5 +1,5 @@
 /* The graph between skills (or items) that a structured model has learned: an edge from a to b
- * says that what a student shows at a changes what is expected at b. `gate` is how far the edge
+ * means that a student's answers at a change what is expected at b. `gate` is how far the edge
  * is open, `strength` the root mean square of the weights that act along it. */
 #include "base/csv_quote.h"
 #include "base/fail.h"
@@ -68,12 +68,13 @@ enum status command_export_graph(const struct inference *inference, const char *
         .n = kind->view.n_nodes ? kind->view.n_nodes(inference->model, &by_item) : 0};
     const bool drawing = file_ends_in(output, ".dot");
     if (graph.n == 0)
-        return fail(BAD_USER,
-                    "%s: this model has learned no graph; train an rtrbm with "
-                    "model.structure=skills or items",
-                    inference->checkpoint.path);
+        return fail(
+            BAD_USER,
+            "%s: this model has no graph; train an rtrbm with model.structure=skills or "
+            "model.structure=items",
+            inference->checkpoint.path);
     if (!drawing && !file_ends_in(output, ".csv"))
-        return fail(BAD_USAGE, "export: a graph goes to FILE.csv or FILE.dot, not to %s",
+        return fail(BAD_USAGE, "export: -o %s: expected FILE.csv or FILE.dot for a graph",
                     output);
     graph.names = by_item ? &inference->checkpoint.items : &inference->checkpoint.skills;
     graph.gate = NEW(real, graph.n * graph.n);

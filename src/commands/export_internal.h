@@ -4,8 +4,8 @@
 
 #include "runs/inference.h"
 
-/* Collective: the graph a model has learned, as a table of edges (.csv) or, for those whose
- * gate is open at least so far, a drawing for Graphviz (.dot). */
+/* Collective: writes the graph of a model as a table of edges (.csv) or as a drawing for
+ * Graphviz (.dot) of the edges whose gate is at least `least`. */
 CHECKED enum status command_export_graph(const struct inference *inference, const char *output,
                                          double least);
 

@@ -1,5 +1,5 @@
-/* A data set in numbers. It is read in pieces of some million attempts, so that a file larger
- * than memory can be looked at. */
+/* Describes a data set. It is read in pieces of some million attempts, so the file may be larger
+ * than memory. */
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
@@ -145,7 +145,7 @@ static enum status truths_json(const char *path, json_t *object)
     struct truths truths = {.file = h5_open(path, MPI_COMM_SELF, 1), .array = json_array()};
     json_object_set_new(object, "truth", truths.array);
     if (truths.file < 0)
-        return fail(BAD_DATA, "%s: HDF5 cannot read it again", path);
+        return fail(BAD_DATA, "%s: HDF5 cannot open it again", path);
     enum status status = h5_each(truths.file, "/truth", add_truth, &truths);
     h5_let_go(truths.file);
     return status;
@@ -351,7 +351,7 @@ static void say_covariates(const json_t *array)
         printf("%s%s", i > 0 ? ", " : "  covariates          ",
                inspect_text(covariate, "name"));
         if (json_is_integer(levels))
-            printf(" (factor of %lld levels)", (long long)json_integer_value(levels));
+            printf(" (factor, levels: %lld)", (long long)json_integer_value(levels));
     }
     if (json_array_size(array) > 0)
         putchar('\n');
@@ -366,23 +366,28 @@ void inspect_dataset_say(const json_t *object)
            inspect_integer(object, "attempts"), inspect_integer(lengths, "least"),
            inspect_integer(lengths, "most"), inspect_integer(lengths, "median"),
            inspect_number(lengths, "mean"));
-    printf("  items               %lld, with %lld skills, in %lld groups\n",
-           inspect_integer(object, "items"), inspect_integer(object, "skills"),
-           inspect_integer(object, "groups"));
+    const long long n_skills = inspect_integer(object, "skills");
+    const long long n_groups = inspect_integer(object, "groups");
+    printf("  items               %lld, with %lld skill%s, in %lld group%s\n",
+           inspect_integer(object, "items"), n_skills, inspect_plural(n_skills), n_groups,
+           inspect_plural(n_groups));
     printf("  outcomes            %lld known, %lld unknown; %.2f %% of the known are correct\n",
            inspect_integer(object, "known"), inspect_integer(object, "unknown"),
            100 * inspect_number(object, "correct"));
     for (int split = 0; split < N_SPLITS; split++) {
         const json_t *one =
             json_object_get(json_object_get(object, "splits"), split_names[split]);
-        printf("  for %-5s           %lld attempts of %lld students, %lld with a known outcome",
-               split_names[split], inspect_integer(one, "attempts"),
-               inspect_integer(one, "students"), inspect_integer(one, "known"));
+        const long long n = inspect_integer(one, "attempts");
+        const long long n_students = inspect_integer(one, "students");
+        printf(
+            "  for %-5s           %lld attempt%s of %lld student%s, %lld with a known outcome",
+            split_names[split], n, inspect_plural(n), n_students, inspect_plural(n_students),
+            inspect_integer(one, "known"));
         if (inspect_integer(one, "known") > 0)
             printf(", %.2f %% correct", 100 * inspect_number(one, "correct"));
         putchar('\n');
     }
-    printf("  shown               %lld outcomes are shown to later attempts (%s)\n",
+    printf("  shown               outcomes shown to later attempts: %lld (%s)\n",
            inspect_integer(object, "shown"),
            json_is_true(json_object_get(object, "withheld")) ? "single attempts are withheld"
                                                              : "whole students are held out");
@@ -397,7 +402,7 @@ void inspect_dataset_say(const json_t *object)
     }
     const json_t *targets = json_object_get(object, "targets");
     if (json_is_object(targets))
-        printf("  targets             of %lld students, %g to %g, mean %g\n",
+        printf("  targets             students: %lld, range %g to %g, mean %g\n",
                inspect_integer(targets, "n"), inspect_number(targets, "least"),
                inspect_number(targets, "most"), inspect_number(targets, "mean"));
     say_covariates(json_object_get(object, "covariates"));

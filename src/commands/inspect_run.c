@@ -1,5 +1,5 @@
-/* Checkpoints and runs in numbers. Of a run the newest whole checkpoint is described; the
- * others are listed, damaged ones with what is wrong with them. */
+/* Describes checkpoints and runs. For a run, the newest intact checkpoint is described; the
+ * others are listed, damaged ones with the reason. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/file_lock.h"
@@ -140,7 +140,7 @@ enum status inspect_checkpoint(const char *path, json_t *object)
     return status;
 }
 
-/* Adds one of the run's files to the list; the newest whole one is described in `object`. */
+/* Adds one of the run's files to the list; the newest intact one is described in `object`. */
 static void add_checkpoint(const char *directory, const char *name, json_t *object,
                            json_t *list)
 {
@@ -206,7 +206,7 @@ static void add_result(const char *directory, json_t *object)
     memory_free(path);
 }
 
-/* A run of its own: a fold has no folds, whatever links its directory holds. */
+/* A single run: a fold has no folds, whatever links its directory contains. */
 static enum status inspect_single(const char *path, json_t *object)
 {
     static const char *const names[] = {"last.h5", "previous.h5", "best.h5"};
@@ -286,8 +286,8 @@ static void say_tensors(const json_t *object)
     }
 }
 
-/* Four digits, but nothing before the decimal point is lost: counts, and deviances, of which
- * people take differences. */
+/* Four digits, but all before the decimal point: counts, and deviances, whose differences
+ * matter. */
 static void say_cell(const json_t *cell, int width)
 {
     const double value = json_number_value(cell);
@@ -334,7 +334,7 @@ static void say_tables(const json_t *object)
             putchar('\n');
         }
         if (json_array_size(rows) > MOST_ROWS)
-            printf("... and %zu more: `cohort export` writes them all\n",
+            printf("... %zu more rows: `cohort export` writes all\n",
                    json_array_size(rows) - MOST_ROWS);
     }
 }
@@ -354,14 +354,16 @@ static void say_config(const json_t *object)
 static void say_checkpoint(const json_t *object)
 {
     if (json_object_get(object, "model") == NULL) {
-        printf("  there is no checkpoint yet\n");
+        printf("  no checkpoint yet\n");
         return;
     }
     printf("  model               %s, %lld parameters, %lld items\n",
            inspect_text(object, "model"), inspect_integer(object, "parameters"),
            inspect_integer(object, "items"));
-    printf("  trained             %lld epochs, %lld steps%s\n",
-           inspect_integer(object, "epoch"), inspect_integer(object, "step"),
+    const long long epoch = inspect_integer(object, "epoch");
+    const long long step = inspect_integer(object, "step");
+    printf("  trained             %lld epoch%s, %lld step%s%s\n", epoch, inspect_plural(epoch),
+           step, inspect_plural(step),
            json_is_true(json_object_get(object, "finished")) ? ", finished" : "");
     if (inspect_integer(object, "best_epoch") > 0)
         printf("  best epoch          %lld, validation %s %.6g\n",
@@ -390,7 +392,7 @@ static void say_log(const json_t *object)
     const json_t *record = NULL;
     size_t r = 0;
     if (json_array_size(json_object_get(object, "log")) > 0)
-        printf("\nThe end of the log:\n");
+        printf("\nEnd of the log:\n");
     json_array_foreach(json_object_get(object, "log"), r, record)
     {
         printf("  epoch %lld: loss %.5f", inspect_integer(record, "epoch"),
@@ -419,8 +421,9 @@ static void say_folds(const json_t *object)
     printf("%s: a cross-validation\n\n", inspect_text(object, "path"));
     json_array_foreach(json_object_get(object, "folds"), f, fold)
     {
-        printf("  %s: %s, %lld epochs\n", inspect_text(fold, "path"),
-               inspect_text(fold, "state"), inspect_integer(fold, "epoch"));
+        const long long epoch = inspect_integer(fold, "epoch");
+        printf("  %s: %s, %lld epoch%s\n", inspect_text(fold, "path"),
+               inspect_text(fold, "state"), epoch, inspect_plural(epoch));
         say_result(fold);
     }
 }

@@ -1,14 +1,16 @@
-/* What a model has learned beside what its data were made from.
+/* Compares what a model has learned with the true parameters of its data.
  *
- * A truth /truth/NAME of r rows and c columns is compared with the first thing of the model
- * that has r rows and columns NAME (c = 1) or NAME_1 .. NAME_c: a table of the model, or the
- * hidden activations of students. So any kind takes part whose tables call things by the names
- * the simulator gives them; and kinds that know difficulties and abilities in parts, as sums of
- * effects or weights, take part as Rasch's model (logit P = theta - b), with a line that says
- * what of the model these are, and notes where the truth has more than such a model. Cells that
- * are exactly 0 in both are no estimates (an item that does not need the skill) and are left
- * out. Where there is a standard error beside the estimate (error_NAME, or sigma of abilities),
- * `within` is the share of truths within 1.96 of them; 0.95 is what it ought to be. */
+ * A truth /truth/NAME of r rows and c columns is compared with the first table of the model, or
+ * the hidden activations of students, that has r rows and columns NAME (c = 1) or NAME_1 ..
+ * NAME_c. So any kind takes part whose tables use the names of the simulator. Kinds that have
+ * difficulties and abilities in parts, as sums of effects or weights, take part as a Rasch model
+ *
+ *     logit P = theta - b
+ *
+ * with a line that tells which parts of the model these are, and notes where the truth has more
+ * than a Rasch model. Cells that are exactly 0 in both are not estimates (the item does not need
+ * the skill) and are skipped. Where an estimate has a standard error (error_NAME, or sigma of
+ * abilities), `within` is the share of truths within 1.96 standard errors, ideally 0.95. */
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
@@ -173,12 +175,13 @@ static void note_more(const struct comparison *comparison, const char *name,
     for (size_t c = 0; c < n_rows * n_columns; c++)
         n_other += truth[c] != 0 && truth[c] != 1;
     if (is_called(name, ABILITY) && n_columns > 1)
-        note = memory_text("%s is not compared: the truth has %zu abilities for each student, "
-                           "this %s has one, to which b belongs",
-                           name, n_columns, kind);
+        note =
+            memory_text("%s is not compared: the truth has %zu abilities per student, this %s "
+                        "has one, which b belongs to",
+                        name, n_columns, kind);
     else if (is_called(name, DISCRIMINATION) && n_other > 0)
-        note = memory_text("%s is not compared: items discriminate differently in the truth, "
-                           "and all alike in this %s, which bends what is compared",
+        note = memory_text("%s is not compared: its values differ between items in the truth, "
+                           "but not in this %s, which distorts the other comparisons",
                            name, kind);
     if (note != NULL)
         json_array_append_new(comparison->notes, command_json_text(note));
@@ -280,8 +283,8 @@ static enum status nothing_compared(const struct comparison *comparison)
                     inference->checkpoint.path, inference->model->kind->name,
                     comparison->rasch.why_not);
     return fail(BAD_USER,
-                "%s: a model of kind %s has no tables of what %s was made from (`cohort "
-                "inspect %s` lists its truth)",
+                "%s: %s models have no table to compare with the truth of %s (`cohort inspect "
+                "%s` lists it)",
                 inference->checkpoint.path, inference->model->kind->name,
                 inference->dataset.path, inference->dataset.path);
 }
@@ -293,17 +296,17 @@ static enum status compare_all(const struct inference *inference, json_t *object
     json_object_set_new(object, "truth", comparison.array);
     json_object_set_new(object, "truth_notes", comparison.notes);
     if (!inference->own_data)
-        return fail(BAD_USER, "%s: its truth is that of other items than the model's",
+        return fail(BAD_USER, "%s: its truth is about other items than the model's",
                     inference->dataset.path);
     make_tables(&comparison);
     comparison.file = h5_open(inference->dataset.path, MPI_COMM_SELF, 1);
-    enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot read it again",
+    enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot open it again",
                                                     inference->dataset.path)
                          : h5_exists(comparison.file, "/truth")
                              ? h5_each(comparison.file, "/truth", compare_truth, &comparison)
                              : fail(BAD_USER,
-                                    "%s holds no truth to compare with; `cohort simulate` "
-                                    "stores it, and `cohort import matrix --truth` takes it",
+                                    "%s: no truth to compare with; `cohort simulate` and "
+                                    "`cohort import matrix --truth` store one",
                                     inference->dataset.path);
     if (comparison.file >= 0)
         h5_let_go(comparison.file);
@@ -325,7 +328,7 @@ enum status inspect_with_data(const char *path, const struct inspect_flags *flag
     enum status status = inference_open(&inference, path, "", &self);
     const struct model_kind *kind = status == OK ? inference.model->kind : NULL;
     if (status == OK && flags->errors && kind->view.examine == NULL)
-        status = fail(BAD_USER, "%s: a model of kind %s has no standard errors",
+        status = fail(BAD_USER, "%s: %s models have no standard errors",
                       inference.checkpoint.path, kind->name);
     if (status == OK && kind->view.examine != NULL)
         status = kind->view.examine(inference.model, &inference.shard, &self);
@@ -351,7 +354,7 @@ void inspect_truth_say(const json_t *object)
     static const char *const keys[] = {"correlation", "rmse", "bias", "within"};
     const json_t *entry = NULL;
     size_t i = 0;
-    printf("\n%-16s  %-20s  %8s  %11s  %11s  %11s  %11s\n", "beside the truth", "of", "numbers",
+    printf("\n%-16s  %-20s  %8s  %11s  %11s  %11s  %11s\n", "against truth", "of", "numbers",
            "correlation", "RMSE", "bias", "within 95 %");
     json_array_foreach(json_object_get(object, "truth"), i, entry)
     {

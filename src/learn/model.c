@@ -1,7 +1,9 @@
 /* Functions shared by all models. */
 #include "learn/model.h"
 #include "base/fail.h"
+#include "base/manual.h"
 #include "base/memory.h"
+#include <ctype.h>
 #include <string.h>
 
 const struct option model_name_options[2] = {
@@ -39,7 +41,8 @@ static enum status unknown(const char *what, const char *name, const char *const
     for (size_t i = 0; i < n; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
                  names[i]);
-    return fail(BAD_USER, "unknown %s '%s'; choices: %s", what, name, list);
+    return fail(BAD_USER, "unknown %s '%s'; %s%s", what, name,
+                n > 0 ? "choices: " : "this kind has none", list);
 }
 
 enum status model_choose(struct config *config, const struct model_kind **kind)
@@ -118,52 +121,62 @@ void model_predict(const struct model *model, void *work, const struct shard *sh
                                  p + shard->first[students[i]]);
 }
 
-/* Each line of the defaults. */
-static void print_defaults(FILE *out, const struct model_kind *kind, bool markdown)
+/* "model.hidden = 15; optimizer.rate = 0.001": the lines of a preset. Caller frees. */
+static char *settings_line(const char *text)
 {
-    fprintf(out, "\nDefaults of %s for other sections:\n\n", kind->name);
-    for (const char *line = kind->defaults; *line != '\0';) {
-        const size_t n = strcspn(line, "\n");
-        fprintf(out, markdown ? "- `%.*s`\n" : "  %.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
+    char *line = memory_text("sets");
+    char section[64] = "";
+    for (bool first = true; *text != '\0';) {
+        const int n = (int)strcspn(text, "\n");
+        if (text[0] == '[') {
+            snprintf(section, sizeof section, "%.*s.", (int)strcspn(text + 1, "]"), text + 1);
+        } else if (n > 0) {
+            char *longer = memory_text("%s%s %s%.*s", line, first ? "" : ";", section, n, text);
+            memory_free(line);
+            line = longer;
+            first = false;
+        }
+        text += n + (text[n] == '\n');
+    }
+    return line;
+}
+
+static void print_presets(struct manual *manual, const struct model_kind *kind)
+{
+    char title[128];
+    snprintf(title, sizeof title, "Presets of %s (model.preset = NAME)", kind->name);
+    manual_subheading(manual, title);
+    for (size_t p = 0; p < kind->n_presets; p++) {
+        char *settings = settings_line(kind->presets[p].text);
+        manual_item(manual, kind->presets[p].name, kind->presets[p].help, settings);
+        memory_free(settings);
     }
 }
 
-/* What a preset is and what it sets. */
-static void print_preset(FILE *out, const struct preset *preset, bool markdown)
+void model_help(struct manual *manual, const struct model_kind *kind)
 {
-    fprintf(out, markdown ? "- `%s`: %s" : "  %-18s %s\n", preset->name, preset->help);
-    for (const char *line = preset->text; *line != '\0';) {
-        const int n = (int)strcspn(line, "\n");
-        fprintf(out, markdown ? "%s `%.*s`" : "%21s%.*s\n",
-                !markdown              ? ""
-                : line == preset->text ? ";"
-                                       : ",",
-                n, line);
-        line += n + (line[n] == '\n');
+    const struct option_group group = {"model", kind->options, kind->n_options, NULL};
+    char heading[64];
+    snprintf(heading, sizeof heading, "%s", kind->name);
+    for (char *c = heading; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    manual_heading(manual, heading);
+    manual_paragraph(manual, "`model.kind = %s`: %s. Source: %s. Loss: %s.", kind->name,
+                     kind->title, kind->source, kind->loss);
+    if (kind->made_by != NULL)
+        manual_paragraph(manual, "`%s` makes it; `cohort train` does not train it.",
+                         kind->made_by);
+    config_help(manual, &group, 1);
+    if (kind->defaults != NULL) {
+        char title[128];
+        snprintf(title, sizeof title, "Defaults of %s in other sections", kind->name);
+        manual_subheading(manual, title);
+        manual_lines(manual, kind->defaults);
     }
-    fputs(markdown ? "\n" : "", out);
-}
-
-void model_help(FILE *out, bool markdown)
-{
-    for (size_t k = 0; k < n_model_kinds; k++) {
-        const struct model_kind *kind = model_kinds[k];
-        const struct option_group group = {"model", kind->options, kind->n_options, NULL};
-        fprintf(out,
-                markdown ? "\n**`model.kind = %s`**: %s (%s). Loss: %s.\n"
-                         : "\nmodel.kind = %s: %s\n(%s)\nloss: %s\n",
-                kind->name, kind->title, kind->source, kind->loss);
-        config_help(out, &group, 1, markdown);
-        if (kind->defaults != NULL)
-            print_defaults(out, kind, markdown);
-        if (kind->n_presets > 0)
-            fprintf(out, "\nPresets of %s (model.preset = NAME):\n\n", kind->name);
-        for (size_t p = 0; p < kind->n_presets; p++)
-            print_preset(out, &kind->presets[p], markdown);
-        if (kind->more_help != NULL)
-            kind->more_help(out, markdown);
-    }
+    if (kind->n_presets > 0)
+        print_presets(manual, kind);
+    if (kind->more_help != NULL)
+        kind->more_help(manual);
 }
 
 enum status model_column(const struct model *model, size_t k, size_t *found)

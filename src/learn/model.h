@@ -79,7 +79,7 @@ struct model_kind {
     size_t n_presets;
     const char *defaults; /* settings of other sections that suit the kind (NULL: none) */
     const char *made_by;  /* the command that makes it, for kinds that are not trained */
-    void (*more_help)(FILE *out, bool markdown); /* what its options refer to (NULL: nothing) */
+    void (*more_help)(struct manual *manual); /* what its options refer to (NULL: nothing) */
 
     /* Declares tensors from options, n_items and n_skills, and fills model->shape. Options that
      * contradict each other or the data are refused with a sentence. */
@@ -128,8 +128,8 @@ struct model_names {
 };
 extern const struct option model_name_options[2];
 
-/* All kinds with their settings and presets. */
-void model_help(FILE *out, bool markdown);
+/* Adds a kind to a page: a section with its settings and presets. */
+void model_help(struct manual *manual, const struct model_kind *kind);
 
 /* speed.predict_many of the kind, or predict for one student after the other. */
 void model_predict(const struct model *model, void *work, const struct shard *shard,

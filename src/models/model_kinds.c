@@ -8,6 +8,7 @@
     DO(vae)                                                                                    \
     DO(lme)                                                                                    \
     DO(bkt)                                                                                    \
+    DO(average)                                                                                \
     DO(ktm)                                                                                    \
     DO(blend)
 

@@ -353,7 +353,8 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
         html_say(out, "h3", "%s", table->name);
-        html_say(out, "p", "%s", table->caption);
+        if (table->caption[0] != '\0')
+            html_say(out, "p", "%s", table->caption);
         if (table->n_rows > 1)
             draw_table(out, table);
         list_table(out, table, n_rows);

@@ -171,7 +171,13 @@ static enum status score_answers(struct report_run *run, const struct inference 
     TRY(comm_agree(comm, scoring_predict(inference->model, inference->work, &inference->shard,
                                          split_set(run), &predictions)));
     scoring_keep(&predictions, &inference->shard, false);
-    struct prediction *items = baseline_items(inference, &predictions);
+    struct item_counts counts;
+    struct prediction *items = NULL;
+    if (inference_counts(inference, &counts)) {
+        items = baseline_predict(BASELINE_ITEMS, inference->model, &inference->shard, &counts,
+                                 &predictions);
+        memory_free(counts.right);
+    }
     struct past *past = past_of(&inference->shard);
     run->has_item_mean = items != NULL;
     rate(comm, predictions.list, predictions.n, &run->model);

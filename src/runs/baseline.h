@@ -1,4 +1,4 @@
-/* Predictions that ignore the student, to compare models with. */
+/* Baselines: predictions that a useful model must beat. */
 #ifndef COHORT_BASELINE_H
 #define COHORT_BASELINE_H
 
@@ -6,13 +6,19 @@
 #include "runs/inference.h"
 #include "runs/scoring.h"
 
-/* Collective: predicts the attempts of `predictions` by the mean of each item: the probability
- * of a correct answer is (right + 1) / (n + 2), counted over the item's training attempts. NULL
- * if the training data are not available; caller frees. */
-struct prediction *baseline_items(const struct inference *inference,
-                                  const struct predictions *predictions);
+enum baseline { BASELINE_ITEMS, BASELINE_AVERAGE, N_BASELINES };
 
-/* Collective: mean and variance of the training students' targets. */
+/* The attempts of `predictions` by a baseline instead; `counts` are those of the training
+ * attempts of the data that `model` was trained on. Not collective; caller frees. */
+struct prediction *baseline_predict(enum baseline baseline, const struct model *model,
+                                    const struct shard *shard, const struct item_counts *counts,
+                                    const struct predictions *predictions);
+
+/* Log-losses of a model and of the baselines on the same attempts, as one sentence; a warning
+ * if the model is not better than each. Nothing where a baseline is NaN. */
+void baseline_say(const char *what, double log_loss, const double *baselines);
+
+/* Collective: the training students' targets. */
 struct baseline_target {
     double mean, variance;
 };

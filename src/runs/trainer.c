@@ -24,9 +24,8 @@
 #include "runs/precheck.h"
 #include "runs/refit.h"
 #include "runs/run.h"
-#include "runs/scoring.h"
+#include "runs/split_score.h"
 #include "runs/stepper.h"
-#include "runs/targets.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -225,30 +224,6 @@ static enum status train_epoch(struct trainer *t)
     return OK;
 }
 
-static enum status score_finals(struct trainer *t, enum split split, struct score *score)
-{
-    struct target_prediction *targets = NULL;
-    size_t n = 0;
-    TRY(comm_agree(t->comm, targets_predict(t->model, t->stepper.work, &t->stepper.shard,
-                                            1u << split, &targets, &n)));
-    targets_score(t->comm, t->model, targets, n, score);
-    memory_free(targets);
-    return OK;
-}
-
-static enum status score_split(struct trainer *t, enum split split, struct score *score)
-{
-    if (model_task(t->model) != TASK_TRACE)
-        return score_finals(t, split, score);
-    struct predictions predictions;
-    TRY(comm_agree(t->comm, scoring_predict(t->model, t->stepper.work, &t->stepper.shard,
-                                            1u << split, &predictions)));
-    scoring_keep(&predictions, &t->stepper.shard, false);
-    metrics_score(t->comm, predictions.list, predictions.n, score);
-    scoring_free(&predictions);
-    return OK;
-}
-
 /* The log-likelihood of the validation students' steps if it decides, else NaN. The estimated
  * bias from sampling is subtracted, because it is largest for the sharpest model. A probability
  * above 1 is not a score. */
@@ -367,7 +342,8 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
-        TRY(score_split(t, VALID, &t->valid));
+        TRY(split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard, VALID, NULL,
+                        &t->valid, NULL));
     t->progress.converged = t->stepper.converged;
     if (t->valid.n > 0 && (steps || t->model->kind->fit.keeps_best)) {
         t->likelihood = measure_likelihood(t);
@@ -407,8 +383,13 @@ static enum status score_best(struct trainer *t, struct result *result)
             status = fail_context(
                 status, "the best epoch cannot be read (train again with another run=)");
     }
+    struct item_counts counts;
+    item_counts_take(&counts, &t->stepper.shard);
     for (int split = VALID; status == OK && split < N_SPLITS; split++)
-        status = score_split(t, (enum split)split, &result->scores[split]);
+        status = split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard,
+                             (enum split)split, &counts, &result->scores[split],
+                             result->baselines[split]);
+    memory_free(counts.right);
     return status;
 }
 
@@ -558,6 +539,9 @@ enum status trainer_run(const struct comm *comm, struct settings *settings,
     struct trainer t = {
         .comm = comm, .settings = settings, .model = settings->model, .run = {.lock = -1}};
     *result = (struct result){0};
+    for (int split = 0; split < N_SPLITS; split++)
+        for (int b = 0; b < N_BASELINES; b++)
+            result->baselines[split][b] = NAN;
     enum status status = train(&t, result);
     run_close(&t.run);
     memory_free(t.config);

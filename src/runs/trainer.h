@@ -6,6 +6,7 @@
 #include "base/comm.h"
 #include "data/dataset.h"
 #include "learn/metrics.h"
+#include "runs/baseline.h"
 #include "runs/settings.h"
 
 /* The report of a finished run. */
@@ -13,7 +14,8 @@ struct result {
     int64_t epochs, best_epoch;
     double best, seconds;
     bool stopped_early, converged, was_finished;
-    struct score scores[N_SPLITS]; /* of the best epoch; n = 0: none */
+    struct score scores[N_SPLITS];           /* of the best epoch; n = 0: none */
+    double baselines[N_SPLITS][N_BASELINES]; /* log-losses on the same attempts; NaN: none */
 };
 
 /* Collective: starts or continues the run that `settings` describe, or finds it finished.

@@ -32,14 +32,33 @@ section 'good settings'
 expect_status 0 on 3 "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/good"
 
 section keys
-bad 1 'command line: there is no key model.hiden; the nearest is model.hidden' model.hiden=3
+bad 1 'command line: unknown setting model.hiden; the nearest is model.hidden' model.hiden=3
 printf '[model]\nkind = rbm\n\n[train]\n# a comment\nepoch = 2\n' >"$TMP/key.ini"
-refuses 1 "key.ini:6: there is no key train.epoch; the nearest is train.epochs" "$TMP/key.ini" data="$class"
+refuses 1 "key.ini:6: unknown setting train.epoch; the nearest is train.epochs" "$TMP/key.ini" data="$class"
 printf '[modle]\nkind = rbm\n' >"$TMP/section.ini"
 refuses 1 "model.kind is not set" "$TMP/section.ini" data="$class"
 printf '[train]\nepochs = 3\nepochs 4\n' >"$TMP/line.ini"
 refuses 1 "line.ini:3: 'epochs 4' has no '='" "$TMP/line.ini" data="$class"
-bad 2 "'hidden' names no section" hidden=3
+bad 2 "'hidden' has no section" hidden=3
+bad 2 'train: unknown option --epochs; settings are given as section.key=value' --epochs 3
+printf '\xef\xbb\xbf[model]\nkind = rbm\n[train]\nepochs = 1\n' >"$TMP/mark.ini"
+expect_status 0 "$COHORT" train "$TMP/mark.ini" data="$class" run="$TMP/mark"
+
+section 'runs that are not there'
+for n in 1 2; do
+    expect_status 1 on $n "$COHORT" train run="$TMP/tpyo" train.epochs=3
+    expect_match "^cohort: run=$TMP/tpyo: no such directory, so there is no run to continue"
+    expect_status 1 on $n "$COHORT" train "$TMP/tpyo" run="$TMP/new"
+    expect_match "^cohort: $TMP/tpyo: .*No such file"
+    expect_status 1 on $n "$COHORT" train "$TMP/good"
+    expect_match "^cohort: $TMP/good is a directory; .*run=$TMP/good"
+done
+mkdir "$TMP/hollow"
+expect_status 1 "$COHORT" train run="$TMP/hollow"
+expect_match "^cohort: run=$TMP/hollow: no checkpoint in this directory"
+mkdir -p "$TMP/cv/fold-1"
+expect_status 1 "$COHORT" train run="$TMP/cv"
+expect_match "^cohort: run=$TMP/cv: this is a cross-validation; give all its settings again .*run=$TMP/cv/fold-1"
 
 section values
 bad 1 'command line: hidden = -3: expected a whole number, 1 to 4096' model.hidden=-3
@@ -65,11 +84,11 @@ for n in 2 3; do
 done
 
 section 'missing and unsuitable files'
-refuses 1 'cannot open .*nowhere.ini: No such file' "$TMP/nowhere.ini" data="$class"
-refuses 1 "cannot read $TMP: Is a directory" "$TMP" data="$class"
+refuses 1 'nowhere.ini: cannot be read: No such file' "$TMP/nowhere.ini" data="$class"
+refuses 1 "$TMP is a directory; expected a file of settings" "$TMP" data="$class"
 head -c 3000 /dev/urandom >"$TMP/garbage.ini"
 printf '\0' >>"$TMP/garbage.ini"
-refuses 1 'garbage.ini: this is not a text file' "$TMP/garbage.ini" data="$class"
+refuses 1 'garbage.ini: not a text file' "$TMP/garbage.ini" data="$class"
 head -c 3000 /dev/urandom | tr -d '\0' >"$TMP/noise.ini"
 refuses 1 'noise.ini:[0-9]+: ' "$TMP/noise.ini" data="$class"
 refuses 1 'data.file is not set' "$TMP/good.ini"

@@ -43,7 +43,7 @@ expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
 expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
 cp "$TMP/own.h5" "$TMP/own/last.h5"
 expect_status 3 "$COHORT" verify "$TMP/own"
-expect_match 'last.h5: this is a data set; expected a checkpoint'
+expect_match 'last.h5: a data set; expected a checkpoint'
 expect_status 74 sh -c '"$COHORT" verify "$TMP/own.h5" >/dev/full'
 
 section "a pipe in the directory of students"
@@ -152,13 +152,13 @@ section 'wrong usage'
 expect_status 2 "$COHORT" import
 expect_match 'usage: cohort import'
 expect_status 2 "$COHORT" import csv "$TMP/answers.csv"
-expect_match 'no output file'
+expect_match 'no output; name the '
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP"
-expect_match 'this is a directory; name the data set file to write'
+expect_match 'is a directory; expected a file to write'
 expect_status 2 "$COHORT" import cvs2 "$TMP/answers.csv" -o "$TMP/e.h5"
 expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
-expect_match 'import matrix has no option --time'
+expect_match 'import matrix does not accept --time'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
 expect_match "no column 'userid' for --student \(did you mean 'user_id'"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
@@ -167,7 +167,7 @@ expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/
 expect_match 'folder: No such file'
 expect_status 0 "$COHORT" import --help
 for format in csv three-line matrix sequences grockit assistments kddcup ednet eedi; do
-    expect_match "^  $format\$"
+    expect_match "^    $format "
 done
 
 section 'real data'

@@ -42,7 +42,7 @@ chmod +x "$TMP/mixed"
 if [ "$(uname -m)" = x86_64 ]; then
     words=("data=$TMP/tails.h5" model.kind=lme "$all" train.epochs=40)
     expect_status 1 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x2 "run=$TMP/mixed-two"
-    expect_match "rank 0 has OpenBLAS's kernels for Haswell, rank 1 those for Nehalem"
+    expect_match "rank 0 has OpenBLAS kernels for Haswell, rank 1 for Nehalem"
     expect_status 0 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/mixed-one"
     OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/haswell" || fail "training with one kernel"
     expect_equal "$(sum haswell)" "$(sum mixed-one)" "rank 0's kernel decides where the grid is 1x1"
@@ -158,7 +158,7 @@ expect_status 0 "$COHORT" inspect "$TMP/two" --truth
 expect_match '^b +item +20 +0\.9'
 expect_no_match '^theta +'
 expect_match '^note: theta is not compared: the truth has 2 abilities for each student, this lme has one'
-expect_match '^note: a is not compared: items discriminate differently'
+expect_match '^note: a is not compared: its values differ between items'
 train 1 skills "data=$TMP/two.h5" model.factors=skill
 expect_status 1 "$COHORT" inspect "$TMP/skills" --truth
 expect_match 'model.factors does not name item'
@@ -292,7 +292,7 @@ refuse "'age' is not a covariate of the data; choices: position, practice \\(add
 refuse "model.fixed names 'position' twice" 1 "model.fixed=position position"
 refuse "'practice' is a linear combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
 refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
-refuse 'model.grid = wide is no grid' 1 model.grid=wide
+refuse 'model.grid = wide is not a grid of ranks' 1 model.grid=wide
 
 section "an item without answers"
 printf 'student,item,outcome\na,x,1\na,y,0\nb,x,0\nb,y,1\nc,x,1\nc,y,1\nd,z,1\n' >"$TMP/few.csv"
@@ -369,7 +369,7 @@ run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item -
 expect_status 0 on 2 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
 expect_match '^note: the standard deviation of student effects is zero: in these data they differ no more than by chance'
 expect_match '^note: the standard deviation of item effects is zero'
-expect_equal 2 "$(errors | grep -c 'spread of')" "spreads of zero"
+expect_equal 2 "$(errors | grep -c 'the standard deviation of')" "standard deviations of zero"
 run "$COHORT" inspect "$TMP/flat" || fail "inspect"
 expect_match '^student +0 +0$'
 

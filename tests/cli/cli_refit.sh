@@ -62,7 +62,7 @@ best=$(json_of "$TMP/rbm/result.json" best_epoch)
 check "a best epoch before the last ($best)" test "$best" -gt 2
 refit rbm
 expect_match "^refit of $TMP/rbm: $best epochs?; validation attempts joined to training: [0-9]+"
-expect_match "^done: $best epochs in [0-9.]+ s\$"
+expect_match "^done: $best epochs? in [0-9.]+ s\$"
 expect_no_match '^(best epoch|valid)'
 expect_match '^test '
 expect_log "$TMP/rbm_all/log.jsonl" "$best"
@@ -144,7 +144,7 @@ expect_same "$TMP/slow_all/last.h5" "$TMP/storm/last.h5"
 expect_same "$TMP/slow_all/best.h5" "$TMP/storm/best.h5"
 expect_log "$TMP/storm/log.jsonl" "$best"
 expect_status 0 on 2 "$COHORT" train refit="$TMP/slow" run="$TMP/storm"
-expect_match "is finished already after $best epochs; nothing to do\$"
+expect_match "is already finished after $best epochs?; nothing to do\$"
 expect_status 0 "$COHORT" train "$TMP/slow_all/config.ini" run="$TMP/again"
 expect_same "$TMP/slow_all/last.h5" "$TMP/again/last.h5"
 
@@ -197,13 +197,13 @@ expect_status 1 "$COHORT" evaluate "$TMP/blend_all" --split valid
 expect_match 'was trained on the validation attempts too'
 expect_status 0 on 3 "$COHORT" blend "$TMP/rbm_all" "$TMP/dkt_all" "$TMP/ktm_all" -o "$TMP/blend_3"
 expect_match '^1 rbm, refit '
-expect_match '^A refit has learned the validation attempts'
+expect_match '^A refit was trained on the validation attempts'
 expect_same "$TMP/blend_all/last.h5" "$TMP/blend_3/last.h5"
 
 expect_status 0 "$COHORT" blend "$TMP/rbm" "$TMP/dkt_all" "$TMP/ktm" -o "$TMP/partly"
 expect_match '^1 rbm  '
 expect_match '^2 dkt, refit '
-expect_match '^validation outcomes are shown to all members'
+expect_match '^All members see the validation outcomes'
 expect_status 0 on 2 "$COHORT" blend "$TMP/rbm" "$TMP/dkt_all" "$TMP/ktm" -o "$TMP/partly_2" --json
 expect_same "$TMP/partly/last.h5" "$TMP/partly_2/last.h5"
 expect_equal "$weights" "$(for m in 0 1 2; do json blend weights $m; done)" 'the weights of the runs'
@@ -213,7 +213,7 @@ expect_equal "${log_loss:0:9}" "$(json log_loss | cut -c 1-9)" 'predicts as it w
 
 section 'runs that are missing or have changed'
 expect_status 0 on 2 "$COHORT" train run="$TMP/rbm_all"
-expect_match 'is finished already'
+expect_match 'is already finished'
 mv "$TMP/rbm" "$TMP/gone"
 expect_status 1 on 2 "$COHORT" blend "$TMP/rbm_all" "$TMP/dkt_all" -o "$TMP/bad"
 expect_match "rbm_all is a refit of $TMP/rbm, whose predictions"
@@ -255,7 +255,7 @@ bad "model.hidden = 7: a refit keeps all settings, and .*/rbm was trained with '
 bad 'train.epochs = 7: a refit keeps all settings' refit="$TMP/rbm" train.epochs=7
 bad 'train.folds = 3: a refit keeps all settings' refit="$TMP/rbm" train.folds=3
 bad 'was trained with rbm, and a refit keeps all settings' refit="$TMP/rbm" model.kind=dkt
-bad 'there is no key model.hiden' refit="$TMP/rbm" model.hiden=7
+bad 'unknown setting model.hiden' refit="$TMP/rbm" model.hiden=7
 bad 'a refit needs the same data' refit="$TMP/rbm" data="$TMP/students.h5"
 flip "$TMP/changing/last.h5"
 expect_status 3 "$COHORT" train refit="$TMP/changing" run="$TMP/bad"

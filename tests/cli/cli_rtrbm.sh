@@ -118,10 +118,10 @@ check "sampled ($(json likelihood mean)) and summed ($exact) agree" \
     'BEGIN { d = a - b; exit !(e > 0 && e < 0.01 && d * d < 25 * e * e + 1e-6) }'
 expect_equal "$(json likelihood steps)" "$(json likelihood sampled_steps)" "all frames are sampled"
 expect_status 0 "$COHORT" evaluate "$TMP/chords-1" --likelihood
-expect_match '^log-likelihood: -[0-9.]+ nats a step, mean of [0-9]+ steps of 30 students$'
+expect_match '^log-likelihood: -[0-9.]+ nats per step \(steps: [0-9]+, students: 30\)$'
 expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs=1 "run=$TMP/rbm"
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
-expect_match 'kind rbm has no likelihood of steps'
+expect_match 'rbm models have no'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
 expect_match 'train.monitor = likelihood, but rbm models have no likelihood'
 
@@ -161,7 +161,7 @@ for chains in 4 16; do
 done
 expect_number "likelihood temperatures" ">" 15
 expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --chains 2 --temperatures 2 --most-temperatures 2
-expect_match '^do not trust it: the mean has not settled'
+expect_match '^unreliable: the mean has not settled'
 
 section "predictions of whole frames"
 # Given the previous frames, with Gibbs chains: 12 keys and 20 hidden units.
@@ -194,7 +194,7 @@ train 1 on-samples "data=$TMP/s1.h5" train.epochs=1
 expect_status 0 "$COHORT" evaluate "$TMP/exact-1" --data "$TMP/s1.h5" --likelihood --json
 expect_number "auc" ">" 0.5
 expect_status 1 "$COHORT" sample "$TMP/rbm" -o "$TMP/none.h5"
-expect_match 'kind rbm cannot be sampled from'
+expect_match 'rbm models cannot be sampled from'
 expect_status 2 "$COHORT" sample "$TMP/exact-1"
 
 section "graphs"

@@ -33,7 +33,7 @@ expect_status 0 on 3 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said"
 expect_match '^continuing .*last.h5 after epoch 2, step 0'
 expect_match '^seed = 7$' "$TMP/said/config.ini"
 expect_status 0 on 2 "$COHORT" train run="$TMP/said"
-expect_match 'is finished already'
+expect_match 'is already finished'
 expect_status 1 on 2 "$COHORT" train run="$TMP/said" train.seed=8
 expect_match "was started with 'seed = 7' but now 'seed = 8'"
 expect_status 1 "$COHORT" train run="$TMP/said" data="$class" model.kind=bkt
@@ -49,7 +49,7 @@ done
 expect_equal 3 "$(json_of "$TMP/a/result.json" epochs)" 'epochs in result.json'
 before=$(sums "$TMP/a")
 expect_status 0 on 2 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/a"
-expect_match 'is finished already after 3 epochs'
+expect_match 'is already finished after 3 epochs'
 expect_equal "$before" "$(sums "$TMP/a")" 'a finished run keeps its bytes'
 check 'and its lock is empty' test ! -s "$TMP/a/lock"
 expect_status 0 on 3 "$COHORT" train "${quick[@]}" train.epochs=6 run="$TMP/a"
@@ -269,7 +269,7 @@ check 'the best is not the last' test "$(sha256sum <"$TMP/patience/best.h5")" !=
 run "$COHORT" inspect "$TMP/patience/best.h5" --json
 expect_equal "$best" "$(json epoch)" 'best.h5 is of that epoch'
 expect_status 0 on 3 "$COHORT" train "${stops[@]}" run="$TMP/patience"
-expect_match "is finished already after $epochs epochs"
+expect_match "is already finished after $epochs epochs?"
 expect_status 0 on 3 "$COHORT" train "${quick[@]}" optimizer.rate=0.005 train.epochs=1000 train.patience=6 \
     run="$TMP/patience"
 expect_match "^continuing .* after epoch $epochs"
@@ -290,7 +290,7 @@ expect_status 0 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=rbm train.epoc
 expect_no_match '^warning'
 
 section presets
-for preset in $("$COHORT" train --help | sed -n '/^Presets of rbm/,/^model.kind/s/^  \([a-z_]*\)  .*/\1/p'); do
+for preset in $("$COHORT" help rbm | sed -n '/^  Presets of rbm/,/^SEE/s/^    \([a-z_]*\)  .*/\1/p'); do
     expect_status 0 on 2 "$COHORT" train model.kind=rbm model.preset="$preset" train.epochs=2 data="$class" \
         run="$TMP/preset_$preset"
     n_presets=$((${n_presets:-0} + 1))

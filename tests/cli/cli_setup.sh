@@ -33,7 +33,7 @@ debian() {
 setup() { PATH=$bin env -u OMPI_CC -u MPICH_CC tests/setup.sh "$@"; }
 all_packages='gcc libc6-dev pkg-config libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libopenblas-dev
     libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev librandom123-dev libscalapack-openmpi-dev
-    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 strace gnuplot-nox'
+    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace gnuplot-nox'
 
 section "all packages installed: apt is not called"
 machine full
@@ -50,7 +50,7 @@ debian 0
 : >"$TMP/installed"
 expect_status 0 setup install build test
 expect_match 'apt-get .*install .*--no-install-recommends gcc libc6-dev pkg-config libopenmpi-dev' "$TMP/calls"
-expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2 strace$' "$TMP/calls"
+expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace$' "$TMP/calls"
 expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
 
 section "one package missing: apt gets that one"
@@ -69,7 +69,7 @@ debian 1000
 # shellcheck disable=SC2016
 stand_in sudo '[ "$1" != -n ] || shift; echo "sudo $*" >>"$TMP/calls"; exec "$@"'
 expect_status 0 setup install test
-expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 strace$' "$TMP/calls"
+expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 man-db groff-base strace$' "$TMP/calls"
 
 section "not root, no sudo: prints a list"
 machine user
@@ -295,7 +295,15 @@ build=${build#"$PWD"/}
 expect_status 0 make -o "$build/cohort" BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
 expect_status 0 "$TMP/root/usr/bin/cohort" --version
 expect_match '^cohort [0-9]'
-expect_match '^\.TH COHORT 1' "$TMP/root/usr/share/man/man1/cohort.1"
+pages=$(cd "$TMP/root/usr/share/man" && echo man*/*)
+expect_equal "$(for page in cohort $("$COHORT" help | sed -n '/^COMMANDS/,/^$/s/^    \([a-z]\+\) .*/cohort-\1/p'); do
+    echo "man1/$page.1"
+done | sort | xargs) man5/cohort-files.5 man7/cohort-models.7 man7/cohort-settings.7" "$pages" "man pages"
+for page in $pages; do
+    name=$(basename "$page")
+    "$COHORT" help "$(sed 's/^cohort-//; s/\.[157]$//' <<<"$name")" --man >"$TMP/$name"
+    expect_same "$TMP/$name" "$TMP/root/usr/share/man/$page"
+done
 check "job templates" test -s "$TMP/root/usr/share/cohort/jobs/rbm.ini"
 expect_status 0 make BUILD="$build" uninstall DESTDIR="$TMP/root" PREFIX=/usr
 expect_equal "" "$(find "$TMP/root" -type f)" "what is left"

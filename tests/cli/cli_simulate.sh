@@ -31,11 +31,11 @@ expect_match 'wrote'
 section 'wrong usage'
 expect_status 2 "$COHORT" simulate
 expect_status 2 "$COHORT" simulate irt
-expect_match 'no output file'
+expect_match 'no output; name the '
 expect_status 2 "$COHORT" simulate irr -o "$TMP/z.h5"
 expect_match "did you mean 'irt'"
 expect_status 2 "$COHORT" simulate bkt --model 1pl -o "$TMP/z.h5"
-expect_match 'simulate bkt has no option --model'
+expect_match 'simulate bkt does not accept --model'
 expect_status 1 "$COHORT" simulate irt --students -5 -o "$TMP/z.h5"
 expect_status 1 "$COHORT" simulate irt --model 3pl -o "$TMP/z.h5"
 expect_match '1pl, 2pl'

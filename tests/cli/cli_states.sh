@@ -114,7 +114,7 @@ finish
 expect_status 0 "$COHORT" train run="$TMP/fewer" train.epochs=2
 expect_match '^done: '
 expect_status 0 "$COHORT" train run="$TMP/fewer"
-expect_match 'is finished already'
+expect_match 'is already finished'
 expect_status 0 "$COHORT" train refit="$TMP/fewer" run="$TMP/fewer.all"
 run "$COHORT" simulate irt --students 300 --items 12 --seed 1 --split none -o "$TMP/all.h5"
 start 1 "$COHORT" train "${small[@]}" data="$TMP/all.h5" optimizer.average=0.9 train.epochs=1000000 run="$TMP/mean"

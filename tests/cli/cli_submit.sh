@@ -58,13 +58,13 @@ expect_match 'did you mean --ranks'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" model.hiden=3
 expect_match "the nearest is model.hidden"
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --ranks 5
-expect_match 'only 4 lanes'
+expect_match 'more than the 4 lanes'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --ranks 2 --nodes 3
 expect_match 'at least one rank on every node'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --account $'a\nb'
 expect_match 'contains a newline'
 expect_status 0 "$COHORT" submit "${settings[@]}" data=none.h5 run="$TMP/run" --dry-run
-expect_match '^warning: none.h5 is not there'
+expect_match '^warning: none.h5 does not exist yet'
 
 section 'no sbatch'
 mkdir "$TMP/bin"

@@ -141,7 +141,7 @@ expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" --collect
 expect_same "$TMP/one/leaderboard.csv" "$TMP/at-once/leaderboard.csv"
 expect_same "$TMP/halving/leaderboard.csv" "$TMP/both/leaderboard.csv"
 expect_status 2 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" "${halving[@]}" --pack 1/2
-expect_match 'the sweep has 3 rungs, and who goes on is known when all packs of a rung have ended; add --rung'
+expect_match 'the sweep has 3 rungs, and all packs of a rung must end before the next begins; add --rung'
 
 section "cross-validation"
 expect_status 0 ranks 2 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/folds" train.folds=3 train.epochs=2 \
@@ -176,8 +176,8 @@ mistake "a grid needs the number of points" "optimizer.rate=log(1e-3,1e-2)"
 mistake "the list is empty" "model.hidden={}"
 mistake "an empty element" "model.hidden={1,,2}"
 mistake "closing brace is missing" "model.hidden={1,2"
-mistake "there is no key model.hiden; the nearest is model.hidden" "model.hiden={1,2}"
-mistake "there is no key sweep.trails; the nearest is sweep.trials" "sweep.trails=3"
+mistake "unknown setting model.hiden; the nearest is model.hidden" "model.hiden={1,2}"
+mistake "unknown setting sweep.trails; the nearest is sweep.trials" "sweep.trails=3"
 mistake "command line: hidden = x: expected a whole number" "model.hidden={2,x}"
 mistake "needs the number of trials" "sweep.design=random" "optimizer.rate=log(1e-3,1e-2)"
 mistake "no list or range" "model.hidden=2" "model.visible=softmax" "optimizer.rate=0.01"

@@ -34,7 +34,7 @@ expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill -o "$TMP/
 digest() { run "$COHORT" inspect "$TMP/$1.h5" --json; json digest; }
 expect_equal 3 "$(for d in score passed none; do digest $d; done | sort -u | wc -l)" "the digest covers targets"
 expect_status 0 "$COHORT" inspect "$TMP/passed.h5"
-expect_match '^  targets +of 400 students, 0 to 1, mean 0\.[45]'
+expect_match '^  targets +students: 400, range 0 to 1, mean 0\.[45]'
 expect_status 0 "$COHORT" inspect "$TMP/none.h5"
 expect_equal 0 "$(output | grep -c '^  targets')" "no targets, no line"
 printf 's1,1\ns2,high\n' >"$TMP/bad.csv"
@@ -98,7 +98,7 @@ expect_match 'needs model.task=final'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final model.waviness=1 data="$TMP/passed.h5" run="$TMP/none"
 expect_match 'need model.task=trace'
 expect_status 1 ranks 2 "$COHORT" evaluate "$TMP/pass-1" --groups
-expect_match 'one target for a whole student'
+expect_match 'one target per student'
 
 section "penalties"
 smooth="model.task=trace model.input=both model.dropout=0.2 train.epochs=6 data=$TMP/none.h5"

@@ -211,5 +211,5 @@ run "$COHORT" import matrix "$TMP/answers.csv" --split none -o "$TMP/answers.h5"
 # shellcheck disable=SC2086
 train 1 untrue "data=$TMP/answers.h5" train.batch=2 train.block=1
 expect_status 1 "$COHORT" inspect "$TMP/untrue" --truth
-expect_match 'holds no truth to compare with'
+expect_match 'no truth to compare with'
 expect_status 2 "$COHORT" inspect "$TMP/class.h5" --truth

@@ -2,9 +2,11 @@
 #include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/fail.h"
+#include "base/manual.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "sample_options.h"
+#include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -301,6 +303,9 @@ static void test_read_from_disk(void **state)
     write_file(path, "[model]\nhidden = 8\n[data]\nfile = c.h5\nnot a line\n", 49);
     assert_int_equal(config_read(config, path), BAD_USER);
     SAYS(path, ":5");
+    write_file(path, "\xef\xbb\xbf[model]\nhidden = 9\n", 22); /* a byte-order mark */
+    assert_int_equal(config_read(config, path), OK);
+    assert_string_equal(config_get(config, "model", "hidden"), "9");
     write_file(path, "[model]\nhidden = 8\n", 19);
     assert_int_equal(config_read(config, path), OK);
     assert_string_equal(config_get(config, "model", "hidden"), "8");
@@ -353,29 +358,48 @@ static void test_omitted_settings(void **state)
     memory_free(text);
 }
 
+/* A text with single spaces for all white space. Caller frees. */
+static char *words_of(const char *text)
+{
+    char *words = memory_text("%s", text), *to = words;
+    for (const char *c = text; *c != '\0'; c++)
+        if (!isspace((unsigned char)*c))
+            *to++ = *c;
+        else if (to > words && to[-1] != ' ')
+            *to++ = ' ';
+    *to = '\0';
+    return words;
+}
+
 static void test_help_lists_all_settings(void **state)
 {
     (void)state;
     struct settings got;
     struct option_group groups[N_GROUPS];
     groups_fill(groups, &got);
-    for (int markdown = 0; markdown < 2; markdown++) {
+    for (int roff = 0; roff < 2; roff++) {
         char *text = NULL;
         size_t n = 0;
         FILE *out = open_memstream(&text, &n);
         assert_non_null(out);
-        config_help(out, groups, N_GROUPS, markdown == 1);
+        struct manual manual = roff ? manual_as_roff(out) : manual_for_terminal(out);
+        config_help(&manual, groups, N_GROUPS);
         fclose(out);
+        char *words = words_of(text);
         for (size_t g = 0; g < N_GROUPS; g++) {
-            assert_non_null(strstr(text, groups[g].section));
+            assert_non_null(strstr(words, groups[g].section));
             for (size_t o = 0; o < groups[g].n_options; o++) {
-                assert_non_null(strstr(text, groups[g].options[o].key));
-                assert_non_null(strstr(text, groups[g].options[o].help));
+                assert_non_null(strstr(words, groups[g].options[o].key));
+                assert_non_null(strstr(words, groups[g].options[o].help));
             }
         }
-        assert_non_null(strstr(text, "1 to 4096"));
-        assert_non_null(strstr(text, "bernoulli, softmax, gaussian"));
-        assert_int_equal(strstr(text, "|") != NULL, markdown);
+        assert_non_null(strstr(words, "default: 15; range: 1 to 4096"));
+        assert_non_null(strstr(words, "default: no; choices: yes, no"));
+        assert_non_null(
+            strstr(words, "default: softmax; choices: bernoulli, softmax, gaussian"));
+        assert_non_null(strstr(words, "required"));
+        assert_int_equal(strstr(text, ".SS [model]\n.TP\n") != NULL, roff);
+        memory_free(words);
         free(text);
     }
 }

@@ -9,6 +9,7 @@
  * row per level of a factor, matched with other data by name, or one row for a number.
  * ktm_walk.c makes the features of attempts. */
 #include "base/fail.h"
+#include "base/manual.h"
 #include "base/memory.h"
 #include "models/ktm/ktm_internal.h"
 #include <inttypes.h>
@@ -81,23 +82,21 @@ static const struct {
                     "L2 penalty on the factors of this feature, instead of model.l2_factors"},
 };
 
-void ktm_design_help(FILE *out, bool markdown)
+void ktm_design_help(struct manual *manual)
 {
-    const char *line = markdown ? "| `%s` | %s |\n" : "  %-18s %s\n";
-    fprintf(out, "\nFeatures of ktm (words of model.features):\n\n%s",
-            markdown ? "| feature | what it is |\n|---|---|\n" : "");
+    manual_subheading(manual, "Features of ktm (words of model.features)");
     for (size_t w = 0; w < COUNT(words); w++)
-        fprintf(out, line, words[w].name, words[w].help);
-    fprintf(out, line, "NAME",
-            "a column that `import --factors` (a row for each level; nothing for levels not "
-            "trained on) or `import --covariates` (the number itself) has named; words above "
-            "come first");
-    fprintf(out, "\nWhat may follow a feature, as in wins_skill:log:l2=3:\n\n%s",
-            markdown ? "| change | what it does |\n|---|---|\n" : "");
+        manual_item(manual, words[w].name, words[w].help, NULL);
+    manual_item(manual, "NAME",
+                "a column named by `import --factors` (a row for each level, none for levels "
+                "that were not trained on) or `import --covariates` (the number itself); the "
+                "words above take precedence",
+                NULL);
+    manual_subheading(manual, "What may follow a feature, as in wins_skill:log:l2=3");
     for (size_t c = 0; c < COUNT(changes); c++) {
         char name[32];
         snprintf(name, sizeof name, ":%s%s", changes[c].name, changes[c].needs ? "=X" : "");
-        fprintf(out, line, name, changes[c].help);
+        manual_item(manual, name, changes[c].help, NULL);
     }
 }
 

@@ -68,7 +68,7 @@ static inline const struct ktm_design *ktm_design(const struct model *model)
     return model->shape;
 }
 unsigned ktm_design_uses(const struct model *model); /* of a declared model */
-void ktm_design_help(FILE *out, bool markdown);
+void ktm_design_help(struct manual *manual);
 
 /* A count kept for an item or a skill (or for all) along one student's attempts. */
 struct ktm_past {

@@ -28,7 +28,7 @@ static size_t rows_between(const struct sequence *sequence, size_t from, size_t 
     return sequence->offset[to] - sequence->offset[from];
 }
 
-static size_t parallel_sort_end(const struct rtrbm_work *work, size_t from)
+static size_t segment_end(const struct rtrbm_work *work, size_t from)
 {
     return size_min(from + work->stretch, work->sequence.n_steps);
 }
@@ -49,7 +49,7 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
     size_t largest = 0, n_stretches = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch, n_stretches++)
         largest =
-            size_max(largest, rows_between(sequence, from, parallel_sort_end(work, from)));
+            size_max(largest, rows_between(sequence, from, segment_end(work, from)));
     const size_t n_rows = recompute ? largest : sequence->n_rows;
     if (n_rows > work->rows.capacity) {
         size_t capacity = 0;
@@ -252,7 +252,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
 
     size_t last = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch) {
-        const size_t to = parallel_sort_end(work, from);
+        const size_t to = segment_end(work, from);
         forward(model, work, from, to, recompute ? 0 : sequence->offset[from],
                 border_of(work, recompute, from));
         if (recompute && to < sequence->n_steps)
@@ -262,7 +262,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
         last = from;
     }
     for (size_t from = last;; from -= work->stretch) {
-        const size_t to = parallel_sort_end(work, from);
+        const size_t to = segment_end(work, from);
         const size_t first = recompute ? 0 : sequence->offset[from];
         const real *border = border_of(work, recompute, from);
         if (recompute && from != last)
