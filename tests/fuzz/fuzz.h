@@ -91,8 +91,7 @@ static inline void fuzz_must(bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(fuzz_voice, "the fuzzer expected: %s; cohort reported: %s\n", what,
-            fail_sentence());
+    fprintf(fuzz_voice, "this fuzzer expected: %s; cohort said: %s\n", what, fail_sentence());
     abort();
 }
 
