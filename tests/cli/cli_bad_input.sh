@@ -49,7 +49,7 @@ for n in 1 2; do
     expect_status 1 on $n "$COHORT" train run="$TMP/tpyo" train.epochs=3
     expect_match "^cohort: run=$TMP/tpyo: no such directory, so there is no run to continue"
     expect_status 1 on $n "$COHORT" train "$TMP/tpyo" run="$TMP/new"
-    expect_match "^cohort: $TMP/tpyo: .*No such file"
+    expect_match "^cohort: cannot open $TMP/tpyo: No such file"
     expect_status 1 on $n "$COHORT" train "$TMP/good"
     expect_match "^cohort: $TMP/good is a directory; .*run=$TMP/good"
 done
@@ -84,7 +84,7 @@ for n in 2 3; do
 done
 
 section 'missing and unsuitable files'
-refuses 1 'nowhere.ini: cannot be read: No such file' "$TMP/nowhere.ini" data="$class"
+refuses 1 'cannot open .*nowhere.ini: No such file' "$TMP/nowhere.ini" data="$class"
 refuses 1 "$TMP is a directory; expected a file of settings" "$TMP" data="$class"
 head -c 3000 /dev/urandom >"$TMP/garbage.ini"
 printf '\0' >>"$TMP/garbage.ini"
