@@ -211,7 +211,7 @@ paths() {
     local path link
     while read -r path; do
         path=${path%%[.,:]}
-        compgen -G "$path" >/dev/null || complain "$1" "there is no $path"
+        [[ $path == *NAME* ]] || compgen -G "$path" >/dev/null || complain "$1" "there is no $path"
     done < <(grep -oE '(^|[^A-Za-z0-9_./*-])(jobs|tests|src|data_tools|include)/[A-Za-z0-9_./*-]*' <<<"$2" | sed -E 's/^[^a-z]//')
     while read -r link; do
         link=${link%%#*}

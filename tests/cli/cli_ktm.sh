@@ -181,8 +181,8 @@ expect_match '^skill,skill,wins_skill_log,fails_skill_log$' "$TMP/tables/table_s
 expect_match '^feature,rows,l2,mean,spread,least,most,factors$' "$TMP/tables/table_features.csv"
 expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of items"
 expect_status 0 "$COHORT" help models
-expect_match '^  wins_skill +correct answers shown before at each skill of the item$'
-expect_match '^  :decay=X '
+expect_match '^ +wins_skill +correct answers shown before at each skill of the item$'
+expect_match '^ +:decay=X '
 
 section "comparison with the truth"
 rasch_class 300 20 6
@@ -215,7 +215,7 @@ train 1 two "data=$TMP/two.h5" 'model.features=student item skill attempts'
 expect_status 0 "$COHORT" inspect "$TMP/two" --truth
 expect_match '^b +item +20 +0\.9'
 expect_match '^b of the truth is compared with -\(bias \+ weight of the item \+ weights of its skills\) at a first attempt$'
-expect_match '^note: theta is not compared: the truth has 2 abilities for each student, this ktm has one'
+expect_match '^note: theta is not compared: the truth has 2 abilities per student, this ktm has one'
 run "$COHORT" simulate irt --students 200 --items 20 --skills 1 --model 1pl --seed 4 -o "$TMP/one.h5" || fail "simulate"
 train 1 one "data=$TMP/one.h5" model.preset=rasch
 expect_status 0 "$COHORT" inspect "$TMP/one" --truth
