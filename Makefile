@@ -71,7 +71,7 @@ endif
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help setup tests benches test run-tests check format layers man scripts debug double sanitize clang \
+.PHONY: all help setup tests benches test run-tests check format layers documents man scripts debug double sanitize clang \
 	bench soak demo install uninstall clean FORCE
 
 ##
@@ -90,11 +90,11 @@ test:
 	@$(SETUP) install build test
 	+@$(AGAIN) run-tests
 
-## check           format, layers, scripts; debug, double-precision, sanitizer and clang builds and their tests; the
-##                 benchmarks in short
+## check           format, layers, scripts, documents; debug, double-precision, sanitizer and clang builds and their
+##                 tests; the benchmarks in short
 check:
 	@$(SETUP) install build test check
-	+@$(AGAIN) format layers scripts
+	+@$(AGAIN) format layers scripts documents
 	+@$(AGAIN) debug
 	+@$(AGAIN) fuzz
 	+@$(AGAIN) double
@@ -135,6 +135,10 @@ endif
 ## layers          whether includes point downwards and names begin with their file's
 layers: all
 	@BUILD=$(BUILD) tests/check_layers.sh
+
+## documents       run the commands of all documents and compare the output that they show; FIX=1 rewrites it
+documents: all
+	@BUILD=$(BUILD) tests/check_documents.sh $(if $(FIX),write)
 
 scripts:
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -e SC2206,SC2207 .ci/run $(wildcard tests/*.sh tests/*/*.sh jobs/*.sbatch) && \

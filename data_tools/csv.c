@@ -1,8 +1,8 @@
-/* RFC 4180: records end with LF or CR LF; a cell may be quoted, and then hold delimiters, line
- * ends and doubled quotes. A record is first scanned, without touching it, by jumping from one
- * stop byte (delimiter or LF) to the next; only when it is known to be whole are quotes taken
- * off, in place. The buffer always ends in LF, so the inner loop needs no bounds check. Where
- * the record runs out of the buffer, more is read and the scan starts over. */
+/* RFC 4180: records end with LF or CR LF; a quoted cell may hold delimiters, line ends and
+ * doubled quotes. A record is first scanned without changing it, jumping from one stop byte
+ * (delimiter or LF) to the next. Quotes are removed in place once the record is complete. The
+ * buffer always ends in LF, so the inner loop needs no bounds check. If the record does not end
+ * within the buffer, more is read and the scan starts over. */
 #include "data_tools/csv.h"
 #include "base/config.h"
 #include "base/fail.h"
@@ -48,8 +48,8 @@ void csv_close(struct csv *csv)
     *csv = (struct csv){0};
 }
 
-/* Where a quoted cell that begins at `quote` ends: behind its closing quote; NULL if not in the
- * buffer. */
+/* The end of a quoted cell that begins at `quote`, after its closing quote; NULL if it is not
+ * in the buffer. */
 static char *end_of_quoted(char *quote, const char *end)
 {
     for (char *at = quote + 1;; at += 2) {
@@ -73,8 +73,8 @@ static struct span unquoted(struct span cell)
     return (struct span){cell.start, (size_t)(to - cell.start)};
 }
 
-/* Finds the cells of the record at the start of the unread bytes. Returns its end, NULL if it
- * runs out of the buffer. */
+/* Finds the cells of the record at the start of the unread bytes. Returns its end, NULL if that
+ * is not in the buffer. */
 static char *scan(struct csv *csv, bool *has_quotes)
 {
     char *at = csv->text.buffer + csv->text.begin;
@@ -82,7 +82,7 @@ static char *scan(struct csv *csv, bool *has_quotes)
     const bool *const stops = csv->stops;
     const bool quotes = !csv->no_quotes;
     struct span *cells = csv->cells;
-    size_t n = 0, capacity = csv->capacity; /* local, so that they stay in registers */
+    size_t n = 0, capacity = csv->capacity; /* local, to stay in registers */
     bool is_whole = true;
     *has_quotes = false;
     for (;;) {
@@ -173,7 +173,7 @@ enum status csv_read_header(struct csv *csv)
     bool got = false;
     TRY(csv_next(csv, &got));
     if (!got)
-        return fail(BAD_DATA, "%s: the file holds nothing but blank lines", csv->text.path);
+        return fail(BAD_DATA, "%s: the file has only blank lines", csv->text.path);
     csv->columns = NEW(char *, csv->n_cells);
     csv->n_columns = csv->n_cells;
     for (size_t c = 0; c < csv->n_cells; c++) {
@@ -206,7 +206,7 @@ enum status csv_no_column(const struct csv *csv, const char *name, const char *f
                               csv->columns[c]);
     const char *nearest =
         config_nearest(name, (const char *const *)csv->columns, csv->n_columns);
-    return fail(BAD_USER, "%s: there is no column '%s' for --%s%s%s%s; its columns are: %s",
-                csv->text.path, name, flag, nearest ? "; did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'?" : "", list);
+    return fail(BAD_USER, "%s: no column '%s' for --%s%s%s%s; the columns are: %s",
+                csv->text.path, name, flag, nearest ? " (did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?)" : "", list);
 }

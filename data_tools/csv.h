@@ -1,4 +1,4 @@
-/* Records of cells from CSV, TSV and their relatives. */
+/* Reads records of cells from CSV, TSV and similar files. */
 #ifndef COHORT_CSV_H
 #define COHORT_CSV_H
 
@@ -8,33 +8,33 @@
 struct csv {
     struct text text;
     char delimiter;
-    bool no_quotes; /* " is a letter like any other */
+    bool no_quotes; /* " is an ordinary character */
     bool stops[256];
-    struct span *cells; /* of the record returned last */
+    struct span *cells; /* of the current record */
     size_t n_cells, capacity;
-    struct span record; /* all of it, as it stands in the file */
+    struct span record; /* all of it, as in the file */
     uint64_t line;      /* where it begins */
-    bool malformed;     /* it has text behind a closing quote */
+    bool malformed;     /* it has text after a closing quote */
     char **columns;     /* names in the header, if there is one */
     size_t n_columns;
 };
 
-/* `delimiter` 0: the one of tab, comma, semicolon and | that the first line has most of. */
+/* `delimiter` 0: tab, comma, semicolon or |, whichever is most frequent in the first line. */
 CHECKED enum status csv_open(struct csv *csv, const char *path, char delimiter, bool no_quotes);
 void csv_close(struct csv *csv);
 
-/* The next record that is not blank, into csv->cells. Cells have their quotes taken off and are
- * valid until the next call; *got is false at the end of the file. */
+/* Reads the next record that is not blank into csv->cells. Cells are unquoted and valid until
+ * the next call; *got is false at the end of the file. */
 CHECKED enum status csv_next(struct csv *csv, bool *got);
 
-/* Takes the next record for the header. */
+/* Reads the next record as the header. */
 CHECKED enum status csv_read_header(struct csv *csv);
 
-/* The column of a name, exact or else in any case of letters; a name that ends in * is the
- * first column that begins so. SIZE_MAX if there is none. */
+/* The column with this name, exact or else ignoring case; a name that ends in * matches the
+ * first column with that prefix. SIZE_MAX if there is none. */
 size_t csv_column(const struct csv *csv, const char *name);
 
-/* A failure: there is no such column for a flag. Names the nearest one and lists all. */
+/* Fails because the column of an option is missing. Suggests the nearest one and lists all. */
 enum status csv_no_column(const struct csv *csv, const char *name, const char *flag);
 
 #endif

@@ -1,4 +1,4 @@
-/* Cells are read where they stand, without copies: they end at a length, not at a NUL byte. */
+/* Cells are parsed in place, without copies: they have a length, not a NUL byte at the end. */
 #include "data_tools/csv_cell.h"
 #include <ctype.h>
 #include <math.h>
@@ -53,7 +53,7 @@ bool csv_cell_number(struct span cell, double *value)
 
 bool csv_cell_integer(struct span cell, int64_t *value)
 {
-    enum { SAFE_DIGITS = 18 }; /* so many cannot overflow */
+    enum { SAFE_DIGITS = 18 }; /* cannot overflow */
     const bool negative = cell.n > 0 && cell.start[0] == '-';
     const char *digit = cell.start + negative, *end = cell.start + cell.n;
     const char *safe_end = digit + size_min(SAFE_DIGITS, (size_t)(end - digit));
@@ -76,7 +76,7 @@ bool csv_cell_integer(struct span cell, int64_t *value)
     return true;
 }
 
-/* Exactly n digits at `text`, -1 if they are not. */
+/* The number in exactly n digits at `text`, or -1. */
 static int digits(const char *text, int n)
 {
     int value = 0;
@@ -88,7 +88,7 @@ static int digits(const char *text, int n)
     return value;
 }
 
-/* Days from 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
+/* Days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
  * leap day is the last of its year, in eras of 400 years. */
 static int64_t days_of(int year, int month, int day)
 {
@@ -162,7 +162,7 @@ bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *millisec
     return true;
 }
 
-/* Where `text` stands in the span; its end if it does not. */
+/* The position of `text` in the span, or its end if missing. */
 static size_t find(struct span span, const char *text)
 {
     const size_t n = strlen(text);
@@ -231,7 +231,7 @@ bool csv_cell_list_next(struct csv_cell_list *list, struct span *piece)
 void csv_cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM])
 {
     const int64_t day = seconds >= 0 ? seconds / 86400 : -1;
-    if (day < 3650 || day > 36500) { /* before 1980 or after 2069: hardly a date */
+    if (day < 3650 || day > 36500) { /* before 1980 or after 2069: not likely a date */
         snprintf(text, CELL_TIME_ROOM, "%lld", (long long)seconds);
         return;
     }

@@ -1,6 +1,9 @@
-/* What importing is, whatever the format: collect the files, read them into a builder, finish
- * it, split, write, report. Nothing is written before all was read, and then by rename: a
- * failure leaves no half a data set. */
+/* The steps of an import in any format:
+ *
+ *     collect files -> read them into a builder -> finish it -> split -> write -> report
+ *
+ * Nothing is written before everything is read, and then by rename: a failure never leaves half
+ * a data set. */
 #include "data_tools/import.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -22,8 +25,7 @@ enum status import_begin(struct import *import)
     const enum builder_step step = import->plan.step;
     if ((step == STEP_TIME || step == STEP_SESSION) && !import->plan.has_time)
         return fail(BAD_USER,
-                    "--step %s needs times, and %s has none; name their column with "
-                    "--time",
+                    "--step %s needs times, but %s has none; name the column with --time",
                     step == STEP_TIME ? "time" : "session", import->files[0].path);
     import->builder = builder_create(&import->plan);
     return OK;
@@ -39,10 +41,8 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
     va_end(arguments);
     const int n = (int)size_min(text.n, 120);
     if (!import->flags->skip_bad)
-        return fail(BAD_DATA,
-                    "%s:%llu: %s: '%.*s'%s; mend it, or leave such rows out with "
-                    "--skip-bad",
-                    path, (unsigned long long)line, reason, n, text.start,
+        return fail(BAD_DATA, "%s:%llu: %s: '%.*s'%s; fix the row or use --skip-bad", path,
+                    (unsigned long long)line, reason, n, text.start,
                     text.n > (size_t)n ? "..." : "");
     if (import->n_bad++ == 0)
         import->first_bad = memory_text("%s:%llu: %s", path, (unsigned long long)line, reason);
@@ -90,8 +90,8 @@ static enum status choose_delimiter(struct import *import)
     import->delimiter = text[0];
     if (strlen(text) != 1 || strchr("\"\n\r", text[0]) != NULL)
         return fail(BAD_USER,
-                    "--delimiter %s: expected one letter, or auto, tab, comma, semicolon "
-                    "or space",
+                    "--delimiter %s: expected one character, or auto, tab, comma, semicolon or "
+                    "space",
                     text);
     return OK;
 }
@@ -109,8 +109,8 @@ static enum status choose_split(struct import *import, struct split_plan *plan)
     *plan = (struct split_plan){.way = SPLIT_GIVEN, .seed = (uint64_t)flags->seed};
     if (import->has_split && flags->split[0] != '\0')
         return fail(BAD_USAGE,
-                    "import: --split %s contradicts --valid, --test or --split-column, "
-                    "which already say what each attempt is for; leave one of them out",
+                    "import: --split %s contradicts --valid, --test or --split-column, which "
+                    "already split the attempts; remove one of these options",
                     flags->split);
     import->split = "as given";
     if (import->has_split)
@@ -121,7 +121,7 @@ static enum status choose_split(struct import *import, struct split_plan *plan)
     return split_parse(import->split, plan);
 }
 
-/* Other names for items or skills: a file of two columns, name and title. */
+/* Reads titles of items or skills from a file with two columns, name and title. */
 static enum status read_titles(struct import *import, const char *path,
                                bool (*title)(struct builder *, const char *, size_t,
                                              const char *, size_t))
@@ -136,7 +136,7 @@ static enum status read_titles(struct import *import, const char *path,
             break;
         if (csv.n_cells < 2) {
             status = import_bad_row(import, path, csv.line, csv.record,
-                                    "expected a name and, behind a comma or a tab, its title");
+                                    "expected a name, a comma or a tab, and a title");
             continue;
         }
         const struct span from = span_trim(csv.cells[0]), to = span_trim(csv.cells[1]);
@@ -146,14 +146,14 @@ static enum status read_titles(struct import *import, const char *path,
     csv_close(&csv);
     if (status == OK && n_used == 0)
         status = fail(BAD_USER,
-                      "%s: none of its names is in the data; expected lines of a name and "
-                      "its title",
+                      "%s: none of its names occurs in the data; expected a name and its title "
+                      "in each line",
                       path);
     return status;
 }
 
-/* Targets of students: a file of two columns, student and number; a first line whose second
- * cell is no number is a header. */
+/* Reads targets from a file with two columns, student and number. A first line whose second
+ * cell is not a number is a header. */
 static enum status read_targets(struct import *import, const char *path)
 {
     struct csv csv;
@@ -171,9 +171,8 @@ static enum status read_targets(struct import *import, const char *path)
         if (student.n > 0 && csv_cell_number(span_trim(csv.cells[1]), &target))
             import_target(import, student, target);
         else if (csv.n_cells != 2 || n > 0)
-            status =
-                import_bad_row(import, path, csv.line, csv.record,
-                               "expected a student and, behind a comma or a tab, a number");
+            status = import_bad_row(import, path, csv.line, csv.record,
+                                    "expected a student, a comma or a tab, and a number");
     }
     csv_close(&csv);
     return status;
@@ -192,7 +191,7 @@ static enum status read_all(struct import *import)
     return OK;
 }
 
-/* The targets in the final order of students. */
+/* Puts the targets into the final order of students. */
 static enum status finish_targets(const struct import *import, struct dataset_content *content)
 {
     const struct import_flags *flags = import->flags;
@@ -208,13 +207,13 @@ static enum status finish_targets(const struct import *import, struct dataset_co
         n += number != INDEX_NONE;
     }
     if (n == 0)
-        return fail(BAD_USER, "%s: no student of the data has a target there",
+        return fail(BAD_USER, "%s: no student of the data has a target in it",
                     flags->targets[0] != '\0' ? flags->targets : flags->target);
-    log_say("%zu of %zu students have a target", n, content->head.n_students);
+    log_say("targets: %zu of %zu students", n, content->head.n_students);
     return OK;
 }
 
-/* The files by name, without their folders: where they lay is nobody's business later. */
+/* Lists the files by name, without their directories, which are private. */
 static char *describe(const struct import *import)
 {
     char *text = memory_text("%s:", import->format->entry.name);
@@ -252,18 +251,18 @@ static void report(const struct import *import, const struct builder_result *res
             import->n_files, plural(import->n_files), import->n_seconds);
     summary_say(&result->content);
     if (import->n_bad > 0)
-        log_say("left out: %" PRIu64 " bad row%s, the first %s", import->n_bad,
+        log_say("skipped %" PRIu64 " bad row%s; first: %s", import->n_bad,
                 plural(import->n_bad), import->first_bad);
     if (result->n_merged > 0)
-        log_say("left out: %" PRIu64
+        log_say("skipped %" PRIu64
                 " row%s that repeat%s an attempt (same student, item and time)",
                 result->n_merged, plural(result->n_merged), result->n_merged == 1 ? "s" : "");
     if (result->n_idle_students > 0)
-        log_say("left out: %" PRIu64 " student%s without attempts", result->n_idle_students,
+        log_say("skipped %" PRIu64 " student%s without attempts", result->n_idle_students,
                 plural(result->n_idle_students));
     if (result->n_regrouped > 0)
         log_say("note: in %" PRIu64
-                " row%s the item is in another group than before; the first stays",
+                " row%s the item has a different group than before; the first group is kept",
                 result->n_regrouped, plural(result->n_regrouped));
     if (import->n_undescribed > 0)
         log_say("note: %" PRIu64 " item%s not in %s", import->n_undescribed,
@@ -271,7 +270,7 @@ static void report(const struct import *import, const struct builder_result *res
     log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
 }
 
-/* Levels are numbered in the order of their names, wherever they came first. */
+/* Numbers levels in the order of their names, not of first appearance. */
 static enum status finish_covariates(struct import *import, struct builder_result *result)
 {
     const size_t n = import->plan.n_covariates;
@@ -281,7 +280,7 @@ static enum status finish_covariates(struct import *import, struct builder_resul
         const struct names *names = &covariate->levels.names;
         if (covariate->is_factor && names->n == 0)
             return fail(BAD_DATA,
-                        "%s: all cells of the factor %s are empty; leave it out of --factors",
+                        "%s: all cells of the factor %s are empty; remove it from --factors",
                         import->files[0].path, covariate->name);
         uint32_t *order = NEW(uint32_t, names->n), *place = NEW(uint32_t, names->n);
         for (uint32_t l = 0; l < names->n; l++)
@@ -312,8 +311,8 @@ static enum status finish(struct import *import, struct split_plan *plan)
     struct dataset *head = &result.content.head;
     enum status status = OK;
     if (head->n_attempts == 0)
-        status = fail(BAD_DATA, "%s: there are no attempts in it%s%s", import->files[0].path,
-                      import->first_bad ? "; the first of the rows left out was " : "",
+        status = fail(BAD_DATA, "%s: no attempts in this file%s%s", import->files[0].path,
+                      import->first_bad ? "; the first skipped row: " : "",
                       import->first_bad ? import->first_bad : "");
     const bool preset_withholds =
         plan->way == SPLIT_GIVEN && import->format->preset && import->format->preset->withheld;
@@ -367,9 +366,8 @@ enum status import_run(const struct import_format *format, const struct import_f
     struct split_plan split;
     enum status status = choose_split(&import, &split);
     if (status == OK && import.n_files == 0)
-        status =
-            fail(BAD_USAGE, "import: no file was named; expected FILES, or --train FILE and "
-                            "perhaps --valid FILE and --test FILE");
+        status = fail(BAD_USAGE, "import: no input file; expected FILES, or --train FILE and "
+                                 "optionally --valid FILE and --test FILE");
     if (status == OK)
         status = choose_delimiter(&import);
     const double start = log_clock();

@@ -1,4 +1,4 @@
-/* Answers in somebody's files become a data set. */
+/* Converts files of answers into a data set. */
 #ifndef COHORT_IMPORT_H
 #define COHORT_IMPORT_H
 
@@ -10,7 +10,7 @@
 #include "data_tools/subcommand.h"
 #include "data_tools/text.h"
 
-/* What the user asked for: the flags of `cohort import`, "" where nothing was said. */
+/* The options of `cohort import`; "" if not given. */
 struct import_flags {
     const char *train, *valid, *test, *output;
     /* columns */
@@ -18,27 +18,27 @@ struct import_flags {
         *target, *covariates, *factors;
     const char *delimiter, *skill_separator;
     int time_unit;
-    /* further files */
+    /* more files */
     const char *item_meta, *time_meta, *questions, *q_matrix, *item_names, *skill_names,
         *targets, *truth;
-    /* what to do with the rows */
+    /* how to treat the rows */
     const char *split;
     int64_t seed, n_items, session_gap;
     int step;
     bool withheld, skip_bad, merge_repeats, shuffle_outcomes;
 };
 
-/* How a public format differs from a plain CSV. Columns are given as "first choice|second|...",
- * joined ones with +, and * for the rest of a name. */
+/* How a public format differs from a plain CSV. Columns are written "first choice|second|...",
+ * with + to join columns and * for the rest of a name. */
 struct import_preset {
     const char *student, *item, *outcome, *time, *order, *skills, *group;
-    const char *key, *key_time;  /* of --time-meta: the column both files share, its time */
+    const char *key, *key_time;  /* of --time-meta: the shared column, the time */
     const char *meta_skills;     /* of --item-meta */
     const char *skill_separator; /* NULL: auto */
-    const char *split;           /* if no other was asked for */
-    const char *incorrect;       /* letters that mean incorrect beside the usual words */
-    const char *unknown;         /* letters that mean skipped, timed out, ... */
-    bool outcome_may_lack;       /* a file without that column has unknown outcomes */
+    const char *split;           /* default of --split */
+    const char *incorrect;       /* codes for incorrect, besides the usual words */
+    const char *unknown;         /* codes for skipped, timed out, ... */
+    bool outcome_may_lack;       /* without that column all outcomes are unknown */
     bool merge_repeats, withheld, no_quotes;
 };
 
@@ -52,24 +52,24 @@ struct import_file {
 struct import {
     const struct import_format *format;
     const struct import_flags *flags;
-    struct import_file *files; /* for training first, then validation, then tests */
+    struct import_file *files; /* training files first, then validation, then test */
     size_t n_files;
-    bool has_split;    /* files or a column say what is for training, validation and tests */
-    const char *split; /* how it is split, for people */
-    char delimiter;    /* 0: to be guessed */
+    bool has_split;    /* files or a column determine the split */
+    const char *split; /* description of the split */
+    char delimiter;    /* 0: detect */
     struct builder_plan plan;
     struct builder *builder; /* by import_begin */
     struct import_covariate {
         char *name;
         bool is_factor;
-        struct name_index levels;         /* in the order they came */
+        struct name_index levels;         /* in the order of the rows */
     } covariates[IMPORT_MOST_COVARIATES]; /* of attempts: plan.n_covariates */
-    struct name_index targeted;           /* students who were given a target, */
-    double *target;                       /* and these */
+    struct name_index targeted;           /* students with a target, */
+    double *target;                       /* and their targets */
     size_t target_capacity;
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
     char *first_bad;  /* NULL: none */
-    double n_seconds; /* that reading took */
+    double n_seconds; /* for reading */
 };
 
 /* One row of the table of formats. */
@@ -80,28 +80,28 @@ struct import_format {
 };
 extern const struct subcommands import_menu;
 
-/* Reads the files, makes the data set and writes it, says what it did. Not collective. */
+/* Reads the files, writes the data set and prints a summary. Not collective. */
 CHECKED enum status import_run(const struct import_format *format,
                                const struct import_flags *flags, const char *const *paths,
                                size_t n_paths);
 
 /* For readers: */
 
-/* Makes import->builder, when import->plan says all that the files do; once. */
+/* Creates import->builder once import->plan is complete. Further calls do nothing. */
 CHECKED enum status import_begin(struct import *import);
 
-/* A row that makes no sense: a failure with file, line and text; or, with --skip-bad, OK and a
- * count. */
+/* Reports a bad row: fails with file, line and text or, with --skip-bad, counts it and returns
+ * OK. */
 enum status import_bad_row(struct import *import, const char *path, uint64_t line,
                            struct span text, const char *format, ...) PRINTF(5, 6);
 
-/* The target of a student: whatever is said last counts. */
+/* Sets the target of a student; the last one counts. */
 void import_target(struct import *import, struct span student, double target);
 
-/* A name for the n-th student (from 1) of files that name none: train-17, or 17. */
+/* Names the n-th student (from 1) of files without names: train-17, or 17. */
 uint32_t import_number_student(struct import *import, enum split split, uint64_t n);
 
-/* After some rows: a live line now and then. */
+/* Updates the progress line. */
 void import_show_progress(const struct import *import, const struct text *text);
 
 /* The readers. */

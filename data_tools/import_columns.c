@@ -1,8 +1,8 @@
-/* Tables of attempts: any CSV with named columns, and the public formats that are such tables
- * but for their names and codes (struct import_preset). One row is one attempt.
+/* Tables with one attempt per row: any CSV with named columns, and public formats that differ
+ * only in names and codes (struct import_preset).
  *
- * Cost: a look-up of the student's and of the item's name a row. The skills and the group of an
- * item are read again only where its cells differ from the last ones, which is seldom. */
+ * Cost per row: a look-up of the student's name and of the item's. The skills and the group of
+ * an item are parsed again only if its cells differ from the previous ones, which is rare. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -17,13 +17,13 @@
 
 enum { MOST_JOINED = 4, PROGRESS = 1 << 20 };
 
-/* Columns whose cells make one name, mostly one; n = 0: the file has none. */
+/* Columns whose cells are joined to one name, usually one column; n = 0: none. */
 struct field {
     size_t columns[MOST_JOINED];
     size_t n;
 };
 
-/* When an answer was given, by the key it has in two files. */
+/* Times of answers, by the key that two files share. */
 struct moments {
     struct name_index keys;
     int64_t *milliseconds;
@@ -39,9 +39,9 @@ struct columns {
     const char *skill_separator;
     int64_t units_per_second;
     struct moments moments;
-    uint64_t *cells_of_item; /* a hash of the skills and group it had last, 0 at first */
+    uint64_t *cells_of_item; /* hash of its last skills and group cells, 0 at first */
     size_t n_cells_of_item, cells_capacity;
-    char *joined; /* room for a joined name */
+    char *joined; /* buffer for a joined name */
     size_t joined_capacity;
 };
 
@@ -69,7 +69,7 @@ static bool find_column(const struct csv *csv, const char *name, size_t length,
     return found;
 }
 
-/* Finds the column the user named by `flag`, or else one of those the format usually has. */
+/* Finds the column that the option `flag` names, or one of the usual columns of the format. */
 static enum status find_field(const struct csv *csv, const char *flag, const char *named,
                               const char *usual, bool needed, struct field *field)
 {
@@ -91,7 +91,7 @@ static enum status find_field(const struct csv *csv, const char *flag, const cha
     return status;
 }
 
-/* One word of --covariates or --factors: a name, and the column it stands for. */
+/* Parses one word of --covariates or --factors: COLUMN or NAME=COLUMN. */
 static enum status find_covariate(struct columns *c, const char *flag, const char *word,
                                   size_t length, size_t k)
 {
@@ -99,13 +99,13 @@ static enum status find_covariate(struct columns *c, const char *flag, const cha
     const size_t named = size_min(strcspn(word, "="), length);
     const char *column = word + (named < length ? named + 1 : 0);
     if (k == IMPORT_MOST_COVARIATES)
-        return fail(BAD_USER, "--%s: more than %d covariates and factors are too many", flag,
+        return fail(BAD_USER, "--%s: at most %d covariates and factors are allowed", flag,
                     IMPORT_MOST_COVARIATES);
     char *text = memory_text("%.*s", (int)(word + length - column), column);
     const enum status status = find_field(&c->csv, flag, text, NULL, true, &c->covariates[k]);
     memory_free(text);
     TRY(status);
-    if (import->builder != NULL) /* a further file: the names are known */
+    if (import->builder != NULL) /* not the first file: the names are known */
         return OK;
     struct import_covariate *own = &import->covariates[k];
     memory_free(own->name);
@@ -113,7 +113,7 @@ static enum status find_covariate(struct columns *c, const char *flag, const cha
     own->is_factor = strcmp(flag, "factors") == 0;
     if (named == 0 || named > 30 || strcspn(own->name, " /\t\r\n") < named)
         return fail(BAD_USER,
-                    "--%s: '%s' is no good name for models; give a short one without spaces, "
+                    "--%s: '%s' cannot be a name in models; choose a short one without spaces, "
                     "line breaks and slashes, as in name=%.*s",
                     flag, own->name, (int)(word + length - column), column);
     static const char *const taken[] = {"student",   "item",     "group",   "skill",
@@ -121,14 +121,14 @@ static enum status find_covariate(struct columns *c, const char *flag, const cha
     for (size_t j = 0; j < COUNT(taken); j++)
         if (strcmp(taken[j], own->name) == 0)
             return fail(BAD_USER,
-                        "--%s: the name '%s' has a meaning of its own in models; give it "
-                        "another, as in my_%s=%.*s",
+                        "--%s: the name '%s' is reserved in models; choose another one, as in "
+                        "my_%s=%.*s",
                         flag, own->name, own->name, (int)(word + length - column), column);
     for (size_t j = 0; j < k; j++)
         if (strcmp(import->covariates[j].name, own->name) == 0)
             return fail(BAD_USER,
-                        "--%s: '%s' is named twice among covariates and factors; give one of "
-                        "them another name, as in other=COLUMN",
+                        "--%s: two covariates or factors are called '%s'; choose another name "
+                        "for one of them, as in other=COLUMN",
                         flag, own->name);
     return OK;
 }
@@ -170,14 +170,14 @@ static enum status find_fields(struct columns *c)
         TRY(find_field(csv, "order", flags->order, preset->order, true, &c->time));
     else
         TRY(find_field(csv, "time", flags->time, preset->time, false, &c->time));
-    if (flags->item_meta[0] == '\0') { /* else these are columns of that file */
+    if (flags->item_meta[0] == '\0') { /* otherwise that file has these columns */
         TRY(find_field(csv, "skills", flags->skills, preset->skills, false, &c->skills));
         TRY(find_field(csv, "group", flags->group, preset->group, false, &c->group));
     }
     return OK;
 }
 
-/* What the file could tell and nobody asked for: perhaps somebody would, who knew. */
+/* Prints the unused columns, which may be of interest. */
 static void say_unused(const struct columns *c)
 {
     const struct field *const fields[] = {&c->student, &c->item,   &c->outcome,
@@ -198,7 +198,7 @@ static void say_unused(const struct columns *c)
                                   c->csv.columns[column]);
     }
     if (n > 0)
-        log_say("%s: columns not used: %s%s", c->csv.text.path, list,
+        log_say("%s: unused columns: %s%s", c->csv.text.path, list,
                 n < sizeof list ? "" : " ...");
 }
 
@@ -231,8 +231,8 @@ static inline struct span field_cell(struct columns *c, const struct field *fiel
 #define BAD_ROW(...)                                                                           \
     import_bad_row(c->import, c->csv.text.path, c->csv.line, c->csv.record, __VA_ARGS__)
 
-/* Each of the following reads one cell of a row. Where it makes no sense, *is_bad is set, and
- * the status is OK if bad rows are to be skipped. */
+/* Each of the following parses one cell of a row. A bad cell sets *is_bad; the status is still
+ * OK if bad rows are skipped. */
 
 static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *is_bad)
 {
@@ -244,13 +244,13 @@ static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *
         *outcome = UNKNOWN;
     else if (!csv_cell_outcome(cell, outcome)) {
         *is_bad = true;
-        return BAD_ROW("the outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no",
+        return BAD_ROW("outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no",
                        (int)size_min(cell.n, 40), cell.start);
     }
     return OK;
 }
 
-/* The numbers among those of a row. */
+/* Reads the covariates of a row that are numbers. */
 static enum status read_covariates(struct columns *c, double *values, bool *is_bad)
 {
     for (size_t k = 0; k < c->import->plan.n_covariates; k++) {
@@ -260,13 +260,13 @@ static enum status read_covariates(struct columns *c, double *values, bool *is_b
         const struct span cell = field_cell(c, &c->covariates[k]);
         *is_bad = !csv_cell_number(cell, &values[k]);
         if (*is_bad)
-            return BAD_ROW("the covariate %s is '%.*s', not a number from -1e30 to 1e30",
+            return BAD_ROW("covariate %s is '%.*s', not a number from -1e30 to 1e30",
                            covariate->name, (int)size_min(cell.n, 40), cell.start);
     }
     return OK;
 }
 
-/* Those of a good row: levels of factors are known from now on. */
+/* Adds the covariates of a good row, and new levels of factors. */
 static void add_covariates(struct columns *c, double *values)
 {
     for (size_t k = 0; k < c->import->plan.n_covariates; k++) {
@@ -286,16 +286,16 @@ static enum status read_target(struct columns *c, double *target, bool *is_bad)
     const struct span cell = field_cell(c, &c->target);
     *target = NAN;
     *is_bad = !csv_cell_is_missing(cell) && !csv_cell_number(cell, target);
-    return *is_bad ? BAD_ROW("the target '%.*s' is not a number", (int)size_min(cell.n, 40),
-                             cell.start)
-                   : OK;
+    return *is_bad
+               ? BAD_ROW("target '%.*s' is not a number", (int)size_min(cell.n, 40), cell.start)
+               : OK;
 }
 
 static enum status read_split(struct columns *c, enum split *split, bool *is_bad)
 {
     const struct span cell = field_cell(c, &c->split);
     *is_bad = !split_find(cell.start, cell.n, split);
-    return *is_bad ? BAD_ROW("the split '%.*s' is not train, valid or test",
+    return *is_bad ? BAD_ROW("split '%.*s' is not train, valid or test",
                              (int)size_min(cell.n, 40), cell.start)
                    : OK;
 }
@@ -304,8 +304,12 @@ static enum status read_time(struct columns *c, const struct field *field,
                              int64_t *milliseconds, bool *is_bad)
 {
     const struct span cell = field_cell(c, field);
+    double number = 0;
     *is_bad = !csv_cell_time(cell, c->units_per_second, milliseconds);
-    return *is_bad ? BAD_ROW("the time '%.*s' is no number and no YYYY-MM-DD HH:MM:SS",
+    if (*is_bad && csv_cell_number(cell, &number))
+        return BAD_ROW("time '%.*s' is too large (is --time-unit right?)",
+                       (int)size_min(cell.n, 40), cell.start);
+    return *is_bad ? BAD_ROW("time '%.*s' is neither a number nor YYYY-MM-DD HH:MM:SS",
                              (int)size_min(cell.n, 40), cell.start)
                    : OK;
 }
@@ -327,12 +331,12 @@ static enum status check_shape(struct columns *c, bool *is_bad)
     const struct csv *csv = &c->csv;
     *is_bad = csv->malformed || csv->n_cells != csv->n_columns;
     if (csv->malformed)
-        return BAD_ROW("text behind a closing quote; a quote within quotes must be doubled");
-    return *is_bad ? BAD_ROW("%zu cells where the header has %zu", csv->n_cells, csv->n_columns)
+        return BAD_ROW("text after a closing quote (a quote within quotes must be doubled)");
+    return *is_bad ? BAD_ROW("%zu cells, but the header has %zu", csv->n_cells, csv->n_columns)
                    : OK;
 }
 
-/* The skills and the group of an item, which most rows only repeat. */
+/* Reads the skills and the group of an item, unless the row repeats them. */
 static void read_item(struct columns *c, uint32_t item)
 {
     struct builder *builder = c->import->builder;
@@ -355,7 +359,7 @@ static void read_item(struct columns *c, uint32_t item)
         builder_item_skill(builder, item, builder_skill(builder, skill.start, skill.n));
 }
 
-/* A row is read whole before anything of it is added: a bad one leaves nothing behind. */
+/* Parses the entire row before adding anything: a bad row leaves nothing behind. */
 static enum status read_row(struct columns *c, enum split split)
 {
     bool is_bad = false;
@@ -379,10 +383,10 @@ static enum status read_row(struct columns *c, enum split split)
         return OK;
     struct builder *builder = c->import->builder;
     if (csv_cell_is_missing(field_cell(c, &c->student)))
-        return BAD_ROW("there is no student");
+        return BAD_ROW("the student is missing");
     const struct span item = field_cell(c, &c->item);
     if (csv_cell_is_missing(item))
-        return BAD_ROW("there is no item");
+        return BAD_ROW("the item is missing");
     const uint32_t i = builder_item(builder, item.start, item.n);
     if (c->skills.n > 0 || c->group.n > 0)
         read_item(c, i);
@@ -405,9 +409,9 @@ static enum status read_file(struct columns *c, const struct import_file *file)
     const bool has_time = c->time.n > 0 || c->key.n > 0;
     if (import->builder != NULL && has_time != import->plan.has_time)
         return fail(BAD_DATA,
-                    "%s: it has %s times, unlike %s; name their column with --time, or "
-                    "import the files apart",
-                    file->path, has_time ? "" : "no", import->files[0].path);
+                    "%s: this file has %s, unlike %s; name the column with --time, or import "
+                    "the files separately",
+                    file->path, has_time ? "times" : "no times", import->files[0].path);
     import->plan.has_time = has_time;
     if (import->builder == NULL)
         say_unused(c);
@@ -424,7 +428,7 @@ static enum status read_file(struct columns *c, const struct import_file *file)
     return OK;
 }
 
-/* The times of --time-meta, by key. */
+/* Reads the times of --time-meta by key. */
 static enum status read_moments(struct columns *c)
 {
     const struct import_flags *flags = c->import->flags;
@@ -456,7 +460,7 @@ static enum status read_moments(struct columns *c)
     return OK;
 }
 
-/* Skills and groups of the items that are known by now, from --item-meta. */
+/* Reads skills and groups of the known items from --item-meta. */
 static enum status read_item_meta(struct columns *c)
 {
     struct import *import = c->import;

@@ -1,7 +1,7 @@
-/* EdNet KT1: one file a student, u123.csv, with a row for each answer; no column says whether
- * it was right. questions.csv does: question_id, ..., correct_answer, part, tags. Student files
- * are found in a folder, hundreds of thousands of them, and read in the order of their names.
- */
+/* EdNet KT1: one file per student, u123.csv, with one answer per row, but without its outcome.
+ * The correct answers are in questions.csv: question_id, ..., correct_answer, part, tags. A
+ * directory holds hundreds of thousands of student files, which are read in the order of their
+ * names. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -22,7 +22,7 @@ struct ednet {
     struct names answers, tags, parts; /* of each question */
 };
 
-/* A column that must be there. */
+/* Finds a required column. */
 static enum status find(const struct csv *csv, const char *name, size_t *column)
 {
     *column = csv_column(csv, name);
@@ -44,7 +44,7 @@ static enum status read_questions(struct ednet *ednet, const char *path)
             break;
         if (csv->n_cells != csv->n_columns) {
             TRY(import_bad_row(ednet->import, path, csv->line, csv->record,
-                               "%zu cells where the header has %zu", csv->n_cells,
+                               "%zu cells, but the header has %zu", csv->n_cells,
                                csv->n_columns));
             continue;
         }
@@ -68,7 +68,7 @@ static enum status read_questions(struct ednet *ednet, const char *path)
     return OK;
 }
 
-/* The builder's number of a question; its skills and group are read when it is first met. */
+/* The builder's number of a question. Reads its skills and group at its first use. */
 static uint32_t add_item(struct ednet *ednet, uint32_t question)
 {
     struct builder *builder = ednet->import->builder;
@@ -84,7 +84,7 @@ static uint32_t add_item(struct ednet *ednet, uint32_t question)
     struct csv_cell_list list = csv_cell_list((struct span){(char *)tags, strlen(tags)}, ";");
     struct span tag;
     while (csv_cell_list_next(&list, &tag))
-        if (!span_is(tag, "-1")) /* EdNet's word for untagged */
+        if (!span_is(tag, "-1")) /* EdNet's code for no tag */
             builder_item_skill(builder, item, builder_skill(builder, tag.start, tag.n));
     return item;
 }
@@ -97,7 +97,7 @@ static enum status read_row(struct ednet *ednet, uint32_t student, enum split sp
     const char *path = csv->text.path;
     if (csv->n_cells != csv->n_columns)
         return import_bad_row(import, path, csv->line, csv->record,
-                              "%zu cells where the header has %zu", csv->n_cells,
+                              "%zu cells, but the header has %zu", csv->n_cells,
                               csv->n_columns);
     const struct span when = span_trim(csv->cells[columns[0]]);
     const struct span name = span_trim(csv->cells[columns[1]]);
@@ -105,7 +105,7 @@ static enum status read_row(struct ednet *ednet, uint32_t student, enum split sp
     int64_t milliseconds = 0;
     if (!csv_cell_time(when, 1000, &milliseconds))
         return import_bad_row(import, path, csv->line, csv->record,
-                              "the time stamp '%.*s' is no number of milliseconds",
+                              "timestamp '%.*s' is not a number of milliseconds",
                               (int)size_min(when.n, 40), when.start);
     const uint32_t question = name_index_find(&ednet->questions, name.start, name.n);
     if (question == INDEX_NONE)
@@ -121,7 +121,7 @@ static enum status read_row(struct ednet *ednet, uint32_t student, enum split sp
     return OK;
 }
 
-/* The student's name is the file's, up to its first dot. */
+/* The student is named after the file, up to its first dot. */
 static enum status read_student(struct ednet *ednet, const char *path, enum split split)
 {
     struct import *import = ednet->import;
@@ -158,13 +158,14 @@ static enum status list_folder(const char *path, struct names *files)
 {
     DIR *folder = opendir(path);
     if (folder == NULL)
-        return fail(BAD_IO, "%s: cannot be listed: %s", path, strerror(errno));
+        return fail(BAD_IO, "cannot list the directory %s: %s", path, strerror(errno));
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
         if (is_student_file(entry->d_name))
             names_add(files, entry->d_name, strlen(entry->d_name));
     closedir(folder);
     if (files->n == 0)
-        return fail(BAD_USER, "%s: there are no student files u1.csv, u2.csv, ... in it", path);
+        return fail(BAD_USER, "%s: no student files u1.csv, u2.csv, ... in this directory",
+                    path);
     return OK;
 }
 
@@ -193,7 +194,7 @@ static enum status read_folder(struct ednet *ednet, const char *path, enum split
     return status;
 }
 
-/* questions.csv: as named, or in one of the usual places. Caller frees. */
+/* Finds questions.csv: as named, or in one of the usual places. Caller frees. */
 static char *find_questions(const struct import *import)
 {
     static const char *const places[] = {"questions.csv", "questions.csv.gz",
@@ -224,7 +225,7 @@ static enum status read_all(struct ednet *ednet)
     char *questions = find_questions(import);
     if (questions == NULL)
         return fail(BAD_USER,
-                    "%s: there is no questions.csv in it, beside it or in ../contents; name "
+                    "%s: no questions.csv in this directory, its parent or ../contents; name "
                     "the file with --questions",
                     import->files[0].path);
     enum status status = read_questions(ednet, questions);

@@ -1,6 +1,6 @@
-/* The table of formats. A format is a reader, and for tables with named columns a preset: what
- * the columns are called and how they are coded. A new format that is such a table is a new
- * preset and a new row. */
+/* The table of formats. A format is a reader and, for tables with named columns, a preset: the
+ * names of the columns and their codes. A new format of this kind needs only a preset and a row
+ * here. */
 #include "data_tools/import.h"
 
 static const struct import_preset csv_preset = {
@@ -10,8 +10,8 @@ static const struct import_preset csv_preset = {
     .meta_skills = "skills|skill|skill_id|subject_id|tags",
 };
 
-/* One outcome column serves both kinds of files: `outcome` is 1 correct, 2 incorrect, 3
- * skipped, 4 timed out, where there is none `correct` is 1 or 0; test files have neither. */
+/* Handles all kinds of files: `outcome` is 1 correct, 2 incorrect, 3 skipped, 4 timed out;
+ * files without it have `correct`, 1 or 0; test files have neither. */
 static const struct import_preset grockit_preset = {
     .student = "user_id",
     .item = "question_id",
@@ -27,7 +27,7 @@ static const struct import_preset grockit_preset = {
     .withheld = true,
 };
 
-/* A problem with several skills is as many rows with the same order_id: one attempt. */
+/* A problem with several skills has one row per skill, all with the same order_id. */
 static const struct import_preset assistments_preset = {
     .student = "user_id",
     .item = "problem_id",
@@ -66,41 +66,41 @@ static const struct import_preset eedi_preset = {
     " time-unit item-meta item-names skill-names step session-gap merge-repeats "
 
 static const char csv_help[] =
-    "any CSV or TSV with named columns, one row an attempt. Needs --student, --item "
+    "Read any CSV or TSV with named columns, one attempt per row. Needs --student, --item "
     "and --outcome (or columns with the usual names); --time, --skills, --group and "
-    "--split-column as there are. Cells may be quoted. Outcomes are 1/0, true/false, "
-    "correct/incorrect or yes/no; empty or NULL is unknown";
+    "--split-column are optional. Cells may be quoted. Outcomes are 1/0, true/false, "
+    "correct/incorrect or yes/no; empty or NULL is unknown.";
 static const char three_line_help[] =
-    "three lines a student: the number of attempts; their items; their outcomes, "
-    "separated by commas. Students are called train-1, train-2, ... after their file";
+    "Read three lines per student: the number of attempts, their items and their outcomes, "
+    "separated by commas. Students are called train-1, train-2, ... after their file.";
 static const char matrix_help[] =
-    "a row for each student, a column for each item, cells 1, 0 or empty; with or "
-    "without a header. --q-matrix may be items by skills or skills by items; --student "
-    "names a column of the header that holds the students' names";
+    "Read one row per student and one column per item, with cells 1, 0 or empty, with or "
+    "without a header. --q-matrix may be items by skills or skills by items. --student "
+    "names the column with the students' names.";
 static const char sequences_help[] =
-    "for each sequence its length T and then T lines of the keys that sound (0, 1, ...; "
-    "may be empty). Every key of every line is an attempt, correct if it sounds; a line "
-    "is a step. Needs --items, the number of keys";
+    "Read, for each sequence, its length T and T lines of the keys that sound (0, 1, ...; "
+    "may be empty). Each line is a step with one attempt per key, correct if the key sounds. "
+    "Needs --items, the number of keys.";
 static const char grockit_help[] =
-    "What Do You Know? (Grockit, 2011): training.csv, or --train valid_training.csv "
-    "--test valid_test.csv. Skipped and timed out answers are unknown; skills are tags, "
-    "groups are tracks";
+    "Read the contest What Do You Know? (Grockit, 2011): training.csv, or --train "
+    "valid_training.csv --test valid_test.csv. Skipped and timed-out answers are unknown. "
+    "Skills are tags, groups are tracks.";
 static const char assistments_help[] =
-    "ASSISTments 2009 skill builder data. Rows with one order_id are one attempt with "
-    "several skills; order_id is the order in time";
+    "Read ASSISTments 2009 skill builder data. Rows with the same order_id are one attempt "
+    "with several skills. Attempts are sorted by order_id.";
 static const char kddcup_help[] =
-    "KDD Cup 2010 (Algebra, Bridge to Algebra). An item is a problem and a step of it; "
-    "skills are the first KC(...) column, or the one that --skills names; groups are "
-    "units and sections";
+    "Read KDD Cup 2010 data (Algebra, Bridge to Algebra). An item is a step of a problem. "
+    "Skills are the first KC(...) column, or the one that --skills names. Groups are units "
+    "and sections.";
 static const char ednet_help[] =
-    "EdNet KT1: a folder of u1.csv, u2.csv, ... and questions.csv, which is looked for "
-    "in the folder, beside it and in ../contents, or named by --questions. Skills are "
-    "tags, groups are parts";
+    "Read EdNet KT1: a directory of u1.csv, u2.csv, ... and questions.csv, which is in the "
+    "directory, its parent or ../contents, or named by --questions. Skills are tags, groups "
+    "are parts.";
 static const char eedi_help[] =
-    "Eedi (NeurIPS 2020 challenge, tasks 1 and 2). --time-meta "
+    "Read Eedi data (NeurIPS 2020 challenge, tasks 1 and 2). --time-meta "
     "answer_metadata_task_1_2.csv adds times, --item-meta "
-    "question_metadata_task_1_2.csv subjects as skills, --skill-names "
-    "subject_metadata.csv their names";
+    "question_metadata_task_1_2.csv adds subjects as skills, --skill-names "
+    "subject_metadata.csv adds their names.";
 
 static const struct import_format formats[] = {
     {{"csv", csv_help, COLUMN_FLAGS}, &csv_preset, import_columns},

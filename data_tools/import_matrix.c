@@ -1,5 +1,5 @@
-/* Answer matrices: a row for each student, a column for each item. An empty cell is an item the
- * student never saw, so it makes no attempt. Attempts are in the order of the columns. */
+/* Answer matrices: one row per student, one column per item. An empty cell is an item the
+ * student never saw: no attempt. Attempts are in the order of the columns. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data_tools/csv.h"
@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Columns may say true and false by a letter, but f and m are no outcomes. What a letter is can
- * only be told from the whole: from its column, and from whether its opposite is anywhere. */
+/* Outcomes may be letters such as t and f, but f and m are not outcomes. What a letter means
+ * shows only after all rows: by the rest of its column, and by whether its opposite occurs
+ * anywhere. */
 struct letters {
     unsigned seen;    /* bit k: letter k of outcome_letters */
-    char foreign[41]; /* the first cell that is no outcome */
+    char foreign[41]; /* the first cell that is not an outcome */
 };
 struct matrix {
     struct import *import;
@@ -34,8 +35,8 @@ static bool is_outcome(struct span cell)
     return csv_cell_outcome(span_trim(cell), &outcome);
 }
 
-/* Numbers may be the names of items: different whole numbers, of which 0 and 1 only in 0 1 2
- * ... or 1 2 3 ...; but not a student's scores. */
+/* Numbers may be names of items: distinct integers, with 0 and 1 only in 0 1 2 ... or 1 2 3
+ * ...; otherwise they are a student's scores. */
 static bool are_names(const struct csv *csv)
 {
     struct name_index seen = {0};
@@ -77,7 +78,7 @@ static void note_letters(struct letters *letters, struct span cell)
                          << k;
 }
 
-/* After all rows: refuses columns whose letters mean something else. */
+/* After all rows: rejects columns whose letters are not outcomes. */
 static enum status check_letters(const struct matrix *m)
 {
     const struct import *import = m->import;
@@ -91,7 +92,7 @@ static enum status check_letters(const struct matrix *m)
             if (!(letters->seen >> k & 1) || (!foreign && anywhere >> (k ^ 1) & 1))
                 continue;
             return fail(BAD_DATA,
-                        "%s: column %zu ('%s') holds '%c' and %s%s%s, so its letters are no "
+                        "%s: column %zu ('%s') holds '%c' and %s%s%s, so its letters are not "
                         "outcomes; remove the column, or write outcomes as 1 and 0",
                         import->files[0].path, c + 1,
                         names_get(builder_items(import->builder), m->items[c]),
@@ -146,7 +147,7 @@ static enum status read_row(struct matrix *m, enum split split)
     import->n_rows++;
     if (csv->n_cells != m->n_columns)
         return import_bad_row(import, csv->text.path, csv->line, csv->record,
-                              "%zu cells where the first line has %zu", csv->n_cells,
+                              "%zu cells, but the first line has %zu", csv->n_cells,
                               m->n_columns);
     enum outcome outcome = UNKNOWN;
     for (size_t c = 0; c < csv->n_cells; c++)

@@ -1,7 +1,6 @@
-/* Sequences of sets, such as the keys that sound in each frame of a chorale. A sequence is a
- * student, a key an item, a frame a step: every key is an attempt of every frame, correct if it
- * sounds. So a frame is as many attempts as there are keys, and the first of them begins a
- * step. */
+/* Sequences of sets, such as the keys that sound in each frame of a chorale. A sequence becomes
+ * a student, a key an item, and a frame a step with one attempt per key, correct if the key
+ * sounds. The first attempt of a frame starts the step. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data_tools/csv_cell.h"
@@ -29,7 +28,7 @@ static enum status read_frame(struct sequences *sequences, struct span line)
             continue;
         if (!csv_cell_integer(piece, &key) || key < 0 || (size_t)key >= sequences->n_keys)
             return fail(BAD_DATA,
-                        "%s:%llu: '%.*s' is not a key; expected 0 to %zu, as --items says",
+                        "%s:%llu: '%.*s' is not a key; expected 0 to %zu (see --items)",
                         text->path, (unsigned long long)text->line, (int)size_min(piece.n, 40),
                         piece.start, sequences->n_keys - 1);
         sequences->sounds[key] = true;
@@ -48,8 +47,7 @@ static enum status read_sequence(struct sequences *sequences, int64_t n_frames,
         TRY(text_line(text, &line, &got));
         if (!got)
             return fail(BAD_DATA,
-                        "%s:%llu: the file ends after %lld of the %lld lines this sequence "
-                        "announces",
+                        "%s:%llu: the file ends after %lld of the %lld lines of this sequence",
                         text->path, (unsigned long long)first_line, (long long)t,
                         (long long)n_frames);
         TRY(read_frame(sequences, line));
@@ -80,8 +78,8 @@ static enum status read_file(struct sequences *sequences, const struct import_fi
             continue;
         if (!csv_cell_integer(line, &n_frames) || n_frames < 0)
             return fail(BAD_DATA,
-                        "%s:%llu: '%.*s' is not a length; expected a sequence's number of "
-                        "lines, then so many lines of keys",
+                        "%s:%llu: '%.*s' is not a length; expected the number of lines of a "
+                        "sequence, then that many lines of keys",
                         text->path, (unsigned long long)text->line, (int)size_min(line.n, 80),
                         line.start);
         const uint32_t s = import_number_student(import, file->split, ++*n_students);

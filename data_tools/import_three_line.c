@@ -1,7 +1,11 @@
-/* Three lines a student, as in much of the literature on knowledge tracing: how many attempts,
- * which items, which outcomes. Lines may end in a comma. Items are numbers, from 1 in all the
- * files seen so far (0 is taken for the first where it occurs); with a Q-matrix the number is
- * the place in it. */
+/* Three lines per student, as in much of the literature on knowledge tracing:
+ *
+ *     3           number of attempts
+ *     7,12,7      items
+ *     0,1,1       outcomes
+ *
+ * Lines may end in a comma. Items are numbers, starting at 1 in all files seen so far; where 0
+ * occurs, it is the first. With a Q-matrix the number is the place in it. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data_tools/csv_cell.h"
@@ -13,7 +17,7 @@ enum { MOST_PLACE = 1 << 30 };
 
 struct triple {
     struct text text;
-    char *lines; /* a copy of the first two, as a line is valid only until the next */
+    char *lines; /* a copy of the first two: a line is valid only until the next */
     size_t capacity;
     struct span items, outcomes;
     int64_t n;
@@ -29,7 +33,7 @@ static size_t count_pieces(struct span list)
     return n;
 }
 
-/* *got is false at the end of the file, *is_bad is set where the three lines do not fit. */
+/* *got is false at the end of the file; sets *is_bad if the three lines do not match. */
 static enum status read_triple(struct triple *triple, struct import *import, bool *got,
                                bool *is_bad)
 {
@@ -44,11 +48,11 @@ static enum status read_triple(struct triple *triple, struct import *import, boo
     struct span first = span_trim(line);
     first.n -= first.start[first.n - 1] == ',';
     *is_bad = !csv_cell_integer(first, &triple->n) || triple->n < 0;
-    /* Where one student begins is not known any more, so this cannot be skipped. */
+    /* Where the next student begins is unknown, so this cannot be skipped. */
     if (*is_bad)
         return fail(BAD_DATA,
-                    "%s:%llu: '%.*s' is not a number of attempts; expected three lines a "
-                    "student: the number, its items, its outcomes",
+                    "%s:%llu: '%.*s' is not a number of attempts; expected three lines per "
+                    "student: the number of attempts, their items, their outcomes",
                     text->path, (unsigned long long)text->line, (int)size_min(line.n, 80),
                     line.start);
     bool got_items = false, got_outcomes = false;
@@ -64,20 +68,20 @@ static enum status read_triple(struct triple *triple, struct import *import, boo
     }
     if (!got_outcomes)
         return fail(BAD_DATA,
-                    "%s:%llu: the file ends within a student; expected three lines: the "
-                    "number of attempts, its items, its outcomes",
+                    "%s:%llu: the file ends within a student; expected three lines: the number "
+                    "of attempts, their items, their outcomes",
                     text->path, (unsigned long long)text->line);
     const size_t n_items = count_pieces(triple->items);
     const size_t n_outcomes = count_pieces(triple->outcomes);
     *is_bad = n_items != (size_t)triple->n || n_outcomes != (size_t)triple->n;
     return *is_bad ? import_bad_row(
                          import, text->path, triple->line, first,
-                         "%lld attempts are announced, %zu items and %zu outcomes follow",
+                         "expected %lld items and outcomes, found %zu items and %zu outcomes",
                          (long long)triple->n, n_items, n_outcomes)
                    : OK;
 }
 
-/* Whether every piece makes sense; only then is the student added. */
+/* Checks every piece before the student is added. */
 static enum status check_triple(const struct triple *triple, struct import *import,
                                 bool *is_bad)
 {
@@ -149,10 +153,11 @@ static enum status read_q_matrix(struct import *import)
         const char *name = names_get(items, i);
         csv_cell_integer((struct span){(char *)name, strlen(name)}, &number);
         if (number > MOST_PLACE)
-            status = fail(BAD_DATA,
-                          "%s: item %s cannot be a place in a Q-matrix; expected items "
-                          "numbered from 1, as its rows are",
-                          import->files[0].path, name);
+            status =
+                fail(BAD_DATA,
+                     "%s: item %s cannot be a place in a Q-matrix; expected items numbered "
+                     "from 1, like its rows",
+                     import->files[0].path, name);
         place[i] = (uint32_t)number;
         first = number == 0 ? 0 : first;
         most = place[i] > most ? place[i] : most;

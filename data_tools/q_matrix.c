@@ -1,6 +1,5 @@
-/* A Q-matrix has one side as long as there are items. Where both sides are, rows are items. A
- * header names the columns: the skills, if rows are items. Otherwise skills are called 1, 2,
- * ... */
+/* One side of a Q-matrix has one entry per item. If both sides have, rows are items. A header
+ * names the columns: the skills, if rows are items. Otherwise skills are called 1, 2, ... */
 #include "data_tools/q_matrix.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -28,7 +27,7 @@ static bool read_cell(struct span cell, uint8_t *value)
 static enum status read_row(struct matrix *matrix, const struct csv *csv)
 {
     if (csv->n_cells != matrix->n_columns)
-        return fail(BAD_DATA, "%s:%llu: %zu cells where the first line has %zu", csv->text.path,
+        return fail(BAD_DATA, "%s:%llu: %zu cells, but the first line has %zu", csv->text.path,
                     (unsigned long long)csv->line, csv->n_cells, matrix->n_columns);
     const size_t n = (matrix->n_rows + 1) * matrix->n_columns;
     if (n > matrix->capacity) {
@@ -73,8 +72,8 @@ static enum status apply(const struct matrix *matrix, const struct csv *csv,
         n_rows == n_items || (!exact && n_columns != n_items && n_rows > n_items);
     if (!rows_are_items && n_columns != n_items && (exact || n_columns < n_items))
         return fail(BAD_DATA,
-                    "%s: the Q-matrix is %zu by %zu, and there are %zu items; expected %zu "
-                    "rows (items by skills) or %zu columns (skills by items)",
+                    "%s: the Q-matrix is %zu by %zu, but the number of items is %zu; expected "
+                    "%zu rows (items by skills) or %zu columns (skills by items)",
                     csv->text.path, n_rows, n_columns, n_items, n_items, n_items);
     const size_t n_skills = rows_are_items ? n_columns : n_rows;
     for (size_t k = 0; k < n_skills; k++) {
@@ -87,8 +86,8 @@ static enum status apply(const struct matrix *matrix, const struct csv *csv,
                                : matrix->cells[k * n_columns + place[i]])
                 builder_item_skill(builder, (uint32_t)i, skill);
     }
-    log_say("%s: %zu items by %zu skills", csv->text.path, rows_are_items ? n_rows : n_columns,
-            n_skills);
+    log_say("%s: Q-matrix of %zu items by %zu skills", csv->text.path,
+            rows_are_items ? n_rows : n_columns, n_skills);
     return OK;
 }
 

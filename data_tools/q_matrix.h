@@ -5,10 +5,10 @@
 #include "base/base.h"
 #include "data/builder.h"
 
-/* Reads a Q-matrix and gives the builder's items their skills. Item i is number place[i] of the
- * matrix; n_items is how many there are, or, unless `exact`, the least that there must be. The
- * matrix may be items by skills or skills by items, with a header or without; its shape tells,
- * and it must fit. */
+/* Reads a Q-matrix and adds its skills to the builder's items. Item i is number place[i] of the
+ * matrix. n_items is the number of items in the matrix or, unless `exact`, the smallest allowed
+ * number. The shape of the matrix decides whether it is items by skills or skills by items; it
+ * may have a header. */
 CHECKED enum status q_matrix_read(const char *path, struct builder *builder,
                                   const uint32_t *place, size_t n_items, bool exact);
 

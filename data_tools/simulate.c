@@ -1,6 +1,6 @@
-/* The table of simulators, and what they share: names, named random numbers (so a class is a
- * function of its flags, bit for bit), the truth beside the data, and the split. Students are
- * put into the order of the data set after they were made, and their truth with them. */
+/* The table of simulators and what they share: names, named random numbers (so that the options
+ * determine a class bit for bit), the truth stored with the data, and the split. Students and
+ * their truth are put into the order of the data set after they are generated. */
 #include "data_tools/simulate.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -14,18 +14,18 @@
 const char *const simulate_models[] = {"1pl", "2pl", NULL};
 
 static const char irt_help[] =
-    "item response theory: P(correct) = sigmoid(sum_k a_ik theta_k - b_i), where item i "
-    "needs the skills its Q-matrix says. Each student answers each item once, in an "
-    "order of their own. Truth: theta, a, b, q";
+    "Simulate item response theory: P(correct) = sigmoid(sum_k a_ik theta_k - b_i), where "
+    "item i needs the skills of its row in the Q-matrix. Each student answers each item once, "
+    "in random order. Truth: theta, a, b, q.";
 static const char bkt_help[] =
-    "Bayesian knowledge tracing: a skill is known at first with p0, learned at each "
-    "attempt with `learn`; known skills slip, unknown ones are guessed. Truth: p0, "
-    "learn, forget, guess, slip";
+    "Simulate Bayesian knowledge tracing: a skill is known at first with probability p0 and "
+    "learned at each attempt with probability `learn`. Students may slip on known skills and "
+    "guess on unknown ones. Truth: p0, learn, forget, guess, slip.";
 static const char grockit_help[] =
-    "the shape of the Grockit contest: 131072 students, 6046 items, about 5 million "
-    "attempts with long tails of activity and popularity, tracks, tags, skipped and "
-    "timed out answers, each student's last attempts held out. Truth: ability, "
-    "track_ability, discrimination, difficulty";
+    "Simulate a class in the shape of the Grockit contest: 131072 students, 6046 items, "
+    "about 5 million attempts with long tails of activity and popularity, tracks, tags, "
+    "skipped and timed-out answers, each student's last attempts held out. Truth: ability, "
+    "track_ability, discrimination, difficulty.";
 
 static const struct simulate_kind kinds[] = {
     {.entry = {"irt", irt_help, " students items skills model correlation missing "},
@@ -155,7 +155,7 @@ static enum status finish(struct simulation *simulation)
     enum status status =
         head->n_attempts > 0
             ? split_apply(&plan, &result.content, result.mark)
-            : fail(BAD_USER, "the class has no attempts; ask for less --missing");
+            : fail(BAD_USER, "the class has no attempts; use a smaller --missing");
     if (status == OK)
         status = write_class(simulation, &result);
     if (status == OK) {

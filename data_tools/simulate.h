@@ -1,4 +1,4 @@
-/* Classes with a known truth. */
+/* Simulated classes with known true parameters. */
 #ifndef COHORT_SIMULATE_H
 #define COHORT_SIMULATE_H
 
@@ -8,8 +8,7 @@
 #include "data/dataset.h"
 #include "data_tools/subcommand.h"
 
-/* What the user asked for: the flags of `cohort simulate`; 0 or "" means the kind's own
- * standard. */
+/* The options of `cohort simulate`; 0 or "" means the default of the kind. */
 struct simulate_flags {
     int64_t n_students, n_items, n_skills, n_attempts, seed;
     int model;
@@ -18,8 +17,8 @@ struct simulate_flags {
     bool shuffle_outcomes;
 };
 
-/* A table of the truth, which the simulation owns. The first dimension of a table of students
- * runs over the students as they were added to the builder. */
+/* A table of the truth, owned by the simulation. Rows of a table of students are in the order
+ * in which the students were added to the builder. */
 struct simulate_truth {
     const char *name;
     int rank;
@@ -45,14 +44,14 @@ struct simulation {
 struct simulate_kind {
     struct subcommand entry;
     const char *split;
-    size_t n_students, n_items, n_skills; /* standard values */
+    size_t n_students, n_items, n_skills; /* defaults */
     bool has_time;
     enum status (*make)(struct simulation *simulation);
 };
 extern const struct subcommands simulate_menu;
 extern const char *const simulate_models[]; /* 1pl, 2pl */
 
-/* Makes a class and writes it. Not collective. */
+/* Simulates a class and writes it. Not collective. */
 CHECKED enum status simulate_run(const struct simulate_kind *kind,
                                  const struct simulate_flags *flags);
 
@@ -61,14 +60,14 @@ enum status simulate_irt(struct simulation *simulation);
 enum status simulate_bkt(struct simulation *simulation);
 enum status simulate_grockit(struct simulation *simulation);
 
-/* A zeroed table of the truth, of one dimension if n_columns is 0. */
+/* A zeroed table of the truth, one-dimensional if n_columns is 0. */
 double *simulate_truth(struct simulation *simulation, const char *name, size_t n_rows,
                        size_t n_columns, bool of_students);
 
-/* Adds students, items and skills 1, 2, ..., called by a word and their number. */
+/* Adds students, items and skills, called student-1, item-1, skill-1, ... */
 void simulate_names(struct simulation *simulation);
 
-/* The stream of numbers called by these; `part` is one of the kind's own quantities. */
+/* The random stream with this name; `part` is a quantity of the kind. */
 struct rng simulate_rng(const struct simulation *simulation, uint32_t part, size_t who);
 
 /* The same bits on every machine. */

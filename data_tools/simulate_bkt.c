@@ -1,7 +1,12 @@
-/* Bayesian knowledge tracing (Corbett and Anderson, 1995). A student knows skill k or not, at
- * first with probability p0_k. An attempt is correct with 1 - slip_k if it is known, guess_k if
- * not; after it an unknown skill is learned with learn_k, a known one forgotten with `forget`.
- * Each attempt is at a random item of a random skill; items of a skill differ in name alone. */
+/* Bayesian knowledge tracing (Corbett and Anderson, 1995). A student knows skill k or not:
+ *
+ *     before the first attempt    P(known)             = p0_k
+ *     at an attempt               P(correct | known)   = 1 - slip_k
+ *                                 P(correct | unknown) = guess_k
+ *     after it                    P(learned | unknown) = learn_k
+ *                                 P(forgotten | known) = forget
+ *
+ * Each attempt is at a random item of a random skill; items of a skill differ only in name. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data_tools/simulate.h"
@@ -59,7 +64,7 @@ enum status simulate_bkt(struct simulation *simulation)
         simulation->n_items = ITEMS_PER_SKILL * n_skills;
     if (simulation->n_items < n_skills)
         return fail(BAD_USER,
-                    "%zu items cannot cover %zu skills; ask for at least as many items",
+                    "%zu items cannot cover %zu skills; use at least as many items as skills",
                     simulation->n_items, n_skills);
     const size_t n_attempts = simulation->flags->n_attempts > 0
                                   ? (size_t)simulation->flags->n_attempts

@@ -1,19 +1,19 @@
 /* A class in the shape of the contest "What Do You Know?" (Grockit, 2011): a test preparation
- * site with many students who answer little and few who answer thousands of questions.
+ * site where many students answer little and a few answer thousands of questions.
  *
- *     tracks (9)    sections of exams; an item belongs to one, and has 1 to 4 of its track's
- * tags activity      log-normal, 38 attempts on average, about 12 at the median popularity of
- * the items in a track: 1 / (rank + 10)^0.7 a student     works in one track mostly (4 of 5
- * attempts) and in a second one a session     questions about a minute apart, then a pause of
- * hours or days
+ *     tracks (9)    sections of exams; an item belongs to one track and has 1 to 4 of its tags
+ *     activity      attempts per student: log-normal, mean 38, median about 12
+ *     popularity    of the items in a track: proportional to 1 / (rank + 10)^0.7
+ *     students      work mostly in one track (4 of 5 attempts), otherwise in a second one
+ *     sessions      questions about a minute apart, then a pause of hours or days
  *
- * Outcomes are those of a multidimensional item response model with a little learning:
+ * Outcomes follow a multidimensional item response model with a little learning,
  *
  *     logit P = a_i (ability_s + track_ability_s,track(i) + mean over tags of tag_ability_s,tag
  *                    + 0.1 log(1 + attempts before)) - b_i
  *
- * so that a student's other answers say more than the item's mean does. A fifth of what would
- * be wrong answers is skipped or runs out of time: unknown. Popular items are drawn by Walker's
+ * so a student's other answers tell more than the mean of the item. A fifth of the answers that
+ * would be wrong are skipped or time out: unknown. Items are drawn by popularity with Walker's
  * alias method, in constant time. */
 #include "base/memory.h"
 #include "data_tools/simulate.h"
@@ -37,10 +37,10 @@ enum part {
 enum { N_TRACKS = 9, MOST_TAGS = 4, MOST_ATTEMPTS = 5000 };
 #define ACTIVITY_SPREAD 1.3
 
-/* Shares of the tracks, in percent, of items and of students alike. */
+/* Percentages of the tracks, for items and for students. */
 static const int track_percent[N_TRACKS] = {22, 18, 14, 12, 10, 8, 7, 5, 4};
 
-/* The items of a track and Walker's table for drawing one. */
+/* The items of a track and the alias table to draw one. */
 struct track {
     size_t n;
     uint32_t *items, *other;
@@ -118,7 +118,7 @@ static void make_items(struct simulation *simulation, struct class *class)
         const struct rng tags = simulate_rng(simulation, ITEM_TAGS, i);
         const struct rng strength = simulate_rng(simulation, DISCRIMINATION, i);
         const struct rng difficulty = simulate_rng(simulation, DIFFICULTY, i);
-        /* The first items one for each track: none is empty. */
+        /* One of the first items per track, so that none is empty. */
         const size_t g = i < N_TRACKS ? i : draw_track(rng_below(&track, 0, 100));
         class->track_of_item[i] = (uint8_t)g;
         class->tracks[g].items[class->tracks[g].n++] = (uint32_t)i;
@@ -142,7 +142,7 @@ static double unit(uint32_t word)
     return ((double)word + 0.5) * 0x1p-32;
 }
 
-/* An item of the track, popular ones first, and if possible not one the student has seen. */
+/* Draws an item of the track by popularity, if possible one the student has not seen. */
 static uint32_t draw_item(struct class *class, const struct track *track, size_t student,
                           const struct rng *rng, uint32_t index)
 {
@@ -175,8 +175,11 @@ static double logit_of(const struct simulation *simulation, const struct class *
     return class->discrimination[i] * theta - class->difficulty[i];
 }
 
-/* The logarithm of the median of a student's attempts after the first; the mean of a log-normal
- * number is that of its median times e^(spread^2 / 2). */
+/* The logarithm of the median number of attempts after the first. For a log-normal number,
+ *
+ *     mean = median e^(ACTIVITY_SPREAD^2 / 2),
+ *
+ * where ACTIVITY_SPREAD is the standard deviation of its logarithm. */
 static double middle_of(const struct simulation *simulation)
 {
     const int64_t mean = simulation->flags->n_attempts;

@@ -1,11 +1,12 @@
-/* Item response theory, logistic: P(student s answers item i correctly) =
+/* Item response theory, logistic:
  *
- *     sigmoid(sum_k a_ik theta_sk - b_i)
+ *     P(student s answers item i correctly) = sigmoid(sum_k a_ik theta_sk - b_i)
  *
- *     theta  [students, skills]  abilities, normal, each pair with the asked correlation
- *     q      [items, skills]     1 where the item needs the skill: skill i mod K, and each
- * other with probability 1/4 a      [items, skills]     discriminations: q in the 1pl,
- * log-normal about 1 in the 2pl b      [items]             difficulties, standard normal */
+ *     theta  [students, skills]  abilities: standard normal, each pair of skills correlated
+ *     q      [items, skills]     1 if the item needs the skill: skill i mod K always, each
+ *                                other one with probability 1/4
+ *     a      [items, skills]     discriminations: q in the 1pl, log-normal about 1 in the 2pl
+ *     b      [items]             difficulties: standard normal */
 #include "base/memory.h"
 #include "data_tools/simulate.h"
 #include <math.h>

@@ -76,8 +76,8 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
                                    : memory_text("%.*s", (int)(slash - path), path);
     enum status status = OK;
     if (access(folder, W_OK | X_OK) != 0)
-        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be written: %s: %s",
-                      path, folder, strerror(errno));
+        status = fail(errno == ENOENT ? BAD_USER : BAD_IO, "cannot write %s: %s: %s", path,
+                      folder, strerror(errno));
     memory_free(folder);
     return status;
 }

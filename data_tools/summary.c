@@ -1,4 +1,4 @@
-/* What a data set holds, in words: a wrong column or a wrong file shows here first. */
+/* A summary of a data set, where a wrong column or a wrong file shows first. */
 #include "data_tools/summary.h"
 #include "base/log.h"
 #include "data_tools/csv_cell.h"
@@ -24,15 +24,15 @@ void summary_say(const struct dataset_content *content)
             plural(head->n_attempts), head->n_items, plural(head->n_items), head->n_skills,
             plural(head->n_skills), head->n_groups, plural(head->n_groups));
     if (n_known == 0)
-        log_warn("no outcome is known: nothing can be learned from this");
+        log_warn("no outcome is known: models cannot learn from this data set");
     else
-        log_say("%.2f %% correct of %" PRIu64 " known outcomes, %" PRIu64 " unknown",
-                100 * (double)n_by_outcome[CORRECT] / (double)n_known, n_known,
+        log_say("%.2f %% correct of %" PRIu64 " known outcome%s, %" PRIu64 " unknown",
+                100 * (double)n_by_outcome[CORRECT] / (double)n_known, n_known, plural(n_known),
                 n_by_outcome[UNKNOWN]);
     if (n_known > 0 && (n_by_outcome[CORRECT] == 0 || n_by_outcome[INCORRECT] == 0))
-        log_warn("all outcomes are equal: is the outcome column the right one?");
+        log_warn("all outcomes are equal: is this the right outcome column?");
     if (n_steps < head->n_attempts)
-        log_say("%" PRIu64 " steps of %.1f attempts on average", n_steps,
+        log_say("%" PRIu64 " step%s of %.1f attempts on average", n_steps, plural(n_steps),
                 (double)head->n_attempts / (double)n_steps);
     if (head->has_time) {
         int64_t least = content->time[0], most = content->time[0];
@@ -47,9 +47,10 @@ void summary_say(const struct dataset_content *content)
     }
     for (size_t k = 0; k < head->covariates.names.n; k++)
         if (covariates_n_levels(&head->covariates, k) > 0)
-            log_say("factor %s: %zu levels", names_get(&head->covariates.names, k),
-                    covariates_n_levels(&head->covariates, k));
-    log_say("for training %" PRIu64 " attempts, validation %" PRIu64 ", tests %" PRIu64 "%s",
+            log_say("factor %s: %zu level%s", names_get(&head->covariates.names, k),
+                    covariates_n_levels(&head->covariates, k),
+                    plural(covariates_n_levels(&head->covariates, k)));
+    log_say("attempts: training %" PRIu64 ", validation %" PRIu64 ", test %" PRIu64 "%s",
             n_by_split[TRAIN], n_by_split[VALID], n_by_split[TEST],
-            head->withheld ? "; those held out are not shown to later ones" : "");
+            head->withheld ? "; held-out outcomes are hidden from later attempts" : "");
 }

@@ -1,10 +1,10 @@
-/* What a data set holds, in words. */
+/* A summary of a data set. */
 #ifndef COHORT_SUMMARY_H
 #define COHORT_SUMMARY_H
 
 #include "data/dataset.h"
 
-/* Students, attempts, items, skills, share correct, span of time, splits: on stderr. */
+/* Prints students, attempts, items, skills, percent correct, times and splits to stderr. */
 void summary_say(const struct dataset_content *content);
 
 #endif

@@ -1,11 +1,12 @@
-/* Files are plain or gzips, which their first two bytes tell. Scanning happens in one buffer of
- * about a megabyte: what is left of an unfinished line moves to its front before more is read,
- * so no line is copied otherwise.
+/* Reads plain or gzip files; the first two bytes distinguish them. Lines are scanned in one
+ * buffer of about a megabyte. Only an unfinished line is ever copied: it moves to the front
+ * before more is read.
  *
- * A gzip is one member after the other, each with a checksum at its end, and perhaps zeros.
- * What else follows was a member once, or is of another file: zlib's own reader passes over it
- * in silence, and with it over the rest of the answers, so members are inflated one by one
- * here. */
+ *     gzip file = member | member | ... | zeros (optional)      member = data | checksum
+ *
+ * Anything else after a member is a damaged member or part of another file. zlib's own reader
+ * silently skips it, and the rest of the answers with it, so members are inflated one by
+ * one. */
 #include "data_tools/text.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -20,7 +21,7 @@ enum { BLOCK = 1 << 20, LONGEST_LINE = 1 << 30, GZIP_BLOCK = 1 << 17 };
 
 struct text_gzip {
     z_stream stream;
-    bool between; /* a member has ended, and the next has not begun */
+    bool between; /* between the end of a member and the next */
     unsigned char bytes[GZIP_BLOCK];
 };
 
@@ -32,7 +33,7 @@ static enum status read_plain(const struct text *text, void *to, size_t wanted, 
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(BAD_IO, "%s: cannot be read on: %s", text->path, strerror(errno));
+            return fail(BAD_IO, "cannot read %s: %s", text->path, strerror(errno));
         if (got == 0)
             break;
         *n += (size_t)got;
@@ -42,11 +43,11 @@ static enum status read_plain(const struct text *text, void *to, size_t wanted, 
 
 static enum status damaged(const struct text *text, const char *why)
 {
-    return fail(BAD_DATA, "%s: the gzip file is damaged or cut off (%s); fetch it again",
+    return fail(BAD_DATA, "%s: the gzip file is damaged or truncated (%s); download it again",
                 text->path, why);
 }
 
-/* Goes to the next member, if there is one: at the end avail_in stays 0. */
+/* Moves to the next member, if there is one: at the end avail_in stays 0. */
 static enum status next_member(struct text *text)
 {
     z_stream *stream = &text->gzip->stream;
@@ -63,11 +64,11 @@ static enum status next_member(struct text *text)
         stream->avail_in--;
     }
     if (stream->avail_in > 0 && stream->next_in[0] != 0x1f)
-        return damaged(text, "something follows its end that is not gzip");
+        return damaged(text, "its end is followed by data that is not gzip");
     text->gzip->between = false;
     return stream->avail_in == 0 || inflateReset(stream) == Z_OK
                ? OK
-               : damaged(text, "zlib cannot go on");
+               : damaged(text, "zlib cannot continue");
 }
 
 static enum status read_gzip(struct text *text, void *to, size_t wanted, size_t *n)
@@ -90,18 +91,18 @@ static enum status read_gzip(struct text *text, void *to, size_t wanted, size_t 
             stream->next_in = text->gzip->bytes;
             stream->avail_in = (unsigned)n_in;
             if (n_in == 0)
-                return damaged(text, "it ends too soon");
+                return damaged(text, "it ends too early");
         }
         const int result = inflate(stream, Z_NO_FLUSH);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return damaged(text, stream->msg != NULL ? stream->msg : "zlib cannot go on");
+            return damaged(text, stream->msg != NULL ? stream->msg : "zlib cannot continue");
         text->gzip->between = result == Z_STREAM_END;
     }
     *n = wanted - stream->avail_out;
     return OK;
 }
 
-/* Fewer than wanted: the file has ended. */
+/* Reads fewer bytes than wanted only at the end of the file. */
 static enum status read_bytes(struct text *text, char *to, size_t wanted, size_t *n)
 {
     if (text->gzip != NULL)
@@ -114,7 +115,7 @@ static enum status read_bytes(struct text *text, char *to, size_t wanted, size_t
     return OK;
 }
 
-/* Looks at the first two bytes. */
+/* Detects gzip by the first two bytes. */
 static enum status recognize(struct text *text)
 {
     TRY(read_plain(text, text->first, sizeof text->first, &text->n_first));
@@ -126,7 +127,7 @@ static enum status recognize(struct text *text)
     enum { GZIP_ONLY = 16 };
     return inflateInit2(&text->gzip->stream, MAX_WBITS + GZIP_ONLY) == Z_OK
                ? OK
-               : fail(BAD_IO, "%s: zlib cannot begin to read it", text->path);
+               : fail(BAD_IO, "%s: zlib cannot start to read this file", text->path);
 }
 
 enum status text_more(struct text *text)
@@ -136,7 +137,7 @@ enum status text_more(struct text *text)
     text->begin = 0;
     if (text->capacity - text->end < text->capacity / 2) {
         if (text->capacity >= LONGEST_LINE)
-            return fail(BAD_DATA, "%s:%llu: a line of more than %d MB; this is not such a text",
+            return fail(BAD_DATA, "%s:%llu: a line of more than %d MB; is this a text file?",
                         text->path, (unsigned long long)text->line + 1, LONGEST_LINE >> 20);
         text->capacity *= 2;
         text->buffer = memory_resize(text->buffer, text->capacity + 1, 1);
@@ -145,10 +146,11 @@ enum status text_more(struct text *text)
     size_t n = 0;
     TRY(read_bytes(text, text->buffer + text->end, wanted, &n));
     if (memchr(text->buffer + text->end, '\0', n) != NULL)
-        return fail(BAD_DATA,
-                    "%s: it holds NUL bytes, so it is not a text file in UTF-8 or "
-                    "Latin-1; convert it, or name another file",
-                    text->path);
+        return fail(
+            BAD_DATA,
+            "%s: the file has NUL bytes, so it is not text in UTF-8 or Latin-1; convert "
+            "it, or name another file",
+            text->path);
     text->end += n;
     text->n_bytes += n;
     text->at_end = n < wanted;
@@ -162,19 +164,25 @@ enum status text_open(struct text *text, const char *path)
     struct stat found;
     if (stat(path, &found) != 0)
         return fail(errno == ENOENT || errno == ENOTDIR ? BAD_USER : BAD_IO,
-                    "%s: cannot be read: %s", path, strerror(errno));
+                    "cannot open %s: %s", path, strerror(errno));
     if (S_ISDIR(found.st_mode))
         return fail(BAD_USER, "%s: this is a directory; expected a file", path);
     text->file = open(path, O_RDONLY | O_CLOEXEC);
     if (text->file < 0)
-        return fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    /* A data set may be a million small files: no more room than a plain file can fill. */
+        return fail(BAD_IO, "cannot open %s: %s", path, strerror(errno));
+    /* Imports may read a million small files: allocate no more than a plain file can fill. */
     text->capacity = size_min(BLOCK, size_max(1024, (size_t)found.st_size + 1));
     TRY(recognize(text));
     text->buffer = memory_resize(NULL, text->capacity + 1, 1);
     TRY(text_more(text));
     if (text->end == 0)
         return fail(BAD_DATA, "%s: the file is empty", path);
+    if (memchr(text->buffer, '\n', text->end) == NULL &&
+        memchr(text->buffer, '\r', text->end - 1) != NULL)
+        return fail(BAD_DATA,
+                    "%s: lines end in CR without LF; convert the line ends, for example with "
+                    "tr '\\r' '\\n'",
+                    path);
     if (text->end >= 3 && memcmp(text->buffer, "\xef\xbb\xbf", 3) == 0)
         text->begin = 3;
     return OK;

@@ -5,9 +5,9 @@
 #include "base/base.h"
 #include <zlib.h>
 
-struct text_gzip; /* where a gzip is being inflated */
+struct text_gzip; /* state of a gzip being inflated */
 
-/* A piece of the reader's buffer: valid until the next line is asked for. */
+/* A piece of the reader's buffer, valid until the next line is read. */
 struct span {
     char *start;
     size_t n;
@@ -17,25 +17,26 @@ struct text {
     char *path;
     int file;               /* -1: none is open */
     struct text_gzip *gzip; /* NULL: the file is plain */
-    char first[2];          /* of a plain file, read to see what it is */
-    size_t n_first;         /* that are still to be given out */
+    char first[2];          /* of a plain file, read to detect gzip */
+    size_t n_first;         /* of these, not yet returned */
     char *buffer;
     size_t capacity;
-    size_t begin, end; /* unread bytes; buffer[end] is always a newline, to stop a scan */
-    bool at_end;       /* nothing follows what is in the buffer */
-    uint64_t line;     /* number of the line that was returned last */
+    size_t begin, end; /* unread bytes; buffer[end] is always LF, to stop scans */
+    bool at_end;       /* the buffer holds the end of the file */
+    uint64_t line;     /* number of the current line */
     uint64_t n_bytes;  /* read so far, as text */
 };
 
-/* Refuses what is not there, empty, or not text; skips a UTF-8 byte order mark. */
+/* Fails if the file is missing, empty, not text, or has CR line ends; skips a byte order
+ * mark. */
 CHECKED enum status text_open(struct text *text, const char *path);
 void text_close(struct text *text);
 
-/* Reads more behind the unread bytes, which may move; sets at_end. */
+/* Reads more after the unread bytes, which may move; sets at_end. */
 CHECKED enum status text_more(struct text *text);
 
-/* The next line without its end (LF or CR LF), with room for a NUL byte behind it. *got is
- * false at the end of the file. */
+/* The next line without its end (LF or CR LF), with room for a NUL byte after it. *got is false
+ * at the end of the file. */
 CHECKED enum status text_line(struct text *text, struct span *line, bool *got);
 
 static inline bool span_is_blank(char c)
@@ -54,10 +55,10 @@ static inline struct span span_trim(struct span span)
     return span;
 }
 
-bool span_is(struct span span, const char *word); /* in any case of letters */
+bool span_is(struct span span, const char *word); /* ignoring case */
 
-/* The next of the pieces between `separator`s, taken off the front of *rest; false when none is
- * left. The end of the text after a separator counts as no piece. */
+/* Removes the next piece up to a `separator` from the front of *rest; false at the end. There
+ * is no empty piece after a final separator. */
 bool span_next(struct span *rest, char separator, struct span *piece);
 
 #endif

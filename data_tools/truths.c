@@ -1,6 +1,6 @@
-/* Tables of numbers that an answer matrix was simulated from. Whoever publishes such data has
- * items as rows or as columns, and difficulties with either sign; stored are rows of items,
- * skills or students, in the order of the data set. */
+/* Tables of the true parameters of simulated answers. Published tables have items as rows or as
+ * columns, and difficulties with either sign. They are stored with one row per item, skill or
+ * student, in the order of the data set. */
 #include "data_tools/truths.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -37,7 +37,7 @@ static enum status add_row(struct numbers *numbers, const struct csv *csv)
     if (numbers->n_columns == 0)
         numbers->n_columns = csv->n_cells;
     if (csv->n_cells != numbers->n_columns)
-        return fail(BAD_DATA, "%s:%llu: %zu cells where the first line has %zu", csv->text.path,
+        return fail(BAD_DATA, "%s:%llu: %zu cells, but the first line has %zu", csv->text.path,
                     (unsigned long long)csv->line, csv->n_cells, numbers->n_columns);
     const size_t n = (numbers->n_rows + 1) * numbers->n_columns;
     if (n > numbers->capacity) {
@@ -67,7 +67,7 @@ static enum status read_numbers(struct numbers *numbers, const char *path)
     }
     csv_close(&csv);
     if (status == OK && numbers->n_rows == 0)
-        status = fail(BAD_DATA, "%s: there are no numbers in it", path);
+        status = fail(BAD_DATA, "%s: no numbers in this file", path);
     return status;
 }
 
@@ -106,8 +106,8 @@ static enum status arrange(struct numbers *numbers, const char *path,
         return OK;
     }
     return fail(BAD_DATA,
-                "%s: a truth of %zu by %zu numbers; expected a row (or a column) for each of "
-                "%zu items, %llu students or %zu skills",
+                "%s: the table is %zu by %zu; expected one row (or column) per item (%zu), "
+                "student (%llu) or skill (%zu)",
                 path, numbers->n_rows, numbers->n_columns, head->n_items,
                 (unsigned long long)n_students, head->n_skills);
 }

@@ -1,4 +1,4 @@
-/* What simulated answers were made from, in somebody's CSV files. */
+/* The true parameters of simulated answers, from CSV files. */
 #ifndef COHORT_TRUTHS_H
 #define COHORT_TRUTHS_H
 
@@ -11,9 +11,8 @@ struct truths {
     size_t n;
 };
 
-/* `text` is NAME=FILE, ...; a table has a row for each student (n_rows of them, as they were
- * read), item or skill, or a column for each. Begins as all zeros, to be freed after a failure
- * too. */
+/* `text` is NAME=FILE,...; a table has one row or column per student (n_rows, in the order of
+ * the file), item or skill. Begins as all zeros; free it after a failure too. */
 CHECKED enum status truths_read(struct truths *truths, const char *text,
                                 const struct builder_result *result, uint64_t n_rows);
 void truths_free(struct truths *truths);

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     atomic_file_start();
     enum status status = dispatch(&world, argc, argv);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
-        status = fail(BAD_IO, "what was printed could not be written: %s", strerror(errno));
+        status = fail(BAD_IO, "cannot write to standard output: %s", strerror(errno));
     status = comm_agree(&world, status);
     if (status != OK && fail_sentence()[0] != '\0')
         log_say("cohort: %s", fail_sentence());

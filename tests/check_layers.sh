@@ -1,15 +1,15 @@
 #!/bin/bash
-# Whether the source keeps the house rules that a compiler does not see:
+# Checks the rules of the source that a compiler does not check:
 #
-#   - a folder is a layer, in the order of `layers` below, and a file includes only headers of its own folder or
-#     of lower ones; a folder of src/models includes no other one beside it;
-#   - include lines name the folder: "base/fail.h", "data_tools/csv.h";
-#   - the first line of every header is a comment that says what it is, and its guard is named after it;
-#   - no two files have the same base name;
-#   - external symbols begin with the stem of their file (of x.c too in its part x_part.c), with the name of
-#     a struct that its header defines, in src/commands with command_ or the command's name; counts are n_ and such
-#     a name. This needs the objects of a build (BUILD, build unless set);
-#   - no file has more than 600 lines, and none holds marks of unfinished work.
+#   - A folder is a layer, in the order of `layers` below. A file includes only headers of its own folder or of lower
+#     ones; a folder of src/models includes no other folder of src/models.
+#   - Include lines name the folder: "base/fail.h", "data_tools/csv.h".
+#   - The first line of every header is a comment that describes it, and its guard is named after it.
+#   - No two files have the same base name.
+#   - External symbols begin with the stem of their file (in x_part.c also with x), with the name of a struct that its
+#     header defines, or in src/commands with command_ or the command's name. Counts begin with n_ and such a name.
+#     This needs the objects of a build (BUILD, default: build).
+#   - No file has more than 600 lines or contains marks of unfinished work.
 #
 #     tests/check_layers.sh [ROOT]
 cd "${1:-$(dirname "$0")/..}" || exit 70
@@ -17,11 +17,11 @@ build=${BUILD:-build}
 shopt -s nullglob
 problems=0
 
-# From the lowest to the highest. What other programs may include is on the ground.
-layers=(include src/base src/kernels src/data data_tools src/learn src/models src/runs src/sweep src/report
+# From the lowest to the highest. Headers for other programs are at the bottom.
+layers=(include src/base src/kernels src/data data_tools src/learn src/learn/layers src/models src/runs src/sweep src/report
     src/commands src)
 
-# Symbols that tell more without their file's stem: patterns, by file.
+# Symbols that need not begin with the stem of their file, by file.
 declare -A allowed=(
     [src/kernels/dispatch.c]='fm_kernels hmm irt lme_kernels logistic_sums matmul rbm_marginal rbm_rows rnn_cells vec'
     [src/main.c]='main'
@@ -32,7 +32,7 @@ problem() {
     problems=$((problems + 1))
 }
 
-# layer_of FILE: sets `found` to the number of its layer, or to nothing.
+# layer_of FILE: sets `found` to the number of its layer; empty if it has none.
 layer_of() {
     local directory=${1%/*} l
     [[ $directory != src/models/* ]] || directory=src/models
@@ -46,7 +46,7 @@ headers=(include/*.h src/*.h src/*/*.h src/*/*/*.h data_tools/*.h)
 sources=(src/*.c src/*/*.c src/*/*/*.c data_tools/*.c)
 for header in "${headers[@]}"; do
     read -r first <"$header"
-    [[ $first == '/* '[A-Z]* ]] || problem "$header:1" "the first line must say what it is: /* Something. */"
+    [[ $first == '/* '[A-Z]* ]] || problem "$header:1" "the first line must describe the file: /* Something. */"
     guard=$(basename "${header^^}")
     guard=COHORT_${guard//[^A-Z0-9]/_}
     guard=${guard/#COHORT_COHORT/COHORT}
@@ -57,7 +57,7 @@ for file in "${headers[@]}" "${sources[@]}"; do
     layer_of "$file"
     own=$found
     if [ -z "$own" ]; then
-        problem "$file" "is in none of the folders that are layers: ${layers[*]}"
+        problem "$file" "is not in a folder that is a layer: ${layers[*]}"
         continue
     fi
     while IFS=: read -r line include; do
@@ -66,19 +66,19 @@ for file in "${headers[@]}" "${sources[@]}"; do
             [ ! -f "$directory/$include" ] || other=$(realpath -m --relative-to=. "$directory/$include")
         done
         if [ -z "$other" ]; then
-            problem "$file:$line" "includes \"$include\", which is no header of this project by folder and name"
+            problem "$file:$line" "includes \"$include\", which is not the folder and name of a header of this project"
             continue
         fi
         layer_of "$other"
         if [ -z "$found" ] || ((found > own)); then
-            problem "$file:$line" "${layers[own]} includes \"$include\" of a higher layer: includes point downwards"
+            problem "$file:$line" "${layers[own]} includes \"$include\" of a higher layer; include only lower layers"
         elif [[ $other == src/models/*/* && $file == src/models/*/* && ${other%/*} != "${file%/*}" ]]; then
-            problem "$file:$line" "a model includes \"$include\" of another one; what they share belongs in src/learn"
+            problem "$file:$line" "a model includes \"$include\" of another model; move shared code to src/learn"
         fi
     done < <(sed -nE '/^[ \t]*#[ \t]*include[ \t]*"/{=;s/[^"]*"([^"]*)".*/\1/p}' "$file" | paste -d: - -)
 done
 
-# beginnings_of FILE: sets `beginnings` to what its external symbols may begin with.
+# beginnings_of FILE: sets `beginnings` to the allowed beginnings of its external symbols.
 beginnings_of() {
     local directory=${1%/*} stem
     stem=$(basename "$1" .c)
@@ -130,4 +130,4 @@ if [ "$problems" != 0 ]; then
     exit 1
 fi
 echo "layers: ${#headers[@]} headers and ${#sources[@]} sources in ${#layers[@]} layers," \
-    "symbols of $n_objects objects: in order"
+    "symbols of $n_objects objects: no problems"

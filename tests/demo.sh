@@ -1,6 +1,6 @@
 #!/bin/bash
-# A tour in a minute: a simulated class, a model trained on two ranks, its score, its learning curve, a page about it.
-# `make demo` builds and then calls this. COHORT is the program, DEMO the directory for what it makes.
+# A one-minute tour: simulates a class, trains a model on two ranks, and shows its score, its learning curve and a report.
+# `make demo` builds the program and calls this. COHORT is the program, DEMO the directory for the results.
 set -eu
 cd "$(dirname "$0")/.."
 . tests/lib/mpi.sh
@@ -15,26 +15,26 @@ show() {
     "$@"
 }
 
-say 'A class of 2000 students and 50 items on 3 skills, with known truth:'
+say 'Simulate a class of 2000 students and 50 items on 3 skills, with known truth:'
 show "$COHORT" simulate irt --students 2000 --items 50 --skills 3 --seed 1 -o "$DEMO/class.h5"
 
-say 'A restricted Boltzmann machine, trained on two ranks until it stops getting better:'
+say 'Train a restricted Boltzmann machine on two ranks until validation stops improving:'
 train=("$COHORT" train jobs/rbm.ini data="$DEMO/class.h5" model.hidden=15 train.epochs=40 train.seed=7)
 show mpirun -n 2 "${train[@]}" run="$DEMO/rbm"
 
-say 'The same command again finds the run finished; killed half-way, it would have gone on from there:'
+say 'Run the same command again: the run is finished. A killed run would continue where it stopped:'
 show "${train[@]}" run="$DEMO/rbm"
 
-say 'The same on three ranks: the model has the same bytes, whatever the number of ranks:'
+say 'Train on three ranks: the model has the same bytes on any number of ranks:'
 show mpirun -n 3 "${train[@]}" run="$DEMO/rbm3" >"$DEMO/rbm3.txt" 2>&1
 head -1 "$DEMO/rbm3.txt"
 sha256sum "$DEMO/rbm/best.h5" "$DEMO/rbm3/best.h5" | sed 's/^/  /'
 cmp "$DEMO/rbm/best.h5" "$DEMO/rbm3/best.h5"
 
-say 'How well it predicts answers of students it has never seen:'
+say 'Score its predictions for students it has never seen:'
 show mpirun -n 2 "$COHORT" evaluate "$DEMO/rbm" --split test
 
-say 'What it thinks of the first of them, answer by answer:'
+say 'Predict every answer of these students; here are the first:'
 show "$COHORT" predict "$DEMO/rbm" --split test -o "$DEMO/p.csv"
 head -6 "$DEMO/p.csv" | sed 's/^/  /'
 
@@ -44,7 +44,7 @@ awk '/"valid"/ {
     sub(/.*: */, "", value)
     print NR, value
 }' "$DEMO/rbm/log.jsonl" >"$DEMO/curve.txt"
-say "Capped binomial deviance on the validation students, epoch by epoch ($DEMO/rbm/log.jsonl):"
+say "Capped binomial deviance of the validation students by epoch, from $DEMO/rbm/log.jsonl (lower is better):"
 if command -v gnuplot >/dev/null; then
     gnuplot <<END
 set title "validation CBD"
@@ -56,7 +56,7 @@ set terminal pngcairo size 900,500
 set output "$DEMO/curve.png"
 plot "$DEMO/curve.txt" with linespoints linewidth 2
 END
-    echo "  The same as a picture: $DEMO/curve.png"
+    echo "  The same as an image: $DEMO/curve.png"
 else
     awk 'NR == 1 { most = $2 } { low = low == "" || $2 < low ? $2 : low; v[NR] = $2 }
         END { for (i = 1; i <= NR; i++) {
@@ -66,7 +66,7 @@ else
             print "" } }' "$DEMO/curve.txt"
 fi
 
-say 'All of this and more as one page with pictures, for people without a terminal:'
+say 'Write a report, one HTML page with pictures:'
 show mpirun -n 2 "$COHORT" report "$DEMO/rbm" -o "$DEMO/report.html"
 
-say "Open $DEMO/report.html in a browser. Everything is in $DEMO. Next: cohort help, cohort inspect $DEMO/rbm, make test."
+say "Open $DEMO/report.html in a browser. All files are in $DEMO. Next: cohort help, cohort inspect $DEMO/rbm, make test."

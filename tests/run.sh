@@ -1,21 +1,21 @@
 #!/bin/bash
-# Runs the tests that have been built, some of them side by side: the cmocka programs of tests/unit/test_*.c and
-# the scripts tests/cli/cli_*.sh, each with a time limit. `make test` builds and then calls this.
+# Runs the tests that have been built: the cmocka programs of tests/unit/test_*.c and the scripts tests/cli/cli_*.sh,
+# several at a time, each with a time limit. `make test` builds them and calls this.
 #
 #     tests/run.sh [--soak] [PATTERN...]     only tests whose name contains one of the patterns
 #
-# BUILD (build) holds the programs, LIMIT (1200) is the time limit in seconds, for what hangs: more than ten times
-# what the slowest test takes, since machines differ. JOBS (2) is how many run at once: most of them wait for disks
-# and clocks most of the time. A test says what it needs in a comment among its first ten lines:
+# BUILD (default: build) holds the programs. LIMIT (default: 1200) is the time limit in seconds, against hanging tests:
+# more than ten times the slowest test, since machines differ. JOBS (default: 2) is how many run at once; most of them
+# wait for disks and clocks most of the time. A comment in the first ten lines of a test sets what it needs:
 #
-#     ranks: 1 2 3 5       run under mpirun, once with each number of ranks (test_mpi_*: 1 2 3 5)
-#     builds: double       run in the double-precision build too, if there is one
-#     not under: sanitize  left out of this build
-#     limit: 3600          seconds
-#     alone: yes           with nothing beside it
+#     ranks: 1 2 3 5       run under mpirun, once with each number of ranks (default for test_mpi_*: 1 2 3 5)
+#     builds: double       also run in the double-precision build, if there is one
+#     not under: sanitize  skip in this build
+#     limit: 3600          time limit in seconds
+#     alone: yes           run no other test at the same time
 #
-# The last line is `N passed, N failed`; N counts cmocka tests and single checks of scripts.
-# Exit code 0 only if something passed and nothing failed.
+# The last line is `N passed, N failed`; N counts cmocka tests and single checks of scripts. The exit code is 0 only if
+# something passed and nothing failed.
 cd "$(dirname "$0")/.." || exit 70
 . tests/lib/mpi.sh
 build=${BUILD:-build}
@@ -35,9 +35,9 @@ shopt -s nullglob
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 export CMOCKA_MESSAGE_OUTPUT=TAP
-# For build/sanitize: an exit code that no test expects. Leaks are looked for in unit tests that run alone:
-# the search stumbles over the threads of MPI's ranks. It needs slow unwinding, since the libraries have no
-# frame pointers and their own leaks are told by their names.
+# For build/sanitize: an exit code that no test expects. Leaks are checked only in unit tests without mpirun, since the
+# check fails with the threads of MPI's ranks. It needs slow unwinding: the libraries have no frame pointers, and the
+# suppressions name them.
 export ASAN_OPTIONS=print_legend=0:exitcode=99:detect_leaks=0
 leaks=detect_leaks=1:fast_unwind_on_malloc=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99
@@ -52,10 +52,10 @@ wanted() {
     return 1
 }
 
-# says FILE WORD: what stands after `WORD:` in the comments at the head of a test.
+# says FILE WORD: prints what follows `WORD:` in the comments at the head of a test.
 says() { head -10 "$1" | sed -n "s|^[/# *]*$2: *\([^*]*[^* ]\).*|\1|p" | head -1; }
 
-# timed SECONDS COMMAND...: runs it; leaves `status`, `seconds` and `late` behind.
+# timed SECONDS COMMAND...: runs the command; sets `status`, `seconds` and `late`.
 timed() {
     local start=$EPOCHREALTIME most=$1
     shift
@@ -63,11 +63,11 @@ timed() {
     status=$?
     seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
     late=
-    if awk -v s="$seconds" -v m="$most" 'BEGIN { exit s < m }'; then late="no end after $most s"; fi
+    if awk -v s="$seconds" -v m="$most" 'BEGIN { exit s < m }'; then late="timed out after $most s"; fi
 }
 
-# verdict NAME PASSED FAILED SKIPPED LOG: the line of the test that `timed` ran last, and its words if it
-# failed. It also failed if it ended badly without a word, or tested nothing.
+# verdict NAME PASSED FAILED SKIPPED LOG: prints the result of the test that `timed` ran last, and its log if it failed.
+# An unexpected exit code is a failure, and so is a test that ran no checks.
 verdict() {
     local name=$1 p=$2 f=$3 s=$4 log=$5
     if [ "$f" = 0 ] && [ "$status" != 0 ]; then
@@ -75,7 +75,7 @@ verdict() {
         echo "exit code $status" >>"$log"
     elif [ $((p + f + s)) = 0 ]; then
         f=1
-        echo "it tested nothing" >>"$log"
+        echo "it ran no checks" >>"$log"
     fi
     [ -z "$late" ] || echo "$late" >>"$log"
     echo "$p $f $s" >"$work/counts/${name//[^a-z0-9_]/-}"
@@ -93,7 +93,7 @@ verdict() {
     cat "$log.said"
 }
 
-# start ALONE COMMAND...: one of the functions below, beside others unless ALONE is said.
+# start ALONE COMMAND...: calls one of the functions below, in parallel with others unless ALONE is set.
 start() {
     local alone=$1
     shift
@@ -106,8 +106,8 @@ start() {
     "$@" &
 }
 
-# program NAME PATH LIMIT RANKS: RANKS is a number, or "" to run without mpirun. Every rank writes a file
-# of its own; a test passed if it passed on all of them.
+# program NAME PATH LIMIT RANKS: runs a cmocka program. RANKS is a number, or "" to run without mpirun. Every rank writes
+# its own log; a test passed if it passed on all ranks.
 program() {
     local name=$1 path=$2 most=$3 n=$4 logs=$work/${1//[^a-z0-9_]/-}
     mkdir -p "$logs"

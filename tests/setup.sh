@@ -1,33 +1,32 @@
 #!/bin/bash
-# What cohort needs from the machine, in one table, and what can be done with it:
+# Finds and installs what cohort needs from the machine; the table below lists it.
 #
-#     tests/setup.sh install PURPOSE...    makes sure it is all there: on Debian by apt, only what is missing
-#     tests/setup.sh check PURPOSE...      says what is missing; installs nothing
-#     tests/setup.sh cflags|libs PURPOSE   the compiler's flags for the libraries, after such a check
-#     tests/setup.sh known FLAG...         those of the flags that the compiler knows
-#     tests/setup.sh launcher DIRECTORY    puts mpirun there if the one on the PATH belongs to another MPI
-#     tests/setup.sh one-mpi PROGRAM       fails if it was linked with two MPIs
+#     tests/setup.sh install PURPOSE...    install what is missing (on Debian, with apt)
+#     tests/setup.sh check PURPOSE...      print what is missing; install nothing
+#     tests/setup.sh cflags|libs PURPOSE   check, then print the compiler flags for the libraries
+#     tests/setup.sh known FLAG...         print the flags that the compiler knows
+#     tests/setup.sh launcher DIRECTORY    create mpirun there if the one on the PATH belongs to another MPI
+#     tests/setup.sh one-mpi PROGRAM       fail if the program is linked with two MPIs
 #
-# Purposes: build, test, check, demo. A library is there if a program that calls what cohort needs of it can be
-# linked with the flags that pkg-config gives under one of its names, with the plain flags of the table, or with
-# NAME_CFLAGS and NAME_LIBS where they are set (HDF5_LIBS=...), so modules, Spack and trees built by hand do as
-# well as packages. CC is the compiler, mpicc unless set; it decides which MPI is meant, and a library that
-# brings another one is as good as none.
+# Purposes: build, test, check, demo. A library counts as found if a program that calls the functions cohort needs can
+# be linked: with the flags that pkg-config has for one of its names, with the plain flags of the table, or with
+# NAME_CFLAGS and NAME_LIBS if they are set (HDF5_LIBS=...). So modules, Spack and hand-built trees work as well as
+# packages. CC is the compiler (default: mpicc). It determines the MPI; a library for another MPI counts as missing.
 set -u
 CC=${CC:-mpicc}
 
 has() { command -v "$1" >/dev/null; }
 
-# Without MPI's compiler the others can still be looked for.
+# Without the MPI compiler, the other libraries can still be checked.
 if has "${CC%% *}"; then compiler=$CC; else compiler=gcc; fi
 
-# compiles CFLAGS TEXT: whether the compiler takes it.
+# compiles CFLAGS TEXT: whether the preprocessor accepts the text.
 compiles() {
     # shellcheck disable=SC2086
     printf '%s\n' "$2" | $compiler ${CPPFLAGS:-} $1 -x c -E - >/dev/null 2>&1
 }
 
-# The MPI that the compiler is for, in Debian's words. All others are of MPICH's family.
+# The MPI of the compiler, by its Debian name. All MPIs other than Open MPI are of the MPICH family.
 mpi=openmpi
 if compiles '' '#include <mpi.h>'; then
     compiles '' $'#include <mpi.h>\n#ifndef OPEN_MPI\n#error\n#endif' || mpi=mpich
@@ -36,16 +35,16 @@ elif [[ $CC == *mpich* ]]; then
 fi
 if [ $mpi = openmpi ]; then runs_mpi=openmpi-bin; else runs_mpi=mpich; fi
 
-# package | purpose | must or may (what is only "may" is not linked) | NAME | how to find it | what it is for
+# package | purpose | must or may ("may": optional, never linked) | NAME | how to find it | what it is for
 #   how:  command NAME...   one of these programs is on the PATH
-#         header FILE       the compiler finds it
+#         header FILE       the compiler finds the header
 #         library PKG-CONFIG-NAME... FLAG...   tried one after the other
 table="
 gcc                      |build|must|GCC      |header stddef.h|C compiler
 libc6-dev                |build|must|LIBC     |header stdio.h|headers of the C library
 pkg-config               |build|may |PKGCONFIG|command pkg-config|finds the libraries
 lib$mpi-dev              |build|must|MPI      |compiler|MPI: compiler wrapper $CC and headers
-$runs_mpi                |build|may |MPIRUN   |command mpirun mpiexec srun|starts programs on several ranks
+$runs_mpi                |build|may |MPIRUN   |command mpirun mpiexec srun|mpirun: starts programs on several ranks
 libhdf5-$mpi-dev         |build|must|HDF5     |library hdf5-$mpi hdf5-mpi hdf5 -lhdf5|HDF5 with MPI: data sets and checkpoints
 libopenblas-dev          |build|must|BLAS     |library openblas cblas blas -lopenblas|OpenBLAS: matrix products
 libsleef-dev             |build|must|SLEEF    |library sleef -lsleef|SLEEF: exp, log and tanh with the same bits on every CPU
@@ -55,21 +54,21 @@ zlib1g-dev               |build|must|ZLIB     |library zlib -lz|zlib: gzipped da
 librandom123-dev         |build|must|RANDOM123|header Random123/philox.h|Random123: the Philox random numbers (headers only)
 libscalapack-$mpi-dev    |build|must|SCALAPACK|library -lscalapack-$mpi scalapack-$mpi scalapack -lscalapack|ScaLAPACK: the solver of the mixed model
 libcmocka-dev            |test |must|CMOCKA   |library cmocka -lcmocka|cmocka: unit tests
-slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: jobs are tested on a real one, with emulated nodes
+slurmctld                |test |may |SLURMCTLD|command slurmctld|Slurm: tests submit jobs to a real Slurm with emulated nodes
 slurmd                   |test |may |SLURMD   |command slurmd|the same
 slurm-client             |test |may |SLURM    |command sbatch|the same
 munge                    |test |may |MUNGE    |command munged|the same
 iproute2                 |test |may |IP       |command ip|a network for the emulated nodes
 man-db                   |test |may |MAN      |command man|man pages are compared with the help
 groff-base               |test |may |GROFF    |command groff|the same
-strace                   |test |may |STRACE   |command strace|kills and full disks at every system call
+strace                   |test |may |STRACE   |command strace|strace: tests kills and full disks at every system call
 clang                    |check|may |CLANG    |command clang|the second compiler
 clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
 shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
 gnuplot-nox              |demo |may |GNUPLOT  |command gnuplot|draws the learning curve
 "
 
-# calls NAME: a program that calls what cohort needs of a library.
+# calls NAME: prints a program that calls the functions cohort needs from a library.
 calls() {
     case $1 in
     MPI) echo '#include <mpi.h>
@@ -102,24 +101,24 @@ calls() {
     esac
 }
 
-# links NAME CFLAGS LIBS: whether that program can be linked; it is left behind in $program.
+# links NAME CFLAGS LIBS: whether that program can be linked; leaves it in $program.
 program=$(mktemp) log=$program.log || exit 74
 trap 'rm -f "$program" "$log"' EXIT
 links() {
-    # What a library itself needs is not looked for: it may come from another one.
+    # Undefined symbols of shared libraries are allowed: other libraries may define them.
     # shellcheck disable=SC2086
     calls "$1" | $compiler ${CPPFLAGS:-} $2 ${LDFLAGS:-} -x c - -x none -Wl,--allow-shlib-undefined -o "$program" \
         $3 >/dev/null 2>&1
 }
 
-# mpis PROGRAM...: the MPI libraries that the programs need, by the names of their files.
+# mpis PROGRAM...: prints the file names of the MPI libraries that the programs need.
 mpis() { ldd "$@" 2>/dev/null | sed -nE 's/^\s*(libmpi(ch|_gnu|_cray|_intel|_nvidia|_amd|_aocc)?[0-9_]*\.so\.[0-9]+) .*/\1/p' | sort -u; }
 
 own_mpi=
 if [ "$compiler" = "$CC" ] && links MPI '' ''; then own_mpi=$(mpis "$program"); fi
 
-# flags NAME CANDIDATE...: leaves the flags of the first that works in `cflags` and `libs`; fails if none does, and
-# leaves in `why` what can be said about it.
+# flags NAME CANDIDATE...: sets `cflags` and `libs` to the flags of the first candidate that works; fails if none does,
+# and sets `why` to the reason if it is known.
 flags() {
     local name=$1 candidate other
     shift
@@ -165,7 +164,7 @@ found() {
     esac
 }
 
-# rows COMMAND PURPOSE...: calls COMMAND package need NAME purpose_text how... for each row that serves.
+# rows COMMAND PURPOSE...: calls COMMAND package need NAME text how... for each row with one of the purposes.
 rows() {
     local call=$1 package purpose need name how text
     shift
@@ -183,18 +182,18 @@ look() {
     if found "$name" "$@"; then return; fi
     missing+=("$package")
     list+=$(printf '    %-25s %s' "$package" "$text$why")
-    if [ "$need" = must ]; then must=1; else list+=' (can do without)'; fi
+    if [ "$need" = must ]; then must=1; else list+=' (optional)'; fi
     list+=$'\n'
 }
 
 show_missing() {
-    printf 'Not found on this machine (names of Debian packages):\n%s' "$list"
+    printf 'Not found on this machine (Debian package names):\n%s' "$list"
     if [ $must = 1 ]; then
         cat <<'END'
-On Debian or Ubuntu, as root or with sudo, `make setup` installs them. Elsewhere load or build them so that
-mpicc is on the PATH and pkg-config finds the libraries (PKG_CONFIG_PATH; modules and Spack set it), or say
-where they are: make HDF5_CFLAGS=-I/opt/hdf5/include HDF5_LIBS="-L/opt/hdf5/lib -lhdf5"; the other names are
-BLAS, SLEEF, XXHASH, JANSSON, ZLIB, RANDOM123, SCALAPACK and CMOCKA, and CC is the MPI compiler.
+On Debian or Ubuntu, run `make setup` as root or with sudo to install them. On other systems, load or build them so
+that mpicc is on the PATH and pkg-config finds the libraries (PKG_CONFIG_PATH; modules and Spack set it), or set their
+flags: make HDF5_CFLAGS=-I/opt/hdf5/include HDF5_LIBS="-L/opt/hdf5/lib -lhdf5". The other names are BLAS, SLEEF,
+XXHASH, JANSSON, ZLIB, RANDOM123, SCALAPACK and CMOCKA; CC is the MPI compiler.
 END
     fi
 }
@@ -224,8 +223,8 @@ install() {
         if [ -t 0 ]; then as_root=sudo; else as_root='sudo -n'; fi
         $as_root true 2>/dev/null || return 1
     fi
-    echo "Installing what is missing, some minutes: ${missing[*]}"
-    apt update || echo 'apt-get update failed; going on with the lists of packages that are here'
+    echo "Installing missing packages (this takes some minutes): ${missing[*]}"
+    apt update || echo 'apt-get update failed; continuing with the existing package lists'
     apt install -y --no-install-recommends "${missing[@]}"
 }
 
@@ -237,7 +236,7 @@ fits() {
     esac
 }
 
-# launcher DIRECTORY: the launchers that stand where the compiler stands come first.
+# launcher DIRECTORY: prefers launchers in the directory of the compiler.
 launcher() {
     local wrapper=${CC%% *} place suffix word
     rm -f "$1/mpirun"
@@ -257,11 +256,11 @@ action=${1:-}
 [ $# -gt 0 ] && shift
 case $action in
 install | check)
-    # With all packages there, nothing is left to be installed; what does not work then, the build will say.
+    # If all packages are installed, there is nothing to do; the build reports what still does not work.
     all_installed "$@" && exit
     rows look "$@"
     [ ${#missing[@]} -gt 0 ] || exit 0
-    # A new package may change what the others are looked for with, as which MPI mpicc belongs to: once again.
+    # A new package may change the search for others, such as the MPI that mpicc belongs to: search again.
     if [ "$action" = install ] && [ "${SETUP_TRIED:-}" != "${missing[*]}" ] && install; then
         rm -f "$program" "$log"
         SETUP_TRIED=${missing[*]} exec "$0" install "$@"
@@ -290,8 +289,8 @@ launcher) launcher "$1" ;;
 one-mpi)
     used=$(mpis "$1")
     if [ "$(wc -w <<<"$used")" -gt 1 ]; then
-        echo "$1 is linked with two MPIs, ${used//$'\n'/ and }, of which only one would start: give HDF5_LIBS= and" \
-            "SCALAPACK_LIBS= of $CC's own MPI, or another CC=" >&2
+        echo "$1 is linked with two MPIs, ${used//$'\n'/ and }, but only one can start: set HDF5_LIBS= and" \
+            "SCALAPACK_LIBS= to libraries for $CC's MPI, or set another CC=" >&2
         exit 1
     fi
     ;;

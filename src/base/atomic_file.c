@@ -1,10 +1,13 @@
-/* A file is replaced by writing a temporary one beside it, forcing it to the disk, renaming it
- * over the old one, and forcing the directory. Whatever happens in between, the old file or the
- * new one is there, whole. Overwriting in place is how checkpoints are lost.
+/* Replaces a file atomically:
  *
- * The temporary file has one name, so that what a killed job leaves is used up by the next one,
- * and it is locked while it is written: two jobs that replace the same file at once (the tasks
- * of an array that begins a sweep) would else rename each other's halves. */
+ *     write PATH.tmp  ->  fsync it  ->  rename it to PATH  ->  fsync the directory
+ *
+ * A crash at any point leaves the old file or the new one, intact. Overwriting in place is how
+ * checkpoints are lost.
+ *
+ * The temporary name is fixed, so the next job reuses what a killed job leaves behind. The file
+ * is locked while it is written: two jobs that replace the same file at once (array tasks that
+ * start a sweep together) would otherwise rename each other's half-written files. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -18,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TURN_SECONDS = 30 }; /* how long we wait for another job that writes the same file */
+enum { TURN_SECONDS = 30 }; /* wait this long for another job that writes the same file */
 
 void atomic_file_start(void)
 {
@@ -38,7 +41,7 @@ static void release(struct atomic_file *draft)
     *draft = (struct atomic_file){.file = -1};
 }
 
-/* A leftover that cannot be opened may be somebody else's, or a link. */
+/* A leftover that cannot be opened may belong to another user, or be a link. */
 static int open_draft(const char *name)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -49,8 +52,8 @@ static int open_draft(const char *name)
     return file;
 }
 
-/* Whether the open file is the one of this name, and not one that was renamed while we waited.
- * A pipe, or a file that has other names too, is out of the way after this. */
+/* Whether the open file still has this name, and was not renamed while we waited. Unlinks a
+ * pipe, or a file with further hard links. */
 static bool is_ours(int file, const char *name)
 {
     struct stat opened, named;
@@ -81,18 +84,17 @@ enum status atomic_file_begin(struct atomic_file *draft, const char *path)
             close(draft->file);
         draft->file = open_draft(draft->name);
         if (draft->file < 0)
-            status = fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
-        else if (file_lock_wait(draft->file, TURN_SECONDS) ==
-                 EAGAIN) /* disks without locks: never */
+            status = fail(BAD_IO, "cannot write %s: %s", draft->name, strerror(errno));
+        else if (file_lock_wait(draft->file, TURN_SECONDS) == EAGAIN) /* never without locks */
             status = fail(BAD_IO,
                           "%s: another job has been writing this file for %d seconds; wait "
-                          "for it, or choose another name",
+                          "for it, or choose another file name",
                           path, TURN_SECONDS);
         else
             ours = is_ours(draft->file, draft->name) || n == MOST_TRIES;
     }
     if (status == OK && ftruncate(draft->file, 0) != 0) {
-        status = fail(BAD_IO, "%s: cannot be emptied: %s", draft->name, strerror(errno));
+        status = fail(BAD_IO, "cannot truncate %s: %s", draft->name, strerror(errno));
         atomic_file_abandon(draft);
     } else if (status != OK) {
         release(draft);
@@ -108,9 +110,9 @@ static enum status sync_parent(const char *path)
                                       : memory_text("%.*s", (int)(slash - path), path);
     enum status status = OK;
     const int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems cannot fsync a directory; the rename is as durable there as it gets. */
+    /* Some file systems cannot fsync a directory; nothing more can be done there. */
     if (file < 0 || (fsync(file) != 0 && errno != EINVAL))
-        status = fail(BAD_IO, "%s: what is in it could not be made durable: %s", directory,
+        status = fail(BAD_IO, "cannot sync the directory %s to disk: %s", directory,
                       strerror(errno));
     if (file >= 0)
         close(file);
@@ -118,8 +120,7 @@ static enum status sync_parent(const char *path)
     return status;
 }
 
-/* A rename would put a file in the place of a device or a pipe, or of the link that /dev/stdout
- * is, wherever that leads. */
+/* A rename would replace a device, a pipe or the link /dev/stdout itself with a plain file. */
 static enum status check_place(const char *path)
 {
     static const char process[] = "/proc/";
@@ -131,13 +132,13 @@ static enum status check_place(const char *path)
         (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
         return OK;
     return fail(BAD_USER,
-                "%s: this is a device or a pipe, and only plain files are replaced; choose "
-                "another name",
+                "%s: this is a device or a pipe, and cohort replaces only plain files; choose "
+                "another file name",
                 path);
 }
 
-/* Gives the file at `path` the name `kept` besides, so that at no moment either name leads
- * nowhere; where a disk has no such links, `path` does until the new file takes its place. */
+/* Gives the file at `path` the second name `kept`, so that both names exist at every moment.
+ * Without hard links, `path` is missing until the new file is renamed to it. */
 static enum status keep_old(const char *path, const char *kept)
 {
     char *name = atomic_file_temporary(kept);
@@ -145,10 +146,9 @@ static enum status keep_old(const char *path, const char *kept)
     const bool linked = link(path, name) == 0;
     const bool done = rename(linked ? name : path, kept) == 0;
     const int reason = errno;
-    unlink(name); /* two names of one file: rename leaves both */
+    unlink(name); /* rename keeps both names of one file */
     memory_free(name);
-    return done ? OK
-                : fail(BAD_IO, "%s: cannot be kept as %s: %s", path, kept, strerror(reason));
+    return done ? OK : fail(BAD_IO, "cannot keep %s as %s: %s", path, kept, strerror(reason));
 }
 
 static enum status commit(struct atomic_file *draft, const char *path, const char *kept)
@@ -156,14 +156,13 @@ static enum status commit(struct atomic_file *draft, const char *path, const cha
     enum status status = check_place(path);
     if (status == OK && fsync(draft->file) != 0)
         status = fail(BAD_IO,
-                      "%s: the disk did not take the data: %s; free some space and run the "
-                      "same command again",
+                      "cannot write %s to disk: %s; free some space and run the same command "
+                      "again",
                       path, strerror(errno));
     if (status == OK && kept != NULL && file_exists(path))
         status = keep_old(path, kept);
     if (status == OK && rename(draft->name, path) != 0)
-        status =
-            fail(BAD_IO, "%s: cannot be renamed to %s: %s", draft->name, path, strerror(errno));
+        status = fail(BAD_IO, "cannot rename %s to %s: %s", draft->name, path, strerror(errno));
     if (status != OK) {
         atomic_file_abandon(draft);
         return status;
@@ -185,9 +184,9 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
             continue;
         if (n <= 0)
             return fail(BAD_IO,
-                        "%s: writing stopped after %zu of %zu bytes: %s; what was there "
-                        "before is untouched: %s and run the same command again",
-                        path, done, n_bytes, n < 0 ? strerror(errno) : "nothing was taken",
+                        "%s: writing stopped after %zu of %zu bytes: %s; the old file is "
+                        "unchanged; %s and run the same command again",
+                        path, done, n_bytes, n < 0 ? strerror(errno) : "no bytes were written",
                         n < 0 && errno == EFBIG ? "raise the limit on file sizes (ulimit -f)"
                                                 : "free some space");
         done += (size_t)n;

@@ -1,29 +1,28 @@
-/* Files that are whole or not there: temporary, fsync, rename, fsync. */
+/* Files that are complete or absent: temporary file, fsync, rename, fsync. */
 #ifndef COHORT_ATOMIC_FILE_H
 #define COHORT_ATOMIC_FILE_H
 
 #include "base/base.h"
 
-/* Makes a file that grows beyond what the user's limits allow a failed write, with a sentence,
- * in place of a signal that ends the program; once per process. */
+/* Turns a file that outgrows the user's limit into a failed write with an error message, not a
+ * fatal signal. Call once per process. */
 void atomic_file_start(void);
 
 /* Writes `bytes` to `path` so that a kill or a full disk at any moment leaves either the old
  * file or the new one. */
 CHECKED enum status atomic_file_write(const char *path, const void *bytes, size_t n_bytes);
 
-/* The same, and the file that was at `path` is `kept` after that; it takes that name only when
- * the new one is whole on the disk, so that there are two good files until there are three. */
+/* The same, and renames the old file at `path` to `kept`, once the new one is complete on disk:
+ * at every moment at least two good files exist. */
 CHECKED enum status atomic_file_write_keeping(const char *path, const char *kept,
                                               const void *bytes, size_t n_bytes);
 
-/* For writers that need a path of their own (HDF5): atomic_file_begin makes an empty file of a
- * temporary name beside `path`, waiting for another job that has just begun the same; then
- * atomic_file_commit makes it durable and renames it, or atomic_file_abandon removes it. Both
- * end the draft.
- */
+/* For writers that need a path of their own (HDF5). atomic_file_begin creates an empty file
+ * with a temporary name beside `path`, and waits if another job is writing it. Then
+ * atomic_file_commit syncs and renames it, or atomic_file_abandon removes it. Both end the
+ * draft. */
 struct atomic_file {
-    char *name; /* NULL: none was begun */
+    char *name; /* NULL: not begun */
     int file;   /* open for writing, and locked */
 };
 CHECKED enum status atomic_file_begin(struct atomic_file *draft, const char *path);

@@ -1,4 +1,4 @@
-/* The types and habits every file shares. */
+/* Types and macros that every file uses. */
 #ifndef COHORT_BASE_H
 #define COHORT_BASE_H
 
@@ -16,19 +16,20 @@ typedef float real;
 #define REAL_NAME "float"
 #endif
 
-/* Rows of tensors are padded to WIDTH numbers: one AVX-512 register of float, two of AVX2. */
+/* Rows of tensors are padded to WIDTH numbers: one AVX-512 register of floats, two AVX2
+ * ones. */
 enum { WIDTH = 16 };
 
 /* How a function ends; also the exit code of the program. */
 enum status {
     OK = 0,
-    BAD_USER = 1,  /* the user's mistake: a key, a value, a path */
-    BAD_USAGE = 2, /* a command line that makes no sense */
+    BAD_USER = 1,  /* the user's mistake: a setting, a value, a path */
+    BAD_USAGE = 2, /* an invalid command line */
     BAD_DATA = 3,  /* a damaged or unreadable file */
-    DIVERGED = 4,  /* training left the numbers a computer can hold */
-    OUR_BUG = 70,  /* our own mistake */
+    DIVERGED = 4,  /* training diverged: infinite or NaN */
+    OUR_BUG = 70,  /* a bug in cohort */
     BAD_IO = 74,   /* disk full, permission, short write */
-    STOPPED = 85,  /* saved after a signal; the same command continues */
+    STOPPED = 85,  /* saved after a signal; the same command continues the run */
 };
 
 #define CHECKED __attribute__((warn_unused_result))
@@ -59,7 +60,7 @@ static inline size_t size_padded(size_t n)
     return (n + WIDTH - 1) / WIDTH * WIDTH;
 }
 
-/* The first of n things that worker w of n_workers owns, when they are dealt out evenly in
+/* The first of n elements that worker w of n_workers owns, when they are split evenly in
  * order. */
 static inline size_t size_cut(size_t n, size_t w, size_t n_workers)
 {

@@ -1,8 +1,6 @@
-/* A thin cover over MPI. Sums are of integers only, since MPI's sums of floating-point numbers
- * have other bits at every number of ranks. Messages larger than an int can count go in pieces.
- * One rank has nobody to talk to: nothing here calls MPI for it, so that it need not be started
- * where no launcher was.
- */
+/* A thin wrapper around MPI. It sums integers only: the bits of MPI's floating-point sums
+ * depend on the number of ranks. Messages longer than an int can count are sent in pieces. A
+ * single rank never calls MPI, so MPI need not be started without a launcher. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/launcher.h"
@@ -17,9 +15,9 @@ enum { PIECE = 1 << 30, TAG_GATHER = 1, TAG_SCATTER, TAG_EXCHANGE };
 
 static const struct comm alone = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
 
-/* A launcher of another MPI starts processes that know nothing of each other. The first speaks
- * for all; the others let it finish, since the launcher may end all as soon as one has failed.
- */
+/* The launcher of a different MPI starts processes that do not know of each other. The first
+ * one reports the error; the others wait for it, as the launcher may kill all when one
+ * fails. */
 static void refuse(const struct launcher *launcher)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -29,9 +27,9 @@ static void refuse(const struct launcher *launcher)
     if (launcher->rank == 0)
         fprintf(
             stderr,
-            "cohort: %d processes were started (%s), but MPI knows of one: use the mpirun of "
-            "%s (or srun --mpi=pmix, pmi2),\nor COHORT_MPI=no for so many separate "
-            "commands\n",
+            "cohort: %d processes were started (%s), but MPI sees only one: use the mpirun of "
+            "%s (or srun --mpi=pmix or pmi2),\nor set COHORT_MPI=no to run that many "
+            "separate commands\n",
             launcher->size, launcher->variable, version);
     else
         sleep(1);
@@ -95,7 +93,7 @@ enum status comm_agree(const struct comm *comm, enum status status)
     return fail(verdict.status, "%s", verdict.sentence);
 }
 
-/* The first line of `text` in which it differs from `other`. */
+/* The first line of `text` that differs from `other`. */
 static const char *differing(const char *text, const char *other)
 {
     const char *line = text;
@@ -114,8 +112,8 @@ enum status comm_agree_on(const struct comm *comm, const char *text, const char 
         const char *own = differing(text, copy), *first = differing(copy, text);
         status = fail(
             BAD_IO,
-            "%s: rank %d has '%.*s' where rank 0 has '%.*s': the nodes do not see the "
-            "same files; run the same command again when they do",
+            "%s: rank %d has '%.*s' but rank 0 has '%.*s': the nodes do not see the same "
+            "files; run the same command again when they do",
             what, comm->rank, (int)strcspn(own, "\n"), own, (int)strcspn(first, "\n"), first);
     }
     memory_free(copy);
@@ -163,17 +161,21 @@ void comm_sum_i64(const struct comm *comm, int64_t *values, size_t n)
 
 void comm_sum_i128(const struct comm *comm, __int128 *values, size_t n)
 {
-    enum { LOW_BITS = 40 }; /* what lower halves add up to stays within 64 bits */
-    const __int128 half = (__int128)1 << LOW_BITS;
-    int64_t *halves = NEW_SCRATCH(int64_t, 2 * n);
-    for (size_t j = 0; j < n; j++) {
-        halves[2 * j] = (int64_t)(values[j] & (half - 1));
-        halves[2 * j + 1] = (int64_t)(values[j] >> LOW_BITS);
+    enum { BITS = 48, N_LIMBS = 3 }; /* sums of limbs fit 64 bits for 2^15 ranks */
+    const __int128 base = (__int128)1 << BITS;
+    if (comm->size == 1)
+        return;
+    int64_t *limbs = NEW_SCRATCH(int64_t, N_LIMBS * n), *limb = limbs;
+    for (size_t j = 0; j < n; j++, limb += N_LIMBS) {
+        limb[0] = (int64_t)(values[j] & (base - 1));
+        limb[1] = (int64_t)(values[j] >> BITS & (base - 1));
+        limb[2] = (int64_t)(values[j] >> 2 * BITS);
     }
-    comm_sum_i64(comm, halves, 2 * n);
-    for (size_t j = 0; j < n; j++)
-        values[j] = halves[2 * j + 1] * half + halves[2 * j];
-    memory_free(halves);
+    comm_sum_i64(comm, limbs, N_LIMBS * n);
+    limb = limbs;
+    for (size_t j = 0; j < n; j++, limb += N_LIMBS)
+        values[j] = ((__int128)limb[2] * base + limb[1]) * base + limb[0];
+    memory_free(limbs);
 }
 
 void comm_max_i64(const struct comm *comm, int64_t *values, size_t n)
@@ -235,7 +237,7 @@ void *comm_gather(const struct comm *comm, const void *bytes, size_t n_bytes, si
     for (int r = 0; r < comm->size; r++)
         *n_all += sizes[r];
     char *all = memory_scratch(*n_all, 1), *next = all;
-    if (n_bytes > 0) /* of nothing, the address may be NULL */
+    if (n_bytes > 0) /* `bytes` may be NULL otherwise */
         memcpy(next, bytes, n_bytes);
     for (int r = 1; r < comm->size; r++) {
         next += sizes[r - 1];

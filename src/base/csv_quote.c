@@ -1,7 +1,7 @@
-/* RFC 4180: a cell that holds a comma, a quote or a line end stands in quotes, and a quote
- * inside it is doubled. Spaces at its ends would be lost by some readers, so they are quoted
- * too. A cell that begins with =, +, - or @ is written as it is: a spreadsheet may take it for
- * a formula, but any change would be a change of somebody's name. */
+/* RFC 4180: a cell with a comma, a quote or a line end is quoted, and quotes inside it are
+ * doubled. Some readers drop spaces at the ends of a cell, so these are quoted too. A cell that
+ * begins with =, +, - or @ is written unchanged: a spreadsheet may read it as a formula, but
+ * changing it would change somebody's name. */
 #include "base/csv_quote.h"
 #include <string.h>
 

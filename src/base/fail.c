@@ -1,5 +1,5 @@
-/* Failures travel as a status; the sentence that explains it waits here until somebody prints
- * it. The first sentence wins: what fails later is usually a consequence. */
+/* A failure is returned as a status; the message that explains it is kept here until it is
+ * printed. The first message wins: later failures are usually its consequences. */
 #include "base/fail.h"
 #include "base/log.h"
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* Plain files and directories. Whatever a path names, nothing here waits: a pipe, a socket or a
- * device is refused before it is read. */
+/* Plain files and directories. Nothing here blocks: pipes, sockets and devices are rejected
+ * before they are read. */
 #include "base/file.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -42,7 +42,7 @@ enum status file_read(const char *path, char **bytes, size_t *n_bytes)
         return fail(BAD_USER, "%s: this is a device, a pipe or a socket; expected a plain file",
                     path);
     if (file == NULL)
-        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: cannot be read: %s", path,
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "cannot open %s: %s", path,
                     strerror(errno));
     size_t capacity = 1 << 16, n = 0;
     char *text = memory_scratch(capacity, 1);
@@ -55,7 +55,7 @@ enum status file_read(const char *path, char **bytes, size_t *n_bytes)
     fclose(file);
     if (reason != 0) {
         memory_free(text);
-        return fail(reason == EISDIR ? BAD_USER : BAD_IO, "%s: reading stopped: %s", path,
+        return fail(reason == EISDIR ? BAD_USER : BAD_IO, "cannot read %s: %s", path,
                     strerror(reason));
     }
     text[n] = '\0';
@@ -77,7 +77,7 @@ enum status file_make_directory(const char *path)
         const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
         if (reason != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
             status = fail(reason == ENOTDIR || reason == EEXIST ? BAD_USER : BAD_IO,
-                          "%s: the directory cannot be made: %s", part, strerror(reason));
+                          "cannot create the directory %s: %s", part, strerror(reason));
         *p = end;
         if (end == '\0')
             break;

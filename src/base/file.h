@@ -4,13 +4,13 @@
 
 #include "base/base.h"
 
-/* The whole of a plain file, with a NUL byte after it (caller frees). */
+/* Reads a whole plain file and adds a NUL byte (caller frees). */
 CHECKED enum status file_read(const char *path, char **bytes, size_t *n_bytes);
 
-/* At most n bytes from its beginning; how many there were, 0 if it cannot be read. */
+/* Reads at most n bytes from its start; returns how many, 0 if it cannot be read. */
 size_t file_peek(const char *path, void *bytes, size_t n);
 
-/* Makes a directory and those above it; it may exist. */
+/* Creates a directory and its parents; it may exist. */
 CHECKED enum status file_make_directory(const char *path);
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);

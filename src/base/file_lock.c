@@ -1,5 +1,5 @@
-/* The kernel's locks on whole files. They belong to the open file, so they go with the process
- * that holds them however it ends: a kill leaves nothing to clear up. */
+/* The kernel's locks on entire files. They belong to the open file, so they vanish with the
+ * process that holds them, however it ends: a killed job leaves nothing to clean up. */
 #define _GNU_SOURCE /* locks that belong to the open file */
 #include "base/file_lock.h"
 #include "base/fail.h"
@@ -26,8 +26,8 @@ int file_lock_wait(int file, int32_t seconds)
     return 0;
 }
 
-/* Whoever has a lock writes into the file, so it must be nothing but a lock: no link to some
- * other file, and no pipe, at which opening would wait. */
+/* The holder of a lock writes into the file, so it must be a lock file only: not a link to
+ * another file, and not a pipe, which would block. */
 static int open_lock(const char *path, int flags)
 {
     const int file = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -44,11 +44,11 @@ enum status file_lock_take(const char *path, int32_t seconds, int *file)
     *file = open_lock(path, O_RDWR | O_CREAT);
     if (*file < 0 && (errno == ELOOP || errno == EMLINK || errno == ENXIO))
         return fail(BAD_USER,
-                    "%s: this is a link, a pipe or a file with a second name, and cohort only "
-                    "locks plain files of its own; remove it",
+                    "%s: this is a link, a pipe or a file with a second name, but cohort locks "
+                    "only its own plain files; remove it",
                     path);
     if (*file < 0)
-        return fail(BAD_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        return fail(BAD_IO, "cannot open %s: %s", path, strerror(errno));
     const int reason = file_lock_wait(*file, seconds);
     if (reason == 0)
         return OK;
@@ -56,7 +56,7 @@ enum status file_lock_take(const char *path, int32_t seconds, int *file)
     *file = -1;
     if (reason == EAGAIN)
         return OK;
-    return fail(BAD_IO, "%s: cannot be locked: %s; choose a run= on another disk", path,
+    return fail(BAD_IO, "cannot lock %s: %s; choose a run= on another file system", path,
                 strerror(reason));
 }
 

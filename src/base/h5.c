@@ -1,7 +1,7 @@
-/* HDF5 in the few forms cohort needs. Arrays are chunked with Fletcher-32 checksums, since
- * plain HDF5 reads flipped bits back as if nothing had happened. Object times are not stored,
- * so equal content gives equal bytes. Checkpoints are built in memory (the core driver) and
- * written by atomic_file.c, because HDF5 on a full disk may hang or lie. h5_read.c reads. */
+/* The part of HDF5 that cohort needs. Arrays are chunked with Fletcher-32 checksums, since
+ * plain HDF5 does not notice flipped bits. Object times are not stored, so equal content gives
+ * equal bytes. Checkpoints are built in memory (the core driver) and written by atomic_file.c,
+ * because HDF5 on a full disk may hang or report success. h5_read.c reads. */
 #define _GNU_SOURCE /* memfd_create, SEEK_DATA */
 #include "base/h5.h"
 #include "base/fail.h"
@@ -18,9 +18,9 @@
 
 enum { CHUNK = 1 << 16 };
 
-/* Our files are whole from the moment they have their name, and never written to after that, so
- * HDF5's locks guard nothing; but where a disk has none, it would refuse to open a file. And no
- * file may name a filter for which HDF5 would load code from the disk. */
+/* A cohort file is complete once it has its name, and is never written again, so HDF5's locks
+ * protect nothing. But HDF5 would refuse to open files on a file system without locks. No file
+ * may name a filter for which HDF5 would load code from disk. */
 void h5_start(void)
 {
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
@@ -48,8 +48,8 @@ static hid_t create(const char *name, hid_t access, H5F_libver_t oldest, hsize_t
     return file;
 }
 
-/* Whether a file on disk may have n more bytes. A limit of the user's (ulimit -f) must not be
- * met by HDF5, which cannot close such a file in any way; metadata need some room too. */
+/* Whether a file on disk may grow by n bytes. HDF5 must not hit the user's limit (ulimit -f):
+ * it could never close the file. Metadata need some room too. */
 static bool within_limits(uint64_t size, uint64_t n)
 {
     enum { METADATA = 1 << 18 };
@@ -67,7 +67,7 @@ hid_t h5_create(const char *path)
     return create(path, H5Pcreate(H5P_FILE_ACCESS), H5F_LIBVER_LATEST, 0);
 }
 
-/* HDF5 takes two open images of one name for the same file. */
+/* HDF5 treats two open images with one name as the same file. */
 static void image_name(char name[32])
 {
     static unsigned n_images;
@@ -80,14 +80,14 @@ hid_t h5_create_image(size_t reserve_in_front)
     image_name(name);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 20, 0);
-    /* H5Fget_file_image of 1.10 clears a flag in a superblock that has a checksum, and forgets
-     * the checksum; the oldest superblock has none. */
+    /* H5Fget_file_image of 1.10 clears a flag in the superblock without updating its checksum;
+     * the oldest superblock has none. */
     return create(name, access, H5F_LIBVER_EARLIEST, reserve_in_front);
 }
 
 void *h5_image(hid_t file, size_t *n_bytes)
 {
-    hsize_t front = 0; /* what was reserved is not in HDF5's image */
+    hsize_t front = 0; /* HDF5's image lacks the reserved bytes */
     hid_t creation = H5Fget_create_plist(file);
     H5Pget_userblock(creation, &front);
     H5Pclose(creation);
@@ -135,7 +135,7 @@ hid_t h5_open_image(const char *path, const void *bytes, size_t n_bytes)
     return file;
 }
 
-/* The descriptor by which HDF5 knows a file on disk; -1: MPI has it, or memory. */
+/* HDF5's descriptor of a file on disk; -1: the file is open by MPI, or in memory. */
 static int descriptor_of(hid_t file)
 {
     void *handle = NULL;
@@ -146,9 +146,9 @@ static int descriptor_of(hid_t file)
                                                                        : -1;
 }
 
-/* A file that HDF5 cannot close, as the disk is full or broken, brings the program down when
- * HDF5 ends, in the midst of MPI_Finalize. So HDF5 closes a file in memory in its stead; what
- * it still wants to write stays there. */
+/* If HDF5 cannot close a file because the disk is full or broken, the program crashes when HDF5
+ * shuts down, inside MPI_Finalize. So HDF5 closes a file in memory instead, which receives what
+ * it still wants to write. */
 void h5_let_go(hid_t file)
 {
     H5_GUARD;
@@ -160,8 +160,8 @@ void h5_let_go(hid_t file)
         close(sink);
 }
 
-/* After a flush HDF5 writes nothing more but a mark near the file's beginning. That part is
- * lent to it in memory, and is put back by calls whose errors are ours to see. */
+/* After a flush HDF5 writes only a flag near the start of the file. It gets that part in
+ * memory, and we write it back with calls whose errors we can check. */
 enum status h5_close(hid_t file, const char *path)
 {
     enum { FRONT = 4096 };
@@ -181,8 +181,8 @@ enum status h5_close(hid_t file, const char *path)
     if (sink >= 0)
         close(sink);
     return done ? OK
-                : fail(BAD_IO,
-                       "%s: HDF5 could not close the file; is the disk full, or broken?", path);
+                : fail(BAD_IO, "%s: HDF5 cannot close the file; is the disk full or broken?",
+                       path);
 }
 
 enum status h5_group(hid_t file, const char *name)
@@ -192,7 +192,7 @@ enum status h5_group(hid_t file, const char *name)
     hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);
     if (group < 0)
-        return fail(BAD_IO, "HDF5 could not make the group %s", name);
+        return fail(BAD_IO, "HDF5 cannot create the group %s", name);
     H5Gclose(group);
     return OK;
 }
@@ -211,8 +211,8 @@ enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, 
     H5Fget_filesize(file, &file_size);
     if (descriptor_of(file) >= 0 && !within_limits(file_size, n * H5Tget_size(file_type)))
         return fail(BAD_IO,
-                    "no room for %s: your limit on the size of files (ulimit -f) is "
-                    "too small; raise it",
+                    "no room for %s: your limit on file sizes (ulimit -f) is too small; raise "
+                    "it",
                     name);
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_obj_track_times(creation, 0);
@@ -229,7 +229,7 @@ enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, 
     H5Sclose(space);
     H5Pclose(creation);
     return failed || close_failed
-               ? fail(BAD_IO, "HDF5 could not write %s; is the disk full?", name)
+               ? fail(BAD_IO, "HDF5 cannot write %s; is the disk full?", name)
                : OK;
 }
 
@@ -241,13 +241,12 @@ static enum status write_attribute(hid_t file, const char *name, hid_t type, con
     if (attribute >= 0)
         H5Aclose(attribute);
     H5Sclose(space);
-    return failed ? fail(BAD_IO, "HDF5 could not write the attribute %s", name) : OK;
+    return failed ? fail(BAD_IO, "HDF5 cannot write the attribute %s", name) : OK;
 }
 
 enum status h5_write_text(hid_t file, const char *name, const char *text)
 {
-    /* Variable-length strings live in a heap of their own; a fixed length keeps the bytes in
-     * place. */
+    /* Variable-length strings are stored in a heap; a fixed length keeps the bytes in place. */
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, strlen(text) + 1);
     enum status status = write_attribute(file, name, type, text);

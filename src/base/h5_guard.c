@@ -1,11 +1,12 @@
-/* HDF5 1.10 believes what some files say of the sizes of their own parts, and reads beyond its
- * memory: in the formats before 1.8, in which metadata have no checksums, a few altered bytes
- * make it fall. A file from anywhere must not end the program without a word, so a fault inside
- * a call that reads becomes a sentence and the exit code of damaged data. Elsewhere a fault is
- * our own, and does what it always does; the sanitizers see all of them.
+/* HDF5 1.10 trusts the sizes that a file states for its own parts, and reads out of bounds: in
+ * the formats before 1.8, whose metadata have no checksums, a few changed bytes crash it. A
+ * damaged file must not end the program without a message, so a fault inside a reading call
+ * becomes an error message and the exit code for damaged data. A fault elsewhere is cohort's
+ * own bug and takes its usual course; sanitizer builds see all faults.
  *
- * After a fault nothing can be trusted, least of all the heap: the handler prints what was made
- * ready before, and leaves without tidying up. A launcher then ends the other ranks. */
+ * After a fault nothing can be trusted, least of all the heap: the handler prints a message
+ * that was prepared before, and exits without cleaning up. The launcher then ends the other
+ * ranks. */
 #include "base/h5_guard.h"
 #include "base/log.h"
 #include <signal.h>
@@ -29,7 +30,7 @@ void h5_guard_start(void) {}
 #else
 static void on_fault(int number)
 {
-    if (depth == 0) { /* comes again, and ends the program */
+    if (depth == 0) { /* the fault recurs and ends the program */
         signal(number, SIG_DFL);
         return;
     }
@@ -48,10 +49,11 @@ void h5_guard_start(void)
 void h5_guard_name(const char *path)
 {
     char *text = log_shown(path);
-    snprintf(sentence, sizeof sentence,
-             "cohort: %.3000s: the HDF5 library fails on this file: it is damaged, or was not "
-             "written by cohort; take a copy of it, or make it again\n",
-             text != NULL ? text : "a file");
+    snprintf(
+        sentence, sizeof sentence,
+        "cohort: %.3000s: the HDF5 library crashed on this file: it is damaged, or was not "
+        "written by cohort; use a backup, or create it again\n",
+        text != NULL ? text : "a file");
     log_shown_free(text);
 }
 

@@ -1,14 +1,14 @@
-/* Reading what may have been written by somebody who wishes us ill. HDF5 has more in it than
- * cohort uses, and some of it reaches out of the file or allocates what the file says: links,
- * virtual data sets, numbers in other files, filters that load code, shapes of 2^60 numbers. So
- * before anything is read, an array must be as h5_write makes it:
+/* Reads files that may be hostile. HDF5 has features that reach outside the file or allocate
+ * whatever the file asks for: links, virtual data sets, numbers in other files, filters that
+ * load code, shapes of 2^60 numbers. So an array is read only if it looks like one from
+ * h5_write:
  *
  *     reached by hard links only, from the root;
  *     stored in the file itself, with no filter but the checksum;
- *     of one of our number types, not a type with a name of its own;
+ *     of one of cohort's number types, not a named type;
  *     of at most four dimensions, with no more numbers than the file has bytes for.
  *
- * An attribute must be a single number or a single text of a fixed and moderate length. */
+ * An attribute must be one number or one text of fixed and moderate length. */
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/h5_guard.h"
@@ -20,13 +20,13 @@ enum { LONGEST_TEXT = 1 << 20 };
 struct array {
     hid_t id;
     int rank;
-    uint64_t shape[4], n; /* n: numbers in all */
+    uint64_t shape[4], n; /* n: all numbers */
     H5T_class_t class;
 };
 
 enum place { NOWHERE, HERE, ELSEWHERE };
 
-/* Whether a name leads to something in this file: every group on the way is asked for. */
+/* Whether a name leads to an object in this file. Checks every group on the way. */
 static enum place find(hid_t file, const char *name)
 {
     char *part = memory_text("%s", name);
@@ -52,7 +52,7 @@ static enum place find(hid_t file, const char *name)
 bool h5_exists(hid_t file, const char *name)
 {
     H5_GUARD;
-    return find(file, name) != NOWHERE; /* a link is there, to be refused */
+    return find(file, name) != NOWHERE; /* a link exists, and is refused when read */
 }
 
 static enum status unreadable(const char *name)
@@ -62,7 +62,7 @@ static enum status unreadable(const char *name)
 
 static enum status strange(const char *what, const char *name, const char *why)
 {
-    return fail(BAD_DATA, "the %s %s %s: the file is damaged or was changed; make it again",
+    return fail(BAD_DATA, "the %s %s %s: the file is damaged or was changed; create it again",
                 what, name, why);
 }
 
@@ -78,17 +78,17 @@ static bool is_our_type(hid_t type)
     return false;
 }
 
-/* Why the numbers are not stored as h5_write does it; NULL: they are. Before the shape is asked
- * for, as a virtual data set looks into other files for that. */
+/* Why the numbers are not stored in the way of h5_write; NULL: they are. Called before the
+ * shape is read, since a virtual data set opens other files for that. */
 static const char *strange_storage(hid_t array)
 {
     hid_t creation = H5Dget_create_plist(array);
     if (creation < 0)
-        return "cannot be understood";
+        return "has an unknown storage layout";
     const H5D_layout_t layout = H5Pget_layout(creation);
     const char *why = NULL;
     if (layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT)
-        why = "is put together from other data";
+        why = "is a virtual data set";
     else if (H5Pget_external_count(creation) != 0)
         why = "has its numbers in other files";
     for (int f = 0; why == NULL && f < H5Pget_nfilters(creation); f++) {
@@ -96,7 +96,7 @@ static const char *strange_storage(hid_t array)
         size_t n_values = 0;
         if (H5Pget_filter2(creation, (unsigned)f, &flags, &n_values, NULL, 0, NULL, NULL) !=
             H5Z_FILTER_FLETCHER32)
-            why = "is stored through a filter";
+            why = "is stored with a filter";
     }
     H5Pclose(creation);
     return why;
@@ -113,7 +113,7 @@ static const char *strange_shape(hid_t file, struct array *array)
                       ? -1
                       : H5Sget_simple_extent_dims(space, size, NULL);
     if (why == NULL && (array->rank < 1 || array->rank > 4))
-        why = "has a strange shape";
+        why = "has an unexpected shape";
     array->n = 1;
     bool overflows = false;
     for (int d = 0; why == NULL && d < array->rank; d++) {
@@ -124,7 +124,7 @@ static const char *strange_shape(hid_t file, struct array *array)
     if (why == NULL && array->n > 0 &&
         (overflows || H5Fget_filesize(file, &file_size) < 0 || n_bytes > file_size ||
          n_bytes > H5Dget_storage_size(array->id)))
-        why = "claims more numbers than the file has";
+        why = "claims more numbers than the file holds";
     if (type >= 0)
         H5Tclose(type);
     if (space >= 0)
@@ -144,7 +144,7 @@ static enum status open_array(hid_t file, const char *name, struct array *array)
     *array = (struct array){.id = -1};
     const enum place place = find(file, name);
     if (place == ELSEWHERE)
-        return strange("array", name, "is a link to somewhere else");
+        return strange("array", name, "is a link");
     if (place == HERE)
         array->id = H5Dopen2(file, name, H5P_DEFAULT);
     if (array->id < 0)
@@ -173,8 +173,8 @@ enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4])
 static enum status other_length(const char *name, uint64_t n_stored, uint64_t n)
 {
     return fail(BAD_DATA,
-                "the array %s has %llu numbers where %llu were expected: another version of "
-                "the program wrote it, or it was changed; make the file again",
+                "the array %s has %llu numbers, but %llu were expected: another version of "
+                "cohort wrote it, or it was changed; create the file again",
                 name, (unsigned long long)n_stored, (unsigned long long)n);
 }
 
@@ -185,14 +185,14 @@ enum status h5_length(hid_t file, const char *name, uint64_t *n)
     uint64_t shape[4] = {0};
     TRY(h5_shape(file, name, &rank, shape));
     *n = shape[0];
-    return rank == 1 ? OK : strange("array", name, "has a strange shape");
+    return rank == 1 ? OK : strange("array", name, "has an unexpected shape");
 }
 
 static enum status check_class(const struct array *array, const char *name, hid_t type)
 {
     return array->class == H5Tget_class(type)
                ? OK
-               : strange("array", name, "has another type of number than it should");
+               : strange("array", name, "has the wrong type of numbers");
 }
 
 static enum status open_range(hid_t file, const char *name, hid_t type, uint64_t first,
@@ -201,13 +201,13 @@ static enum status open_range(hid_t file, const char *name, hid_t type, uint64_t
     TRY(open_array(file, name, array));
     TRY(check_class(array, name, type));
     if (array->rank != 1)
-        return strange("array", name, "has a strange shape");
+        return strange("array", name, "has an unexpected shape");
     return n <= array->n && first <= array->n - n ? OK
                                                   : other_length(name, array->n, first + n);
 }
 
-/* With other ranks, all have opened the range before any reads: a collective read that one of
- * them does not join never ends. */
+/* All ranks open the range before any rank reads: a collective read that one rank does not join
+ * never ends. */
 enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first, uint64_t n,
                           void *values, const struct comm *comm)
 {
@@ -257,7 +257,7 @@ enum status h5_read(hid_t file, const char *name, hid_t type, uint64_t n, void *
     return status;
 }
 
-/* An attribute that holds one thing of this class; -1: there is none, or it is another. */
+/* Opens an attribute with one value of this class; -1: missing, or of another class. */
 static hid_t open_attribute(hid_t file, const char *name, H5T_class_t class, hid_t *type)
 {
     hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : (hid_t)-1;
@@ -343,7 +343,7 @@ enum status h5_each(hid_t file, const char *group, enum status (*visit)(const ch
     if (place == NOWHERE)
         return OK;
     if (place == ELSEWHERE)
-        return strange("group", group, "is a link to somewhere else");
+        return strange("group", group, "is a link");
     struct each each = {visit, arg, OK};
     hsize_t position = 0;
     if (H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_INC, &position, visit_link,

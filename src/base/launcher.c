@@ -1,20 +1,20 @@
-/* MPI takes half a second to start, and a command that no launcher started does not need it. So
- * the launcher is asked first, by what it puts into the environment of its processes:
+/* MPI takes half a second to start, and a command without a launcher does not need it. So
+ * cohort first looks for the variables that launchers set, in this order:
  *
  *     OMPI_COMM_WORLD_SIZE    mpirun of Open MPI
- *     PMI_SIZE                mpirun of MPICH and its kin, srun --mpi=pmi2
- *     SLURM_STEP_NUM_TASKS    srun, whichever --mpi it was given
- *     PMIX_RANK               others that speak PMIx; they do not say how many
+ *     PMI_SIZE                mpirun of MPICH and its derivatives, srun --mpi=pmi2
+ *     SLURM_STEP_NUM_TASKS    srun with any --mpi
+ *     PMIX_RANK               other PMIx launchers; they do not tell the number of processes
  *
- * in this order, since mpirun may itself run under srun, with one task a machine. A batch
- * script and the shell of an interactive job are no steps of srun's, though Slurm numbers them
- * too, at the end of the numbers; what they call is one process. SLURM_NTASKS says what a job
- * may start, not what was started. */
+ * The order matters, since mpirun may itself run under srun, with one task per node. A batch
+ * script and the shell of an interactive job are not steps of srun, though Slurm gives them
+ * step numbers at the end of the range; commands in them are single processes. SLURM_NTASKS is
+ * what a job may start, not what was started. */
 #include "base/launcher.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The number that a variable has, -1 where it has none. */
+/* The value of a variable, -1 if it is not a number. */
 static int64_t number(const char *variable)
 {
     const char *text = getenv(variable);

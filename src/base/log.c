@@ -1,9 +1,9 @@
-/* Talk goes to stderr and only one rank talks, so that stdout carries results and nothing else.
+/* Messages go to stderr, from one rank only, so that stdout carries nothing but results.
  *
- * Names of students, items and files come from anywhere. One with an escape sequence in it must
- * not reach a terminal, where it could hide lines, rename the window or worse. So whatever goes
- * to stdout or stderr passes here, and control characters become text: \u001b for an escape.
- * JSON has them so already. Files keep every byte. */
+ * Names of students, items and files are untrusted. An escape sequence in a name must not reach
+ * the terminal, where it could hide lines, rename the window or worse. So all output to stdout
+ * and stderr passes through here, and control characters become text: \u001b for an escape.
+ * JSON is already escaped. Files keep every byte. */
 #define _GNU_SOURCE /* fopencookie */
 #include "base/log.h"
 #include <stdarg.h>
@@ -16,10 +16,10 @@
 static bool muted;
 static int live_columns; /* width of the unfinished line on the terminal */
 
-/* Where a stream is within a character of UTF-8. */
+/* Position of a stream within a UTF-8 character. */
 struct place {
-    int n_left;   /* bytes that are to follow */
-    bool is_held; /* its first byte, 0xc2, as it may be a control character */
+    int n_left;   /* bytes still to come */
+    bool is_held; /* its first byte is 0xc2: may be a control character */
 };
 
 static void show(FILE *out, struct place *place, unsigned char byte)

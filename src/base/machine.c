@@ -1,7 +1,7 @@
-/* OpenBLAS 0.3.21 does not know some recent CPUs and then falls back to kernels of 2004 that
- * are five times slower. Its choice is read back here and corrected before MPI starts: the
- * environment variable that overrides it is only looked at when the library is loaded, so the
- * program starts itself again. The vector kernels of cohort's own are chosen here too. */
+/* OpenBLAS 0.3.21 does not know some recent CPUs and then falls back to kernels from 2004 that
+ * are five times slower. cohort checks the choice and corrects it before MPI starts. OpenBLAS
+ * reads the overriding environment variable only when it is loaded, so the program restarts
+ * itself. cohort's own vector kernels are chosen here too. */
 #include "base/machine.h"
 #include "base/fail.h"
 #include <cblas.h>
@@ -46,7 +46,7 @@ enum isa machine_isa(void)
     }
     if (isa < 0)
         fail_abort(BAD_USER,
-                   "COHORT_ISA=%s: this CPU does not have it, or there is no such set; "
+                   "COHORT_ISA=%s: unknown instruction set, or this CPU does not have it; "
                    "expected plain, avx2 or avx512",
                    wish);
     chosen = isa;
@@ -71,8 +71,7 @@ double machine_number(const char *path, const char *format)
     return value;
 }
 
-/* The least limit of a control group and of those above it; `group` is its path, of which
- * nothing is left. */
+/* The smallest limit of a control group and its parents. Truncates `group`, its path. */
 static double group_limit(const char *root, char *group, const char *file)
 {
     double limit = INFINITY;
@@ -87,8 +86,7 @@ static double group_limit(const char *root, char *group, const char *file)
     }
 }
 
-/* A job's memory is limited by the control groups it is in, of the second kind ("0::PATH") or
- * of the first ("N:memory:PATH"). */
+/* Control groups limit a job's memory: version 2 ("0::PATH") or version 1 ("N:memory:PATH"). */
 double machine_memory(void)
 {
     double limit = 1024 * machine_number("/proc/meminfo", "MemAvailable: %lf");
@@ -116,7 +114,7 @@ void machine_settle(char **argv)
         setenv("OPENBLAS_CORETYPE", better, 1);
         setenv("OPENBLAS_NUM_THREADS", "1", 1);
         execv("/proc/self/exe", argv);
-        perror("cohort: warning: could not start again with the right BLAS kernel");
+        perror("cohort: warning: cannot restart with the right BLAS kernel");
     }
     openblas_set_num_threads(1);
 }

@@ -1,11 +1,11 @@
-/* Which CPU this is, the BLAS and vector kernels that suit it, and how much memory there is. */
+/* The CPU, the BLAS and vector kernels that suit it, and the available memory. */
 #ifndef COHORT_MACHINE_H
 #define COHORT_MACHINE_H
 
 #include "base/base.h"
 
-/* Before MPI_Init: makes OpenBLAS single-threaded and, where it chose kernels below what the
- * CPU can do, sets OPENBLAS_CORETYPE and starts the program again. */
+/* Before MPI_Init: makes OpenBLAS single-threaded. If OpenBLAS chose kernels that are too old
+ * for the CPU, sets OPENBLAS_CORETYPE and restarts the program. */
 void machine_settle(char **argv);
 
 enum isa { ISA_PLAIN, ISA_AVX2, ISA_AVX512, N_ISAS };
@@ -16,12 +16,11 @@ enum isa machine_isa(void);
 bool machine_has(enum isa isa);
 const char *machine_blas_kernel(void);
 
-/* The first number in a small file of the kernel's that a line of `format` has; infinity if
+/* The number in the first line that matches `format` in a small file of the kernel; infinity if
  * there is none ("max"). */
 double machine_number(const char *path, const char *format);
 
-/* Bytes that are free for programs, or the limit of this job, whichever is less; infinity: not
- * known. */
+/* Free memory in bytes, or this job's limit, whichever is less; infinity: unknown. */
 double machine_memory(void);
 
 #endif

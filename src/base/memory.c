@@ -1,6 +1,5 @@
-/* Every array is 64-byte aligned, for vector loads and for cache lines of its own. Each is
- * preceded by a 64-byte header with its size, so that it can be resized with its alignment
- * kept. */
+/* Every array is 64-byte aligned, for vector loads and to share no cache line. A 64-byte header
+ * with the size precedes it, so that resizing keeps the alignment. */
 #include "base/memory.h"
 #include "base/fail.h"
 #include <stdarg.h>
@@ -26,20 +25,19 @@ static void *allocate(size_t n, size_t size)
 {
     size_t n_bytes = 0;
     if (__builtin_mul_overflow(n, size, &n_bytes) || n_bytes > SIZE_MAX / 2)
-        fail_abort(BAD_IO, "out of memory: %zu elements of %zu bytes were asked for", n, size);
-    /* Tables of weights are read at random: huge pages save most misses of the address cache.
-     */
+        fail_abort(BAD_IO, "out of memory: %zu elements of %zu bytes were requested", n, size);
+    /* Tables of weights are read at random: huge pages avoid most TLB misses. */
     const size_t alignment = n_bytes >= HUGE_PAGE / 4 ? HUGE_PAGE : ALIGNMENT;
     const size_t total =
         (sizeof(struct header) + n_bytes + alignment - 1) / alignment * alignment;
     struct header *header = aligned_alloc(alignment, total);
     if (header == NULL)
         fail_abort(BAD_IO,
-                   "out of memory: %.1f MB more were asked for; use more nodes, or fewer "
-                   "ranks on each",
+                   "out of memory: %.1f MB more were requested; use more nodes, or fewer "
+                   "ranks per node",
                    (double)n_bytes / 1e6);
     if (alignment == HUGE_PAGE)
-        madvise(header, total, MADV_HUGEPAGE); /* a refusal does no harm */
+        madvise(header, total, MADV_HUGEPAGE); /* may fail without harm */
     header->n_bytes = n_bytes;
     return header + 1;
 }

@@ -1,4 +1,4 @@
-/* Memory that is there or ends the program with a sentence. */
+/* Memory allocation that succeeds or ends the program with an error message. */
 #ifndef COHORT_MEMORY_H
 #define COHORT_MEMORY_H
 
@@ -8,8 +8,8 @@
  * freed). */
 void *memory_zeroed(size_t n, size_t size);
 
-/* The same without a promised content: in debug builds filled with NaN bytes, so that reading
- * before writing shows. */
+/* The same, uninitialized: debug builds fill it with NaN bytes, so that reading before writing
+ * shows. */
 void *memory_scratch(size_t n, size_t size);
 
 /* Grows or shrinks an array from memory_zeroed, memory_scratch or memory_resize(NULL, ...). */
@@ -30,7 +30,7 @@ void memory_free(void *array);
         }                                                                                      \
     } while (0)
 
-/* Bytes of memory this process has used at its peak. */
+/* Peak memory of this process in bytes. */
 size_t memory_peak(void);
 
 #endif

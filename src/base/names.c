@@ -1,4 +1,4 @@
-/* Names are an array of bytes, each name closed by a NUL byte, beside their offsets. */
+/* Names are stored in one array of bytes, each ended by a NUL byte, and an array of offsets. */
 #include "base/names.h"
 #include "base/fail.h"
 #include "base/memory.h"

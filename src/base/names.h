@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/h5.h"
 
-/* Names end to end, each closed by a NUL byte: name i is bytes + first[i]. */
+/* Names end to end, each ended by a NUL byte: name i is bytes + first[i]. */
 struct names {
     size_t n;
     char *bytes;
@@ -25,12 +25,11 @@ void names_copy(struct names *names, const struct names *from);       /* likewis
 void names_free(struct names *names);
 bool names_equal(const struct names *a, const struct names *b);
 
-/* Whether n names from a file, whose offsets may begin anywhere, fill their bytes: each has at
- * least a NUL byte, at its end. */
+/* Whether n names from a file, whose offsets may begin anywhere, fill their bytes exactly, each
+ * ended by a NUL byte. */
 bool names_are_sound(const char *bytes, const uint64_t *first, size_t n, uint64_t n_bytes);
 
-/* GROUP/names (bytes) beside GROUP/names_first (their offsets). The group is made where it is
- * missing. */
+/* GROUP/names (bytes) and GROUP/names_first (their offsets). Creates a missing group. */
 CHECKED enum status names_write(hid_t file, const char *group, const struct names *names);
 CHECKED enum status names_read(hid_t file, const char *group, struct names *names);
 

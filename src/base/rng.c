@@ -1,12 +1,14 @@
 /* Random numbers with names. A counter-based generator (Philox4x32-10: Salmon, Moraes, Dror and
- * Shaw, 2011; code from Random123) turns a name into a number with no state in between, so a
- * number does not depend on who asks for it, when, or what was asked before. The name is
+ * Shaw, 2011; code from Random123) maps a name to a number without any state:
  *
- *     key     = seed (64 bits)
- *     counter = index | when | who | purpose << 24 + part
+ *     key     = seed                                            64 bits
+ *     counter = index | when | who | (purpose << 24) + part     4 words of 32 bits
  *
- * and that is why a run can be cut, moved to other ranks and continued without changing a bit.
- */
+ *     number  = Philox(key, counter)
+ *
+ * So a number does not depend on which rank draws it, when, or what was drawn before. That is
+ * why a run can stop, move to a different number of ranks and continue without changing a
+ * bit. */
 #include "base/rng.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -43,8 +45,7 @@ double rng_uniform(const struct rng *rng, uint32_t index)
 
 double rng_normal(const struct rng *rng, uint32_t index)
 {
-    /* Box and Muller's pair, of which one is kept; SLEEF's functions have the same bits
-     * everywhere. */
+    /* Box-Muller, of which one of the pair is kept; SLEEF returns the same bits everywhere. */
     uint32_t words[4];
     rng_words(rng, index, words);
     const double u = uniform_of((uint64_t)words[1] << 32 | words[0]);
@@ -63,7 +64,7 @@ void rng_order(const struct rng *rng, uint32_t *values, size_t n)
     for (size_t i = 0; i < n; i++)
         values[i] = (uint32_t)i;
     uint32_t words[4];
-    for (size_t i = n; i > 1; i--) { /* Fisher and Yates, four steps from one index */
+    for (size_t i = n; i > 1; i--) { /* Fisher-Yates, four swaps per index */
         if (i == n || i % 4 == 3)
             rng_words(rng, (uint32_t)(i / 4), words);
         const size_t j = (uint64_t)words[i % 4] * i >> 32;

@@ -1,6 +1,8 @@
-/* Ranks on one machine need not send each other what they can read. The memory has a name in
- * the file system only for the moment in which everybody maps it, so a kill leaves nothing
- * behind. */
+/* Ranks on one node read shared memory instead of sending each other messages:
+ *
+ *     rank 0 creates /cohort-PID-N  ->  all ranks map it  ->  rank 0 unlinks it
+ *
+ * The name exists only during these steps, so a killed job leaves nothing behind. */
 #include "base/shared_memory.h"
 #include "base/memory.h"
 #include <fcntl.h>
@@ -23,7 +25,7 @@ static void *map(const char *name, int flags, size_t n_bytes)
     if (file < 0)
         return NULL;
     void *bytes = NULL;
-    /* Asks for the room now: writing to memory that is not there would end the program. */
+    /* Reserve the memory now: a write without memory behind it would raise SIGBUS. */
     if (!(flags & O_CREAT) || posix_fallocate(file, 0, (off_t)n_bytes) == 0)
         bytes = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);

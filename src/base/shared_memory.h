@@ -1,4 +1,4 @@
-/* Memory that the ranks of one machine share. */
+/* Memory that the ranks of one node share. */
 #ifndef COHORT_SHARED_MEMORY_H
 #define COHORT_SHARED_MEMORY_H
 
@@ -10,9 +10,8 @@ struct shared_memory {
     size_t n_bytes;
 };
 
-/* Collective: zeroed memory, mapped by all ranks at once; or nothing, on all ranks, where there
- * is only one rank, where they sit on several machines, where the machine has no room for it,
- * or where COHORT_SHARED=no says so. */
+/* Collective: zeroed memory, mapped by all ranks. On all ranks NULL if there is only one rank,
+ * if the ranks are on several nodes, if the node has no room, or if COHORT_SHARED=no. */
 void shared_memory_create(struct shared_memory *shared, const struct comm *comm,
                           size_t n_bytes);
 void shared_memory_destroy(struct shared_memory *shared);

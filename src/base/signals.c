@@ -1,7 +1,7 @@
-/* USR1, which Slurm sends some time before the end of a job, and TERM mean: finish the step,
- * save, end with STOPPED. A handler may do next to nothing, so it leaves a mark, and whoever
- * works in steps looks at it between them. Ranks get a signal at different moments: they agree
- * before they stop (trainer.c). */
+/* USR1, which Slurm can send some time before the end of a job, and TERM mean: finish the step,
+ * save, exit with STOPPED. A handler may do very little, so it only sets a flag that is checked
+ * between steps. Ranks receive a signal at different times, so they agree before they stop
+ * (trainer.c). */
 #include "base/signals.h"
 #include <signal.h>
 

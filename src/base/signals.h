@@ -4,8 +4,8 @@
 
 #include "base/base.h"
 
-/* From now on USR1 and TERM end nothing by themselves, but are remembered. */
+/* From now on USR1 and TERM do not end the program, but are recorded. */
 void signals_catch(void);
-bool signals_came(void); /* one has come to this rank */
+bool signals_came(void); /* this rank received one */
 
 #endif

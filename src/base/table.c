@@ -1,4 +1,4 @@
-/* Tables of what a model has learned: the same one is printed, written as CSV and as JSON. */
+/* Tables of what a model has learned. The same table is printed, or written as CSV or JSON. */
 #include "base/table.h"
 #include "base/memory.h"
 #include <string.h>
@@ -6,7 +6,7 @@
 void table_create(struct table *table, const char *name, const char *row, size_t n_rows,
                   const char *columns)
 {
-    *table = (struct table){.name = name, .row = row, .n_rows = n_rows};
+    *table = (struct table){.name = name, .row = row, .caption = "", .n_rows = n_rows};
     for (const char *word = columns; *word != '\0'; word += strspn(word, " ")) {
         const size_t length = strcspn(word, " ");
         names_add(&table->columns, word, length);

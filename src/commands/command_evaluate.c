@@ -95,8 +95,8 @@ struct rated_twice {
 struct report {
     const struct inference *inference;
     const struct values *values;
-    struct rated_twice model, item_mean;
-    bool has_item_mean;
+    struct rated_twice model, baselines[N_BASELINES];
+    bool has_baselines;
     struct rated
         *groups; /* n_groups + 1, the first for items in no group; NULL: not asked for */
     struct calibration_bin bins[N_CALIBRATION_BINS];
@@ -126,13 +126,21 @@ static void rate_twice(const struct report *report, const struct prediction *lis
     memory_free(rest);
 }
 
-static void rate_item_mean(struct report *report, const struct predictions *predictions)
+/* Collective. Without the data that the model was trained on there are no baselines. */
+static void rate_baselines(struct report *report, const struct predictions *predictions)
 {
-    struct prediction *list = baseline_items(report->inference, predictions);
-    report->has_item_mean = list != NULL;
-    if (list != NULL)
-        rate_twice(report, list, predictions->n, &report->item_mean);
-    memory_free(list);
+    const struct inference *inference = report->inference;
+    struct item_counts counts;
+    report->has_baselines = inference_counts(inference, &counts);
+    if (!report->has_baselines)
+        return;
+    for (int b = 0; b < N_BASELINES; b++) {
+        struct prediction *list = baseline_predict((enum baseline)b, inference->model,
+                                                   &inference->shard, &counts, predictions);
+        rate_twice(report, list, predictions->n, &report->baselines[b]);
+        memory_free(list);
+    }
+    memory_free(counts.right);
 }
 
 static void rate_groups(struct report *report, const struct predictions *predictions)
@@ -278,9 +286,11 @@ static void print_json(const struct report *report)
     json_t *scores = rated_twice_json(report, &report->model);
     json_object_update(object, scores);
     json_decref(scores);
-    json_object_set_new(object, "item_mean",
-                        report->has_item_mean ? rated_twice_json(report, &report->item_mean)
-                                              : json_null());
+    for (int b = 0; b < N_BASELINES; b++)
+        json_object_set_new(object, b == BASELINE_ITEMS ? "item_mean" : "running_mean",
+                            report->has_baselines
+                                ? rated_twice_json(report, &report->baselines[b])
+                                : json_null());
     if (report->groups != NULL)
         json_object_set_new(object, "groups", groups_json(report));
     if (report->values->calibration)
@@ -290,7 +300,7 @@ static void print_json(const struct report *report)
     command_json_print(object);
 }
 
-enum { LABEL = 35 };
+enum { LABEL = 38 };
 
 static void print_numbers(const struct score *score)
 {
@@ -365,8 +375,9 @@ static void print_table(const struct report *report)
         printf("  %9s", columns[c]);
     putchar('\n');
     print_rows(report, inference->model->kind->name, &report->model);
-    if (report->has_item_mean)
-        print_rows(report, "item mean", &report->item_mean);
+    for (int b = 0; report->has_baselines && b < N_BASELINES; b++)
+        print_rows(report, b == BASELINE_ITEMS ? "item mean" : "running mean",
+                   &report->baselines[b]);
     if (report->groups != NULL && inference->dataset.n_groups == 0)
         printf("\nThe items of this data set have no groups.\n");
     else if (report->groups != NULL)
@@ -465,7 +476,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     if (model_task(inference->model) != TASK_TRACE)
         return evaluate_finals(inference, values, set);
     TRY(check_attempts(inference, values));
-    if (values->likelihood && inference->model->kind->likelihood == NULL)
+    if (values->likelihood && inference->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
                     "%s: %s models have no joint likelihood (rtrbm and vae do); omit "
                     "--likelihood",
@@ -476,7 +487,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     scoring_keep(&predictions, &inference->shard, values->skip_first);
     struct report report = {.inference = inference, .values = values};
     rate_twice(&report, predictions.list, predictions.n, &report.model);
-    rate_item_mean(&report, &predictions);
+    rate_baselines(&report, &predictions);
     if (values->groups)
         rate_groups(&report, &predictions);
     if (values->calibration)
@@ -494,6 +505,11 @@ static enum status evaluate(const struct inference *inference, const struct valu
         print_json(&report);
     else if (!log_muted())
         print_table(&report);
+    double baselines[N_BASELINES];
+    for (int b = 0; b < N_BASELINES; b++)
+        baselines[b] = report.baselines[b].all.score.log_loss;
+    if (report.has_baselines)
+        baseline_say(splits[values->split], report.model.all.score.log_loss, baselines);
     memory_free(report.groups);
     return OK;
 }

@@ -192,21 +192,21 @@ static enum status write_tensor_csv(const struct inference *inference,
 static enum status hidden_fill(struct hidden *hidden, const struct inference *inference)
 {
     const struct model_kind *kind = inference->model->kind;
-    if (kind->hidden == NULL)
+    if (kind->view.hidden == NULL)
         return fail(BAD_USER, "%s: %s models have no hidden activations",
                     inference->checkpoint.path, kind->name);
     hidden->n_students = inference->shard.n_students;
-    hidden->m = kind->n_hidden(inference->model);
+    hidden->m = kind->view.n_hidden(inference->model);
     for (size_t j = 0; j < hidden->m; j++) {
         char name[32];
         snprintf(name, sizeof name, "h%zu", j + 1);
-        if (kind->hidden_name != NULL)
-            kind->hidden_name(inference->model, j, name);
+        if (kind->view.hidden_name != NULL)
+            kind->view.hidden_name(inference->model, j, name);
         names_add(&hidden->columns, name, strlen(name));
     }
     hidden->values = NEW_SCRATCH(real, hidden->n_students * hidden->m);
     for (size_t s = 0; s < hidden->n_students; s++)
-        kind->hidden(inference->model, inference->work, s, hidden->values + s * hidden->m);
+        kind->view.hidden(inference->model, inference->work, s, hidden->values + s * hidden->m);
     return comm_agree(inference->comm,
                       inference_students(inference, inference->shard.first_student,
                                          hidden->n_students, &hidden->students));
@@ -318,9 +318,9 @@ static enum status write_directory(const struct inference *inference, const stru
         memory_free(name);
     }
     const struct model_kind *kind = inference->model->kind;
-    for (size_t k = 0; status == OK && only == NULL && k < kind->n_tables; k++) {
+    for (size_t k = 0; status == OK && only == NULL && k < kind->view.n_tables; k++) {
         struct table table;
-        kind->table(inference->model, k, &table);
+        kind->view.table(inference->model, k, &table);
         if (table.n_rows == 0) {
             table_free(&table);
             continue;
@@ -345,9 +345,9 @@ static enum status write_all(const struct inference *inference, const struct val
     struct hidden hidden = {0};
     enum status status = values->hidden ? hidden_fill(&hidden, inference) : OK;
     if (status == OK && values->hidden && inference->own_data &&
-        inference->model->kind->examine != NULL)
-        status =
-            inference->model->kind->examine(inference->model, inference->work, inference->comm);
+        inference->model->kind->view.examine != NULL)
+        status = inference->model->kind->view.examine(inference->model, &inference->shard,
+                                                      inference->comm);
     const struct hidden *wanted = values->hidden ? &hidden : NULL;
     if (status == OK) {
         if (file_ends_in(values->output, ".h5"))

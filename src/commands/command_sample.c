@@ -83,9 +83,9 @@ static void draw_students(const struct inference *inference, const struct values
                                 .who = (uint32_t)s,
                                 .when = 1};
         const uint32_t like = askable[rng_below(&rng, 0, n_askable)];
-        inference->model->kind->sample(inference->model, inference->work, like,
-                                       (uint64_t)values->seed, (uint32_t)s, values->n_gibbs,
-                                       &sink);
+        inference->model->kind->sequence.sample(inference->model, inference->work, like,
+                                                (uint64_t)values->seed, (uint32_t)s,
+                                                values->n_gibbs, &sink);
         content->head.first[s + 1] = draft->n;
         char name[32];
         const int n = snprintf(name, sizeof name, "sample-%zu", s + 1);
@@ -115,7 +115,7 @@ static enum status write(const struct inference *inference, const struct values 
 static enum status sample(const struct inference *inference, const struct values *values)
 {
     const struct dataset *dataset = &inference->dataset;
-    if (inference->model->kind->sample == NULL)
+    if (inference->model->kind->sequence.sample == NULL)
         return fail(BAD_USER, "%s: %s models cannot be sampled from",
                     inference->checkpoint.path, inference->model->kind->name);
     struct dataset_content content = {

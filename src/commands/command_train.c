@@ -19,7 +19,7 @@ static const char *ending(const struct settings *settings, const struct result *
         return ", converged";
     if (result->stopped_early)
         return ", stopped early";
-    return settings->model->kind->learn != NULL && settings->refit.epochs == 0
+    return settings->model->kind->fit.learn != NULL && settings->refit.epochs == 0
                ? ", not converged: raise train.epochs to continue"
                : "";
 }
@@ -54,6 +54,10 @@ static void report(const struct settings *settings, const struct result *result)
                 names[split], (long long)score->n, score->cbd, score->log_loss, score->auc,
                 score->accuracy, score->rmse);
     }
+    const int last = result->scores[TEST].n > 0 ? TEST : VALID;
+    if (result->scores[last].n > 0)
+        baseline_say(last == TEST ? "test" : "validation", result->scores[last].log_loss,
+                     result->baselines[last]);
 }
 
 static void report_folds(const struct settings *settings, struct cross_validation *folds)

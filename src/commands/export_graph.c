@@ -64,7 +64,8 @@ enum status command_export_graph(const struct inference *inference, const char *
 {
     const struct model_kind *kind = inference->model->kind;
     bool by_item = false;
-    struct graph graph = {.n = kind->n_nodes ? kind->n_nodes(inference->model, &by_item) : 0};
+    struct graph graph = {
+        .n = kind->view.n_nodes ? kind->view.n_nodes(inference->model, &by_item) : 0};
     const bool drawing = file_ends_in(output, ".dot");
     if (graph.n == 0)
         return fail(
@@ -78,7 +79,7 @@ enum status command_export_graph(const struct inference *inference, const char *
     graph.names = by_item ? &inference->checkpoint.items : &inference->checkpoint.skills;
     graph.gate = NEW(real, graph.n * graph.n);
     graph.strength = NEW(real, graph.n * graph.n);
-    kind->graph(inference->model, graph.gate, graph.strength);
+    kind->view.graph(inference->model, graph.gate, graph.strength);
     choose_edges(&graph, drawing ? least : 0);
     const char *head = !drawing            ? "from,to,gate,strength\n"
                        : graph.n_edges > 0 ? "digraph learned {\n    node [shape=box];\n"

@@ -66,9 +66,9 @@ json_t *inspect_tables(const struct inference *inference)
 {
     const struct model_kind *kind = inference->model->kind;
     json_t *object = json_object();
-    for (size_t k = 0; k < kind->n_tables; k++) {
+    for (size_t k = 0; k < kind->view.n_tables; k++) {
         struct table table;
-        kind->table(inference->model, k, &table);
+        kind->view.table(inference->model, k, &table);
         if (table.n_rows > 0)
             json_object_set_new(object, table.name,
                                 table_json(&table, inference_row_names(inference, &table)));
@@ -124,7 +124,7 @@ static void describe(const struct inference *inference, json_t *object)
     for (size_t t = 0; t < params->n_tensors; t++)
         json_array_append_new(tensors, tensor_json(params, &params->tensors[t]));
     json_object_set_new(object, "tensors", tensors);
-    if (inference->model->kind->n_tables > 0)
+    if (inference->model->kind->view.n_tables > 0)
         json_object_set_new(object, "tables", inspect_tables(inference));
     json_object_set_new(object, "config", config_json(checkpoint->config));
 }

@@ -224,11 +224,11 @@ static enum status compare_truth(const char *name, void *arg)
 static void students_table(const struct inference *inference, struct table *table)
 {
     const struct model_kind *kind = inference->model->kind;
-    const size_t m = kind->n_hidden(inference->model), n = inference->shard.n_students;
+    const size_t m = kind->view.n_hidden(inference->model), n = inference->shard.n_students;
     table_create(table, "students", "student", 0, "");
     for (size_t j = 0; j < m; j++) {
         char name[32];
-        kind->hidden_name(inference->model, j, name);
+        kind->view.hidden_name(inference->model, j, name);
         names_add(&table->columns, name, strlen(name));
     }
     memory_free(table->values);
@@ -237,7 +237,7 @@ static void students_table(const struct inference *inference, struct table *tabl
     table->values = NEW(double, n *m);
     real *row = NEW(real, m);
     for (size_t s = 0; s < n; s++) {
-        kind->hidden(inference->model, inference->work, s, row);
+        kind->view.hidden(inference->model, inference->work, s, row);
         for (size_t j = 0; j < m; j++)
             table_row(table, s)[j] = (double)row[j];
     }
@@ -256,14 +256,14 @@ static void make_tables(struct comparison *comparison)
     const struct inference *inference = comparison->inference;
     const struct model_kind *kind = inference->model->kind;
     struct rasch *rasch = &comparison->rasch;
-    comparison->tables = NEW(struct table, kind->n_tables + 3);
+    comparison->tables = NEW(struct table, kind->view.n_tables + 3);
     struct table *next = comparison->tables;
-    for (size_t t = 0; t < kind->n_tables; t++)
-        kind->table(inference->model, t, next++);
-    if (kind->hidden != NULL && kind->hidden_name != NULL)
+    for (size_t t = 0; t < kind->view.n_tables; t++)
+        kind->view.table(inference->model, t, next++);
+    if (kind->view.hidden != NULL && kind->view.hidden_name != NULL)
         students_table(inference, next++);
-    if (kind->rasch != NULL)
-        kind->rasch(inference->model, inference->work, rasch);
+    if (kind->view.rasch != NULL)
+        kind->view.rasch(inference->model, inference->work, rasch);
     if (rasch->b != NULL) {
         list_table(next++, "items", "item", inference->model->n_items, DIFFICULTY, rasch->b);
         list_table(next++, "students", "student", inference->shard.n_students, ABILITY,
@@ -327,11 +327,11 @@ enum status inspect_with_data(const char *path, const struct inspect_flags *flag
     struct inference inference;
     enum status status = inference_open(&inference, path, "", &self);
     const struct model_kind *kind = status == OK ? inference.model->kind : NULL;
-    if (status == OK && flags->errors && kind->examine == NULL)
+    if (status == OK && flags->errors && kind->view.examine == NULL)
         status = fail(BAD_USER, "%s: %s models have no standard errors",
                       inference.checkpoint.path, kind->name);
-    if (status == OK && kind->examine != NULL)
-        status = kind->examine(inference.model, inference.work, &self);
+    if (status == OK && kind->view.examine != NULL)
+        status = kind->view.examine(inference.model, &inference.shard, &self);
     if (status == OK)
         json_object_set_new(object, "tables", inspect_tables(&inference));
     if (status == OK && flags->truth)

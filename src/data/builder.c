@@ -1,15 +1,24 @@
-/* Rows come one at a time, students mixed; the file wants students in a random order and each
- * student's attempts together, in time order. The order of students is that of a hash of seed
- * and name, so it does not depend on the order of the rows; and since a row's student is known
- * when it comes, so is about where it will go. Rows are therefore dealt at once into 256 piles,
- * one for each value of the first byte of the hash: pile after pile is a slice of the final
- * order. builder_finish.c sorts pile by pile.
+/* Rows arrive one at a time, with students mixed. The file needs students in a random order,
+ * and each student's attempts together in time order. Students are sorted by a hash of seed and
+ * name, so their order does not depend on the order of the rows:
  *
- * Memory: a row takes 17 bytes in a pile (student 4, item 4, mark 1, time 8; 9 without times)
- * and 13 (or 5) in the final arrays, which grow as the piles shrink: about 18 bytes a row at
- * the peak, as the pages of the final arrays take memory only when first written. Piles are
- * chains of blocks, so that growing never copies. Per student there are 9 bytes and the name
- * twice. */
+ *     row  --hash(seed, student)-->  pile 0    [rows]  --sort-->  students 0 ..
+ *                                    pile 1    [rows]  --sort-->  the next students
+ *                                    ...                          ...
+ *                                    pile 255  [rows]  --sort-->  the last students
+ *
+ * The first byte of the hash selects one of 256 piles, so each pile is a slice of the final
+ * order. builder_finish.c sorts the piles one by one.
+ *
+ * Memory per row, in bytes:
+ *
+ *     in a pile              student 4 + item 4 + mark 1 + time 8 = 17     9 without times
+ *     in the final arrays    item 4 + mark 1 + time 8 = 13                 5 without times
+ *     at the peak            about 18
+ *
+ * The peak is lower than the sum because piles are freed as the final arrays are filled, and a
+ * page takes memory only when it is first written. Piles are chains of blocks, so growing never
+ * copies. A student takes 9 bytes and the name twice. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -32,9 +41,9 @@ struct builder *builder_create(const struct builder_plan *plan)
     return builder;
 }
 
-/* Blocks come from the kernel and go back to it at once: a heap would keep what is freed, and a
- * pile's memory is wanted for the final arrays. Their pages take memory only when first
- * written, so a block that is never filled costs little. */
+/* Blocks come from the kernel and are returned to it at once: a heap would keep freed memory,
+ * which the final arrays need. Pages take memory only when first written, so a block that is
+ * never filled costs little. */
 static struct block *block_create(void)
 {
     struct block *block =
@@ -182,7 +191,7 @@ static void add_row(struct builder *builder, uint32_t student, uint32_t item, ui
     builder->n_rows++;
 }
 
-/* Where the covariates that came last are. */
+/* Where the latest covariates are. */
 static uint64_t last_covariates(const struct builder *builder)
 {
     ENSURE(builder->n_covariates >= builder->plan.n_covariates);

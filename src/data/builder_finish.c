@@ -1,7 +1,7 @@
-/* The second half of the builder: pile by pile is sorted by student and time while it is in the
- * cache, appended to the final arrays, and freed; see builder.c. Items, skills and groups get
- * their final numbers in the order of their names, so that these too do not depend on the order
- * of the rows. */
+/* The second half of the builder (see builder.c): each pile is sorted by student and time while
+ * it is in the cache, appended to the final arrays, and freed. Items, skills and groups are
+ * numbered in the order of their names, so their numbers do not depend on the order of the rows
+ * either. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* numbers[r] is the old number of what gets the new number r; rank is the inverse. */
+/* numbers[r] is the old number of new number r; rank is the inverse. */
 struct order {
     uint32_t *numbers, *rank;
 };
@@ -42,7 +42,7 @@ static struct names names_in_order(const struct names *names, const uint32_t *nu
     return sorted;
 }
 
-/* Names replaced by titles; where two things share a title, each keeps its name beside it. */
+/* Replaces names by titles. Where two share a title, each is called "title (name)". */
 static void entitle(struct names *names, const uint32_t *titles, const struct name_index *index)
 {
     if (index->names.n == 0)
@@ -123,7 +123,7 @@ static void finish_items(struct builder *builder, struct dataset *head, struct o
     order_free(&groups);
 }
 
-/* A row of the pile that is being sorted. */
+/* A row of the pile being sorted. */
 struct row {
     int64_t time;
     uint64_t place;
@@ -131,8 +131,8 @@ struct row {
     uint8_t mark;
 };
 
-/* Stable, as attempts at the same time stay in the order of the rows; mostly there is nothing
- * to do. Merges runs of doubling length between the two arrays. */
+/* Stable merge sort between two arrays: attempts at the same time stay in the order of the
+ * rows. Most students are sorted already. */
 static void sort_by_time(struct row *rows, struct row *spare, size_t n)
 {
     size_t in_order = 1;
@@ -165,7 +165,7 @@ static int64_t divide_down(int64_t time, int64_t divisor)
     return time / divisor - (time % divisor < 0);
 }
 
-/* What the sorting of all piles shares. */
+/* State shared by all piles. */
 struct finish {
     const struct builder *builder;
     struct builder_result *result;
@@ -174,7 +174,7 @@ struct finish {
     uint32_t *item; /* final arrays */
     int64_t *time;  /* NULL if not kept */
     double *covariate;
-    uint64_t *seen; /* for merging: by item, the run of equal times it was last seen in */
+    uint64_t *seen; /* for merging: by item, the last run of equal times with it */
     uint64_t n, n_runs;
 };
 
@@ -227,8 +227,7 @@ static void finish_pile(struct finish *finish, struct pile *pile, size_t first_p
         }
     for (size_t s = 0; s < n_students; s++)
         end[s + 1] += end[s];
-    /* As rows are put in place, end[s] moves from the first row of student s to behind the
-     * last. */
+    /* As rows are placed, end[s] moves from the first row of student s past the last. */
     for (const struct block *block = pile->first; block != NULL; block = block->next)
         for (size_t at = 0; at < block->n_bytes; at += row_size) {
             const struct packed_row *row = (const struct packed_row *)(block->rows + at);
@@ -304,7 +303,7 @@ void builder_finish(struct builder *builder, struct builder_result *result)
     head->has_time = builder->plan.has_time && !builder->plan.drop_time;
     head->first = NEW(uint64_t, head->n_students + 1);
 
-    /* memory_resize, as it does not touch the pages: see the head of this file. */
+    /* memory_resize does not touch the pages: see builder.c. */
     const size_t n_rows = builder->n_rows;
     result->mark = memory_resize(NULL, n_rows, sizeof(uint8_t));
     struct finish finish = {

@@ -1,4 +1,4 @@
-/* What builder.c and builder_finish.c share, and nobody else. */
+/* Shared by builder.c and builder_finish.c only. */
 #ifndef COHORT_BUILDER_INTERNAL_H
 #define COHORT_BUILDER_INTERNAL_H
 
@@ -7,8 +7,8 @@
 
 enum { N_PILES = 256, N_WAITING = 64 };
 
-/* A row as it lies in a block: all of it, or all up to the time, or to the mark. Side by side,
- * since rows of many piles are written in turn and each should touch one cache line. */
+/* A row in a block: all fields, or those up to the time or the mark. Packed, since rows of many
+ * piles are written in turn and each should touch one cache line. */
 struct __attribute__((packed)) packed_row {
     uint32_t student, item;
     uint8_t mark;
@@ -18,12 +18,12 @@ struct __attribute__((packed)) packed_row {
 
 struct block {
     struct block *next;
-    size_t n_bytes; /* of rows; of the last block of a pile, see there */
+    size_t n_bytes; /* of rows; not set in the last block of a pile */
     char rows[];
 };
 
 struct pile {
-    char *next, *end; /* of the room in the last block; here, as every row needs them */
+    char *next, *end; /* of the free room in the last block; every row needs them */
     struct block *first, *last;
     size_t n_rows;
 };
@@ -45,15 +45,15 @@ struct waiting_row {
 struct builder {
     struct builder_plan plan;
     struct name_index students, items, skills, groups, item_titles, skill_titles;
-    uint64_t *keys;        /* by student: places them in the final order */
+    uint64_t *keys;        /* by student: the final order */
     uint8_t *pile_of;      /* by student: the first byte of its key, small enough for a cache */
     struct item *item;     /* by item */
     uint32_t *skill_title; /* by skill */
     size_t key_capacity, pile_capacity, item_capacity, skill_capacity;
     struct pile piles[N_PILES];
-    double *covariates; /* of all rows, in the order they came */
+    double *covariates; /* of all rows, in order of arrival */
     size_t n_covariates, covariate_capacity;
-    size_t row_size; /* bytes a row takes in a block */
+    size_t row_size; /* bytes per row in a block */
     uint64_t n_rows, n_regrouped;
     struct waiting_row waiting[N_WAITING];
     size_t n_waiting;
@@ -61,7 +61,7 @@ struct builder {
     size_t n_pairs, n_pair_slots;
 };
 
-/* Looks the students of waiting rows up and adds the rows. */
+/* Looks up the students of waiting rows and adds the rows. */
 void builder_flush(struct builder *builder);
 
 /* Frees the blocks of a pile. */

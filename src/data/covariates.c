@@ -1,5 +1,6 @@
-/* The file knows factors by the numbers of their covariates: /covariates/2/names are the levels
- * of the third, and /covariates/2/own says which of them no two students trained. */
+/* In the file a factor is a group named by the number of its covariate: /covariates/2/names are
+ * the levels of the third covariate, and /covariates/2/own marks those levels that at most one
+ * student trained. */
 #include "data/covariates.h"
 #include "base/memory.h"
 #include <string.h>

@@ -1,28 +1,32 @@
 /* The data set file (HDF5, format version 2):
  *
- *     /                  attributes: format, version, withheld, has_time, source, digest
- *     /students/first    uint64 [students + 1]   attempts of student s: first[s] .. first[s+1]
- *     /students/names    names, see below
- *     /students/target   double [students]       optional: what is to be predicted for a whole
- *                                                student (passed, a score); NaN: unknown
- *     /attempts/item     uint16 or uint32        item of each attempt
- *     /attempts/mark     uint8                   outcome, split, shown, step: see dataset.h
- *     /attempts/time     int64                   in the source's unit; only if has_time
- *     /attempts/covariate double                 optional: numbers of every attempt, attempt by
- *                        attempt; /covariates/names; of a factor, numbers of its levels,
- *                        /covariates/K/names; NaN: none
- *     /items/names, /items/group (int32, -1: none), /items/skill_first, /items/skills
- *     /skills/names, /groups/names
- *     /digests/...       uint64                  of pieces: see dataset_digest.c
- *     /truth/...         double                  what a simulated class was made from
+ *     /                    attributes: format, version, withheld, has_time, source, digest
+ *     /students/first      uint64 [students + 1]   student s: attempts first[s] .. first[s+1]
+ *     /students/names      names, see below
+ *     /students/target     double [students]       optional: the target of a student (passed,
+ *                                                  a score); NaN: unknown
+ *     /attempts/item       uint16 or uint32        item of each attempt
+ *     /attempts/mark       uint8                   outcome, split, shown, step: see dataset.h
+ *     /attempts/time       int64                   in the source's unit; only if has_time
+ *     /attempts/covariate  double                  optional: [attempts x covariates]; for a
+ *                                                  factor the number of the level; NaN: none
+ *     /covariates/names    names                   of the covariates
+ *     /covariates/K/names  names                   of the levels, if covariate K is a factor
+ *     /items/names         names
+ *     /items/group         int32 [items]           -1: none
+ *     /items/skill_first   uint64 [items + 1]      item i: skills first[i] .. first[i+1]
+ *     /items/skills        uint32
+ *     /skills/names        names
+ *     /groups/names        names
+ *     /digests/...         uint64                  of pieces: see dataset_digest.c
+ *     /truth/...           double                  true parameters of a simulated class
  *
- * Names are an array of bytes, each name closed by a NUL byte, beside their offsets
- * (names_first). Students come in a random order chosen at import, their attempts in time
- * order. So a contiguous range of students is a random sample, and one hyperslab of each array.
+ * Names are an array of bytes, each name ended by a NUL byte, and an array of their offsets
+ * (names_first). Students are in a random order chosen at import, their attempts in time order.
+ * So a contiguous range of students is a random sample, and one hyperslab of each array.
  *
- * A file is not believed: lengths, offsets, numbers of items and skills, and digests are
- * checked before anything is made of them. Version 1 is read too; it has no digests of pieces.
- */
+ * A file is not trusted: lengths, offsets, numbers of items and skills, and digests are checked
+ * before they are used. Version 1 is read too; it has no digests of pieces. */
 #include "data/dataset.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -38,22 +42,23 @@ static enum status check_head(const struct dataset *head)
 {
     for (size_t s = 0; s < head->n_students; s++)
         if (head->first[s + 1] < head->first[s])
-            return fail(BAD_DATA, "student %zu ends before it begins", s);
+            return fail(BAD_DATA, "the attempts of student %zu end before they begin", s);
     if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
-        return fail(BAD_DATA, "the students do not cover the attempts");
+        return fail(BAD_DATA, "the students do not cover all attempts");
     for (size_t s = 0; head->target != NULL && s < head->n_students; s++)
         if (fabs(head->target[s]) > DATASET_MOST)
-            return fail(BAD_DATA, "the target %g of student %zu is beyond %g; import it again",
+            return fail(BAD_DATA,
+                        "the target %g of student %zu is larger than %g; import it again",
                         head->target[s], s, DATASET_MOST);
     for (size_t i = 0; i < head->n_items; i++) {
         if (head->item_first[0] != 0 || head->item_first[i + 1] < head->item_first[i])
-            return fail(BAD_DATA, "item %zu has its skills out of order", i);
+            return fail(BAD_DATA, "the skills of item %zu are out of order", i);
         if (head->item_group[i] < -1 || head->item_group[i] >= (int64_t)head->n_groups)
-            return fail(BAD_DATA, "item %zu is in a group that is not there", i);
+            return fail(BAD_DATA, "item %zu is in a group that does not exist", i);
     }
     for (uint64_t j = 0; j < head->item_first[head->n_items]; j++)
         if (head->item_skills[j] >= head->n_skills)
-            return fail(BAD_DATA, "an item has a skill that is not there");
+            return fail(BAD_DATA, "an item has a skill that does not exist");
     return OK;
 }
 
@@ -64,12 +69,12 @@ static enum status expect_length(hid_t file, const char *name, uint64_t n, uint6
     if (width > 0 ? n_stored / width == n && n_stored % width == 0 : n_stored == 0)
         return OK;
     return fail(BAD_DATA,
-                "the array %s has %llu numbers, which does not fit the other arrays: the file "
-                "was damaged or changed; import it again",
+                "the array %s has %llu numbers, which does not match the other arrays: the "
+                "file is damaged or was changed; import it again",
                 name, (unsigned long long)n_stored);
 }
 
-/* Students and attempts, of which every array must have as many. */
+/* The numbers of students and attempts, which all arrays must match. */
 static enum status read_lengths(hid_t file, struct dataset *head)
 {
     uint64_t n_first = 0, n_bytes = 0, end = 0;
@@ -121,14 +126,14 @@ static enum status read_head(hid_t file, struct dataset *head)
     const bool ours = format != NULL && strcmp(format, dataset_format) == 0;
     memory_free(format);
     if (!ours)
-        return fail(BAD_DATA, "this is not a cohort data set; make one with `cohort import` or "
-                              "`cohort simulate`");
+        return fail(BAD_DATA, "this is not a cohort data set; create one with `cohort import` "
+                              "or `cohort simulate`");
     int64_t version = 0, withheld = 0, has_time = 0;
     TRY(h5_integer(file, "version", &version));
     if (version < 1 || version > DATASET_VERSION)
         return fail(BAD_DATA,
-                    "the file has format version %lld, this program reads versions 1 to %d; "
-                    "import the data again",
+                    "the file has format version %lld, but this program reads versions 1 to "
+                    "%d; import the data again",
                     (long long)version, DATASET_VERSION);
     TRY(h5_integer(file, "withheld", &withheld));
     TRY(h5_integer(file, "has_time", &has_time));
@@ -150,15 +155,16 @@ static enum status read_head(hid_t file, struct dataset *head)
     return dataset_digest_check(file, head, version, head->comm->rank == 0);
 }
 
-/* Opening a pipe would wait for somebody to write to it. */
+/* Opening a pipe would wait for a writer. */
 static enum status check_file(const char *path)
 {
     struct stat info;
     if (access(path, R_OK) != 0 || stat(path, &info) != 0)
-        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "%s: the data set cannot be read: %s",
+        return fail(errno == ENOENT ? BAD_USER : BAD_IO, "cannot open the data set %s: %s",
                     path, strerror(errno));
-    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) /* HDF5 knows what a directory is */
-        return fail(BAD_USER, "%s: this is a device or a pipe; a data set is a plain file",
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) /* HDF5 rejects directories */
+        return fail(BAD_USER,
+                    "%s: this is a device or a pipe; expected the plain file of a data set",
                     path);
     return OK;
 }
@@ -174,7 +180,7 @@ static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n
     return OK;
 }
 
-/* The same file once more, if it is still the one that the head was read from. */
+/* Opens the file again and checks that it is still the same. */
 static enum status open_again(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
                               int n_ranks)
 {
@@ -183,8 +189,8 @@ static enum status open_again(const struct dataset *dataset, hid_t *file, MPI_Co
     const bool same = strcmp(digest != NULL ? digest : "", dataset->digest) == 0;
     memory_free(digest);
     return same ? OK
-                : fail(BAD_IO, "it was replaced while it was being read; run the same command "
-                               "again");
+                : fail(BAD_IO, "the file was replaced while cohort read it; run the same "
+                               "command again");
 }
 
 enum status dataset_open(struct dataset *dataset, const char *path, const struct comm *comm)
@@ -267,8 +273,8 @@ static struct dataset_rows rows_from(const struct shard *shard, size_t t, size_t
                                      shard->covariate + t * shard->dataset->covariates.names.n};
 }
 
-/* A piece that lies only partly in the range is read whole, and the part is taken from there:
- * what is used is what was checked. */
+/* A piece that lies partly in the range is read entirely, checked, and the part is copied: only
+ * checked bytes are used. */
 static enum status check_partial(hid_t file, size_t p, uint64_t start, uint64_t end,
                                  uint64_t first, struct shard *shard)
 {
@@ -312,7 +318,7 @@ static enum status check_digests(hid_t file, uint64_t first, struct shard *shard
     return OK;
 }
 
-/* Numbers of attempts, and levels, numbered as the data set does now. */
+/* Checks covariates, and maps levels to their current numbers. */
 static enum status check_levels(uint64_t first, const struct shard *shard)
 {
     const struct dataset *dataset = shard->dataset;
@@ -324,7 +330,7 @@ static enum status check_levels(uint64_t first, const struct shard *shard)
             if (fabs(shard->covariate[t * n_covariates + k]) > DATASET_MOST)
                 return fail(BAD_DATA,
                             "attempt %llu has %g in column %s; expected a number from -1e30 to "
-                            "1e30: import it in another unit",
+                            "1e30; import it in another unit",
                             (unsigned long long)(first + t),
                             shard->covariate[t * n_covariates + k],
                             names_get(&dataset->covariates.names, k));
@@ -398,7 +404,7 @@ void shard_free(struct shard *shard)
     *shard = (struct shard){0};
 }
 
-/* Names of students of whole pieces; their offsets stay those of the file. */
+/* Reads the names of students in entire pieces; offsets stay relative to the file. */
 static enum status read_pieces(hid_t file, const struct dataset *dataset, size_t first,
                                struct names *names)
 {
@@ -452,7 +458,7 @@ enum status dataset_read_names(const struct dataset *dataset, size_t first, size
 
 size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
 {
-    /* The first student at or behind the w-th part of the attempts. */
+    /* The first student at or after fraction w / n_workers of the attempts. */
     const uint64_t wanted = size_cut(dataset->n_attempts, w, n_workers);
     if (w == n_workers)
         return dataset->n_students;
@@ -467,7 +473,7 @@ size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
     return low;
 }
 
-/* Whatever is read is compared with its digest. */
+/* Reading checks all digests. */
 enum status dataset_verify(const char *path)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};

@@ -1,4 +1,4 @@
-/* A data set in its HDF5 file, and the part of it one rank holds. */
+/* A data set in its HDF5 file, and the part of it that one rank holds. */
 #ifndef COHORT_DATASET_H
 #define COHORT_DATASET_H
 
@@ -11,9 +11,12 @@
 enum outcome { INCORRECT = 0, CORRECT = 1, UNKNOWN = 2 };
 enum split { TRAIN = 0, VALID = 1, TEST = 2, N_SPLITS = 3 };
 
-/* The byte of marks each attempt carries, in the file and in memory:
- * bits 0-1 outcome, bits 2-3 split, bit 4 the outcome is shown to later attempts, bit 5 the
- * attempt begins a new step. */
+/* The mark byte of an attempt, in the file and in memory:
+ *
+ *     bit   7 6  5     4      3 2    1 0
+ *           0 0  step  shown  split  outcome
+ *
+ * step: the attempt starts a new step; shown: later attempts may use its outcome. */
 enum { MARK_SHOWN = 1 << 4, MARK_STEP = 1 << 5 };
 
 static inline enum outcome mark_outcome(uint8_t mark)
@@ -28,14 +31,19 @@ static inline bool mark_is_shown(uint8_t mark)
 {
     return (mark & MARK_SHOWN) != 0;
 }
+/* An attempt to learn from: in the training split, with a known outcome. */
+static inline bool mark_trains(uint8_t mark)
+{
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+}
 static inline uint8_t mark_make(enum outcome outcome, enum split split, bool shown, bool step)
 {
     return (uint8_t)((unsigned)outcome | (unsigned)split << 2 | (shown ? MARK_SHOWN : 0u) |
                      (step ? MARK_STEP : 0u));
 }
 
-/* What a data set or a trained model knows of items, as a view of its arrays. `first` NULL: of
- * skills and groups there are the names alone. */
+/* The items of a data set or a trained model, as a view of its arrays. `first` NULL: only the
+ * names of skills and groups are known. */
 struct item_table {
     const struct names *items, *skills, *groups;
     const uint64_t *first; /* items + 1 */
@@ -43,45 +51,43 @@ struct item_table {
     const int32_t *group;  /* -1: none */
 };
 
-/* Covariates and targets are NaN or no larger: their squares can be summed. */
+/* The largest covariate or target: squares can still be summed. */
 #define DATASET_MOST 1e30
 
-/* What every rank knows of a data set: all but the attempts and the students' names. */
+/* What every rank holds of a data set: all but the attempts and the students' names. */
 struct dataset {
     char *path;
     const struct comm *comm;
     size_t n_students, n_items, n_skills, n_groups;
     uint64_t n_attempts;
-    bool has_time, withheld; /* withheld: single attempts were held out, not whole students */
+    bool has_time, withheld; /* withheld: single attempts are held out, not students */
     char digest[33];         /* of the content, in hexadecimal */
-    char *source;            /* where it came from, for people */
+    char *source;            /* where it came from, human-readable */
     uint64_t *first;      /* n_students + 1: attempts of student s are first[s] .. first[s+1] */
     uint64_t *item_first; /* n_items + 1 */
     uint32_t *item_skills; /* skills of item i: item_skills[item_first[i] .. item_first[i+1]] */
     int32_t *item_group;   /* -1: none */
-    double
-        *target; /* n_students: a number for each, NaN: none; NULL: the file has no targets */
+    double *target;        /* n_students, NaN: none; NULL: the file has no targets */
     struct names items, skills, groups;
-    struct covariates covariates; /* of attempts; mostly none */
-    /* Of pieces, two numbers each: see dataset_digest.c. NULL: a file of version 1. */
+    struct covariates covariates; /* of attempts; usually none */
+    /* Two numbers per piece: see dataset_digest.c. NULL: a file of version 1. */
     uint64_t *attempt_digests, *student_digests;
-    uint32_t *item_map; /* items of the file to items here, after dataset_renumber; else NULL */
-    uint32_t **level_map; /* likewise levels of each covariate, INDEX_NONE: none here */
-    /* After dataset_renumber: a sentence about an item of which the file and the model say
-     * different things; NULL: there is none. */
+    uint32_t *item_map;   /* from items of the file, after dataset_renumber; else NULL */
+    uint32_t **level_map; /* likewise per covariate, for levels; INDEX_NONE: unknown */
+    /* After dataset_renumber: an error message about an item on which the file and the model
+     * disagree; NULL: they agree. */
     char *other_skills, *other_groups;
 };
 
-/* The attempts of a contiguous range of students, held by one rank. Attempts of a student are
- * in time order. Indices are local: student s here is student first_student + s of the data
- * set. */
+/* The attempts of a contiguous range of students, held by one rank, each student's in time
+ * order. Indices are local: student s here is student first_student + s of the data set. */
 struct shard {
     const struct dataset *dataset;
     size_t first_student, n_students, n_attempts;
     uint64_t *first; /* n_students + 1, first[0] = 0 */
     uint32_t *item;
     uint8_t *mark;
-    int64_t *time;     /* NULL where the data set has no times */
+    int64_t *time;     /* NULL if the data set has no times */
     double *covariate; /* n_attempts x covariates */
 };
 
@@ -99,23 +105,23 @@ void shard_free(struct shard *shard);
 CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                        struct names *names);
 
-/* Numbers items, skills, groups and levels of factors as a trained model does, which knows
- * `items` and `covariates`; what is read from now on follows. Items have the model's skills and
- * groups; see other_skills for files that say otherwise. An item that the model has never seen
- * is the user's mistake; an attempt of an unknown level has none. Before dataset_read. */
+/* Renumbers items, skills, groups and levels of factors to match a trained model with `items`
+ * and `covariates`. Call it before dataset_read, which then uses these numbers. Items get the
+ * model's skills and groups; see other_skills for files that disagree. An item unknown to the
+ * model is an error; an unknown level becomes NaN. */
 CHECKED enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,
                                      const struct covariates *covariates);
 
 struct item_table dataset_items(const struct dataset *dataset);
 
-/* Student at which worker w of n_workers begins, when students are cut into contiguous ranges
- * with about the same number of attempts; w = n_workers gives n_students. */
+/* First student of worker w of n_workers, when students are split into contiguous ranges with
+ * about the same number of attempts; w = n_workers gives n_students. */
 size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers);
 
 /* Reads everything and compares it with the stored digests. Not collective. */
 CHECKED enum status dataset_verify(const char *path);
 
-/* A table of doubles stored beside the data: the truth of a simulated class. */
+/* A table of doubles stored with the data: the true parameters of a simulated class. */
 struct truth {
     const char *name;
     int rank;
@@ -123,9 +129,9 @@ struct truth {
     const double *values;
 };
 
-/* A whole data set in memory, as importers and simulators make it; dataset_write stores it by
+/* A complete data set in memory, from an importer or a simulator. dataset_write stores it by
  * temporary file, fsync and rename, and fills in its digest. Not collective: one rank calls it.
- * The arrays stay the caller's. */
+ * The caller still owns the arrays. */
 struct dataset_content {
     struct dataset head; /* counts, withheld, has_time, source, first, target, item_*, names */
     struct names students;

@@ -1,17 +1,17 @@
-/* Whether a data set is what was written. Attempts, and students with their names, are cut into
- * pieces of 64 Ki, and each piece has a digest (XXH3, 128 bits) in the file:
+/* Checks that a data set is unchanged since it was written. Attempts, and students with their
+ * names, are split into pieces of 64 Ki, and each piece has a digest (XXH3, 128 bits):
  *
  *     /digests/attempts   uint64 [2 x pieces]   of items, marks, times and covariates
  *     /digests/students   uint64 [2 x pieces]   of names and their offsets
  *
- * A rank checks the pieces it reads, at the speed of memory. The attribute `digest` is the
- * digest of these digests, of all other arrays, and of what the attributes say of them; every
- * rank checks it when it opens the file. So nothing can be changed alone, and two data sets
- * with one digest are the same. Digests are of numbers as they are in memory, not of chunks,
- * integer widths or paths.
+ *     digest (attribute) = XXH3(all piece digests, all other arrays, their attributes)
  *
- * Files of version 1 have one digest of everything in a row, for which somebody must read
- * everything: one rank does so at opening. */
+ * A rank checks the pieces it reads, at memory speed; every rank checks `digest` when it opens
+ * the file. So no single part can change unnoticed, and two data sets with the same digest are
+ * the same. Digests cover numbers as they are in memory, not chunks, integer widths or paths.
+ *
+ * Files of version 1 have one digest of everything in sequence, so one rank reads the entire
+ * file when it is opened. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/dataset_internal.h"
@@ -51,7 +51,7 @@ static void add_length(XXH3_state_t *state, uint64_t n_bytes)
 
 static void add_array(XXH3_state_t *state, const void *values, size_t n_bytes)
 {
-    add_length(state, n_bytes); /* so that no two different contents run together alike */
+    add_length(state, n_bytes); /* so that arrays cannot run into each other */
     if (n_bytes > 0)
         XXH3_128bits_update(state, values, n_bytes);
 }
@@ -107,7 +107,7 @@ static void of_rows(const struct dataset *head, const struct dataset_rows *rows,
     end(state, digest);
 }
 
-/* n names whose offsets are those of the file. */
+/* Of n names, with their offsets in the file. */
 static void of_names(const uint64_t *first, size_t n, const char *bytes, uint64_t digest[2])
 {
     XXH3_state_t *state = begin();
@@ -160,7 +160,7 @@ enum status dataset_digest_write(hid_t file, const struct dataset *head)
                     head->student_digests);
 }
 
-/* An array of the file, of which no more than a block is in memory at a time. */
+/* Adds an array of the file, block by block to save memory. */
 static enum status add_stored(XXH3_state_t *state, hid_t file, const char *name, hid_t type)
 {
     enum { BLOCK = 1 << 18 };
@@ -234,7 +234,7 @@ enum status dataset_digest_check(hid_t file, struct dataset *head, int64_t versi
     return strcmp(digest, head->digest) == 0
                ? OK
                : fail(BAD_DATA,
-                      "the content has digest %s but %s is stored: the file was damaged or "
+                      "the content has digest %s, but %s is stored: the file is damaged or was "
                       "changed; import it again",
                       digest, head->digest[0] != '\0' ? head->digest : "none");
 }
@@ -246,8 +246,8 @@ static enum status compare(const uint64_t found[2], const uint64_t *stored, cons
     if (found[0] == stored[2 * p] && found[1] == stored[2 * p + 1])
         return OK;
     return fail(BAD_DATA,
-                "%s %llu to %llu do not have the digest they were stored with: the file was "
-                "damaged or changed; import it again",
+                "%s %llu to %llu do not match their stored digest: the file is damaged or was "
+                "changed; import it again",
                 what, (unsigned long long)first, (unsigned long long)(first + n - 1));
 }
 

@@ -1,11 +1,11 @@
-/* What dataset.c, dataset_digest.c and dataset_write.c share. */
+/* Shared by dataset.c, dataset_digest.c and dataset_write.c. */
 #ifndef COHORT_DATASET_INTERNAL_H
 #define COHORT_DATASET_INTERNAL_H
 
 #include "base/h5.h"
 #include "data/dataset.h"
 
-/* Version 1 had no digests of pieces; see dataset_digest.c. */
+/* Version 1 has no digests of pieces; see dataset_digest.c. */
 enum { DATASET_VERSION = 2, DATASET_PIECE = 1 << 16 };
 extern const char dataset_format[];
 
@@ -14,7 +14,7 @@ static inline size_t dataset_n_pieces(uint64_t n)
     return (size_t)((n + DATASET_PIECE - 1) / DATASET_PIECE);
 }
 
-/* Attempts one after the other, wherever they are. */
+/* A view of consecutive attempts. */
 struct dataset_rows {
     size_t n;
     const uint32_t *item;
@@ -23,18 +23,18 @@ struct dataset_rows {
     const double *covariate;
 };
 
-/* Fills in the digests of a content that is to be written: of its pieces, and of all. */
+/* Computes the digests of a content before it is written: of its pieces, and of all. */
 void dataset_digest_make(struct dataset_content *content);
 void dataset_digest_free(struct dataset *head);
 CHECKED enum status dataset_digest_write(hid_t file, const struct dataset *head);
 
-/* Reads the digests of pieces and compares them and what the head holds with the digest of all.
- * An old file is read to its end by whoever is `first`, one rank for all. */
+/* Reads the digests of pieces and compares them and the head with the digest of all. A file of
+ * version 1 is read entirely, by the one rank that passes `first`. */
 CHECKED enum status dataset_digest_check(hid_t file, struct dataset *head, int64_t version,
                                          bool first);
 
-/* Whether piece p is what was written: its attempts; or its students' names, with their offsets
- * as in the file. Of an old file they are, since it was read to its end. */
+/* Checks piece p: its attempts, or its students' names with their offsets in the file. Always
+ * OK for a file of version 1, which was checked when it was opened. */
 CHECKED enum status dataset_digest_rows(const struct dataset *head, size_t p,
                                         const struct dataset_rows *rows);
 CHECKED enum status dataset_digest_names(const struct dataset *head, size_t p,

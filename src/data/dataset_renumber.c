@@ -1,11 +1,11 @@
 /* A trained model knows items, skills, groups and levels of factors by number. Another data set
- * numbers them otherwise, so it is renumbered by name before its attempts are read.
+ * numbers them differently, so it is renumbered by name before its attempts are read.
  *
- * What a model was trained to know of items goes with it: whatever the file says, its items
- * have the skills and groups that the model learned with. A file that has none, or none for an
- * item, leaves it at that. One that says something else is noted (other_skills, other_groups),
- * and refused where the model makes use of it (src/runs/checkpoint.c). Groups that the model
- * knows nothing of, or other ones, stay the file's own: scores are shown by them. */
+ * The model's skills and groups of items take precedence over those of the file. A file may
+ * have none, or none for an item. If it disagrees with the model, that is recorded
+ * (other_skills, other_groups), and it is an error if the model uses them
+ * (src/runs/checkpoint.c). Groups that are unknown to the model, or different, stay those of
+ * the file: scores are shown by group. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/dataset.h"
@@ -28,8 +28,8 @@ static void number(struct name_index *index, const struct names *names)
         name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
 }
 
-/* item_map[0] is the number of items in the file, item_map[1 + i] what item i of the file is
- * here; none, if all are what they were. */
+/* item_map[0] is the number of items in the file, item_map[1 + i] the new number of item i of
+ * the file. NULL if no number changes. */
 static enum status map_items(struct dataset *dataset, const struct names *items)
 {
     if (names_equal(&dataset->items, items))
@@ -45,9 +45,8 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
         dataset->item_map[1 + i] = name_index_find(&index, name, strlen(name));
         if (dataset->item_map[1 + i] == INDEX_NONE)
             status = fail(BAD_USER,
-                          "%s: item '%s' was never seen in training: the model knows %zu "
-                          "items and this is none of them; leave its attempts out, or train "
-                          "on data that has them",
+                          "%s: item '%s' was never seen in training (items in the model: "
+                          "%zu); remove its attempts, or train on data that has them",
                           dataset->path, name, items->n);
     }
     name_index_free(&index);
@@ -59,7 +58,7 @@ static size_t item_here(const struct dataset *dataset, size_t i)
     return dataset->item_map != NULL ? dataset->item_map[1 + i] : i;
 }
 
-/* The names of an item's skills, as many as a sentence bears; caller frees. */
+/* The names of an item's skills, the first few of them; caller frees. */
 static char *list_skills(const struct item_table *items, size_t i)
 {
     enum { MOST = 4 };
@@ -80,22 +79,22 @@ static char *skills_sentence(const struct dataset *dataset, const struct item_ta
                              size_t i, const struct item_table *known, size_t k)
 {
     char *here = list_skills(own, i), *there = list_skills(known, k);
-    char *sentence = memory_text(
-        "%s: item '%s' has skills %s, but %s where the model was trained; import the data with "
-        "the same skills, or without --skills to use the model's",
-        dataset->path, names_get(own->items, i), here, there);
+    char *sentence = memory_text("%s: item '%s' has skills %s, but %s in the model's training "
+                                 "data; import the data with "
+                                 "the same skills, or without --skills to use the model's",
+                                 dataset->path, names_get(own->items, i), here, there);
     memory_free(here);
     memory_free(there);
     return sentence;
 }
 
-/* Whether each item with skills has those that the model knows it by. */
+/* Compares the skills of each item with those in the model. */
 static void compare_skills(struct dataset *dataset, const struct item_table *known)
 {
     const struct item_table own = dataset_items(dataset);
     struct name_index index = {0};
     number(&index, known->skills);
-    uint32_t *number_of = NEW(uint32_t, own.skills->n); /* the file's skills in the model */
+    uint32_t *number_of = NEW(uint32_t, own.skills->n); /* of the file's skills in the model */
     for (size_t s = 0; s < own.skills->n; s++)
         number_of[s] =
             name_index_find(&index, names_get(own.skills, s), strlen(names_get(own.skills, s)));
@@ -129,14 +128,14 @@ static void compare_groups(struct dataset *dataset, const struct item_table *kno
         const char *there = group >= 0 ? names_get(known->groups, (size_t)group) : NULL;
         if (there == NULL || strcmp(here, there) != 0)
             dataset->other_groups = memory_text(
-                "%s: item '%s' is in group '%s', but in %s%s%s where the model was trained; "
+                "%s: item '%s' is in group '%s', but in %s%s%s in the model's training data; "
                 "import the data with the same groups, or without --group to use the model's",
                 dataset->path, names_get(&dataset->items, i), here, there ? "'" : "",
                 there ? there : "none", there ? "'" : "");
     }
 }
 
-/* Items are the model's, with its skills and, unless the file has others, its groups. */
+/* Uses the model's items and skills and, unless the file has others, its groups. */
 static void adopt(struct dataset *dataset, const struct item_table *known)
 {
     const size_t n = known->items->n, n_skills = known->first[n];
@@ -209,7 +208,7 @@ static void follow_skills(struct dataset *dataset, const struct names *skills)
     uint64_t n = 0;
     for (size_t i = 0; i < dataset->n_items; i++) {
         const uint64_t start = dataset->item_first[i], end = dataset->item_first[i + 1];
-        dataset->item_first[i] = n; /* never beyond start: what is left out closes up */
+        dataset->item_first[i] = n; /* never beyond start: skipped skills close up */
         for (uint64_t j = start; j < end; j++) {
             const char *name = names_get(&dataset->skills, dataset->item_skills[j]);
             const uint32_t k = name_index_find(&index, name, strlen(name));
@@ -244,13 +243,13 @@ static void follow_levels(struct dataset *dataset, size_t k, const struct names 
     names_copy(own, levels);
 }
 
-/* Checkpoints of format version 1 have the names alone: items have the skills that the file
- * says they have, as far as the model knows them. */
+/* Checkpoints of format version 1 have names only: items keep those skills of the file that the
+ * model knows. */
 static void follow_names(struct dataset *dataset, const struct item_table *known)
 {
     if (known->skills->n > 0 && dataset->item_first[dataset->n_items] == 0)
         dataset->other_skills = memory_text(
-            "%s: its items have no skills, and the model, of an earlier version, was stored "
+            "%s: its items have no skills, and an earlier version of cohort stored the model "
             "without them; import the data with --skills, or train the model again",
             dataset->path);
     if (dataset->item_map != NULL)

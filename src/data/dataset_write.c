@@ -1,4 +1,4 @@
-/* Writes the file that dataset.c describes, from a content in memory. */
+/* Writes the file that dataset.c describes from a content in memory. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -67,8 +67,8 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
     return dataset_digest_write(file, head);
 }
 
-/* A data set takes the place of another one, not of the answers it is made of, or of a
- * checkpoint: somebody has mistaken a name. */
+/* A data set may replace another one, but not the answers it is made from or a checkpoint: such
+ * a name is a mistake. */
 static enum status check_old(const char *path)
 {
     static const char begins[] = "\x89HDF";
@@ -77,8 +77,8 @@ static enum status check_old(const char *path)
     return n == 0 || memcmp(bytes, begins, strlen(begins)) == 0
                ? OK
                : fail(BAD_USER,
-                      "%s: there is a file of this name that is not a data set, which would be "
-                      "replaced; choose another name, or remove it first",
+                      "%s: this file exists and is not a data set; choose another file name, "
+                      "or remove it first",
                       path);
 }
 
@@ -89,9 +89,9 @@ enum status dataset_write(struct dataset_content *content, const char *path)
     TRY(atomic_file_begin(&draft, path));
     dataset_digest_make(content);
     hid_t file = h5_create(draft.name);
-    enum status status =
-        file < 0 ? fail(BAD_IO, "the data set cannot be written there: %s", strerror(errno))
-                 : write_content(file, content);
+    enum status status = file < 0
+                             ? fail(BAD_IO, "cannot write the data set: %s", strerror(errno))
+                             : write_content(file, content);
     dataset_digest_free(&content->head);
     if (status == OK) {
         status = h5_close(file, path);

@@ -1,22 +1,28 @@
-/* Training is defined for L lanes and never for P ranks; P only decides how fast a step is.
+/* Training is defined for L lanes, not for P ranks; P only decides how fast a step is.
  *
- * A lane is a contiguous range of students with about the same number of attempts as any other
- * lane, and a rank owns a contiguous range of lanes, so it reads one hyperslab of each array.
- * Each epoch a lane puts its training students into an order named Philox(seed, epoch, lane)
- * and cuts it into as many blocks as the epoch has steps, as evenly as can be: no step is left
- * with a rump, and no lane runs dry before the others.
+ *     students     0 ......................................................... n-1
+ *     lanes        |  lane 0  |  lane 1  |  lane 2  |  lane 3  |  lane 4  | lane 5 |
+ *     ranks (P=2)  |             rank 0             |            rank 1            |
  *
- * Models of the sequence want students of like length in a block. Blocks of as many students
- * would then be of very unlike weight: on ASSISTments half of all answers would be in a tenth
- * of the steps, and Adam makes little of the other nine. So blocks are cut by attempts. */
+ *     step         block of lane 0 + block of lane 1 + ... + block of lane 5 = mini-batch
+ *
+ * A lane is a contiguous range of students; all lanes have about the same number of attempts. A
+ * rank owns a contiguous range of lanes, so it reads one hyperslab of each array. In each epoch
+ * a lane shuffles its training students by Philox(seed, epoch, lane) and splits them as evenly
+ * as possible into one block per step: no step gets a remainder, and no lane runs out early.
+ *
+ * Sequence models prefer students of similar length in a block. Blocks with equal numbers of
+ * students would then have very unequal weight: on ASSISTments a tenth of the steps would hold
+ * half of all answers, and Adam would learn little in the others. So their blocks are split by
+ * attempts. */
 #include "data/lanes.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/sequence.h"
 
-/* Steps whose students are sorted by length together: more would make blocks more alike, and
- * batches less random. */
+/* Number of steps whose students are sorted by length together: more would make the students of
+ * a block more similar, and batches less random. */
 enum { STRETCH = 8 };
 
 enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, size_t batch,
@@ -28,9 +34,10 @@ enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, siz
     if (n_ranks > n_lanes)
         return fail(
             BAD_USER,
-            "there are %zu ranks but only %zu lanes (train.batch = %zu in blocks of "
-            "train.block = %zu): use at most %zu ranks, a larger batch or a smaller block",
-            n_ranks, n_lanes, batch, block, n_lanes);
+            "there are %zu ranks but only %zu lane%s (train.batch = %zu in blocks of "
+            "train.block = %zu); use at most %zu rank%s, a larger batch or a smaller block",
+            n_ranks, n_lanes, n_lanes == 1 ? "" : "s", batch, block, n_lanes,
+            n_lanes == 1 ? "" : "s");
     *lanes = (struct lanes){.n_lanes = n_lanes};
     lanes->first_lane = size_cut(n_lanes, rank, n_ranks);
     lanes->n_own = size_cut(n_lanes, rank + 1, n_ranks) - lanes->first_lane;
@@ -65,14 +72,14 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
     if (n_training == 0)
         return fail(
             BAD_USER,
-            "%s: no student has a training attempt that this model learns from: its "
-            "outcome must be known and, where the model is about skills, its item be in "
-            "one; see `cohort inspect`, and the split and the skills of the import",
+            "%s: no student has a training attempt that this model can learn from: the "
+            "outcome must be known and, if the model uses skills, the item must have one; "
+            "see `cohort inspect`, and the split and the skills of the import",
             shard->dataset->path);
     lanes->length = length;
     lanes->n_training = (size_t)n_training;
     lanes->n_steps = ((size_t)n_training + batch - 1) / batch;
-    /* A block is at most one student larger than its lane's mean, or holds a whole stretch. */
+    /* A block is at most one student larger than the mean of its lane, or holds a stretch. */
     const size_t n_together = length != NULL ? size_min(STRETCH, lanes->n_steps) : 1;
     int64_t most = 0;
     for (size_t l = 0; l < lanes->n_own; l++)
@@ -102,9 +109,9 @@ void lanes_destroy(struct lanes *lanes)
     *lanes = (struct lanes){0};
 }
 
-/* Where a lane's blocks begin when they are of like length. Within stretches of several steps
- * students are sorted by length and cut into blocks of as many attempts, so that every step
- * learns from as much: long students in small blocks, short ones in large ones. */
+/* Finds where a lane's blocks begin when students are sorted by length. Within stretches of
+ * several steps, students are sorted and split into blocks with equal numbers of attempts: few
+ * long students or many short ones. */
 static void cut_by_length(struct lanes *lanes, size_t l)
 {
     const size_t n = lanes->n_students[l], n_steps = lanes->n_steps;
@@ -119,7 +126,7 @@ static void cut_by_length(struct lanes *lanes, size_t l)
             all += lanes->length[students[i]];
         size_t k = 0;
         for (size_t i = 0; i < end - start; i++) {
-            /* a student is of the block in which its middle lies */
+            /* a student belongs to the block that contains its middle */
             const uint64_t middle = 2 * before + lanes->length[students[i]];
             for (; k < n_here && middle * n_here >= 2 * all * k; k++)
                 lanes->cuts[l][step + k] = start + i;

@@ -5,12 +5,13 @@
 #include "base/base.h"
 #include "data/dataset.h"
 
-/* students --(cut by attempts)--> lanes --(cut)--> ranks. Lane l holds students first[l] ..
- * first[l+1] of the data set; this rank owns lanes first_lane .. first_lane + n_own. In each
- * step every lane offers one block of its training students; the blocks of all lanes are the
- * mini-batch. */
+/* students --(split by attempts)--> lanes --(split)--> ranks
+ *
+ * Lane l holds students first[l] .. first[l+1] of the data set; this rank owns lanes first_lane
+ * .. first_lane + n_own. In each step every lane provides one block of its training students;
+ * the blocks of all lanes are the mini-batch. */
 struct lanes {
-    size_t n_lanes, n_steps; /* steps of an epoch */
+    size_t n_lanes, n_steps; /* steps per epoch */
     size_t first_lane, n_own;
     size_t n_training;    /* students, over all ranks */
     size_t most_students; /* in any mini-batch */
@@ -18,21 +19,22 @@ struct lanes {
     uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
     uint32_t **order;    /* n_own: this epoch's order of them */
     size_t *n_students;  /* n_own */
-    const uint32_t *length; /* see lanes_fill; and then: */
+    const uint32_t *length; /* see lanes_fill; if set: */
     size_t **cuts;          /* n_own, n_steps + 1: where a lane's blocks begin */
-    uint32_t *step_order;   /* n_steps: which of its blocks a lane offers */
+    uint32_t *step_order;   /* n_steps: which of its blocks a lane provides */
 };
 
-/* Lanes of `batch` students a step in blocks of about `block`; also says which students this
- * rank must read (first_student, n_students). More ranks than lanes is the user's mistake. */
+/* Creates lanes for `batch` students per step in blocks of about `block`. Also returns the
+ * students this rank must read (first_student, n_students). More ranks than lanes is an
+ * error. */
 CHECKED enum status lanes_create(struct lanes *lanes, const struct dataset *dataset,
                                  size_t batch, size_t block, size_t *first_student,
                                  size_t *n_students);
 
-/* Collective: finds the students that have something to train on (has_training[s] of the
- * shard), and with them the number of steps. An error if there are none. `length` of the
- * shard's students, which must outlive the lanes, asks for blocks of like length and about as
- * many attempts; NULL: random ones of as many students. */
+/* Collective: finds the training students (has_training[s] of the shard) and the number of
+ * steps. No training students is an error. With `length` of the shard's students, which must
+ * outlive the lanes, blocks hold students of similar length and about equal numbers of
+ * attempts; NULL: random students, equally many. */
 CHECKED enum status lanes_fill(struct lanes *lanes, const struct shard *shard,
                                const bool *has_training, const uint32_t *length, size_t batch);
 void lanes_destroy(struct lanes *lanes);

@@ -1,8 +1,11 @@
-/* Every row of an import names its student and its item, so this look-up is most of its work,
- * and what it costs is cache misses. Names stand end to end in one array of bytes (struct
- * names); an open-addressing table, at most half full, finds them. A slot of 16 bytes holds all
- * that is needed to know a name of up to 8 bytes, which is most of them: its bytes are their
- * own key. Longer names have an XXH3 hash for a key and are compared. No allocation a name. */
+/* Every row of an import names its student and its item, so looking up names is most of the
+ * work, and most of its cost is cache misses. Names are stored end to end in one array of bytes
+ * (struct names) and found by an open-addressing table that is at most half full:
+ *
+ *     slot (16 bytes) = key 8 | number 4 | length 4
+ *
+ * The key of a name of up to 8 bytes, which most are, is the name itself. The key of a longer
+ * name is its XXH3 hash, and the bytes are compared. There is no allocation per name. */
 #include "data/name_index.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -17,8 +20,8 @@ struct index_slot {
     uint32_t length;
 };
 
-/* Given its length, the key of a name of up to 8 bytes is that name and no other: it holds all
- * its bytes, some of them twice. */
+/* For names of up to 8 bytes, key and length determine the name: the key holds all its bytes,
+ * some of them twice. */
 static uint64_t key_of(const char *name, size_t length)
 {
     if (length > 8)
@@ -37,13 +40,13 @@ static uint64_t key_of(const char *name, size_t length)
 
 static size_t place_of(const struct name_index *index, uint64_t key, size_t length)
 {
-    /* Both halves of a long product, as in wyhash: numbers in decimal are poor in bits. */
+    /* Mix both halves of a long product, as in wyhash: decimal digits have little entropy. */
     const unsigned __int128 product =
         (unsigned __int128)(key ^ 0xa0761d6478bd642f) * (length ^ 0xe7037ed1a0b428db);
     return (size_t)((uint64_t)product ^ (uint64_t)(product >> 64)) & (index->n_slots - 1);
 }
 
-/* The slot of a name: its own, or the free one where it would go. */
+/* The slot of a name, or the free slot for it. */
 static struct index_slot *find_slot(const struct name_index *index, const char *name,
                                     size_t length, uint64_t key)
 {

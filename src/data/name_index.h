@@ -1,4 +1,4 @@
-/* Names to numbers, 0, 1, 2, ... in the order of first appearance. */
+/* Maps names to numbers 0, 1, 2, ... in the order of first appearance. */
 #ifndef COHORT_NAME_INDEX_H
 #define COHORT_NAME_INDEX_H
 
@@ -14,19 +14,18 @@ struct name_index {
     size_t n_slots;           /* a power of two */
 };
 
-/* The number of a name, new or known. Bytes that are not UTF-8 are taken for Latin-1. */
+/* The number of a name, new or known. Names that are not UTF-8 are read as Latin-1. */
 uint32_t name_index_add(struct name_index *index, const char *name, size_t length);
 
 /* The number of a known name, or INDEX_NONE. */
 uint32_t name_index_find(const struct name_index *index, const char *name, size_t length);
 
-/* Begins to fetch what a look-up of the name will need. */
+/* Prefetches what a look-up of the name will need. */
 void name_index_prefetch(const struct name_index *index, const char *name, size_t length);
 
 void name_index_free(struct name_index *index);
 
-/* Sorts numbers[0..names->n), each once, as people order the names: "item 9" before "item 10".
- */
+/* Sorts numbers[0..names->n) in natural order of the names: "item 9" before "item 10". */
 void name_index_sort(const struct names *names, uint32_t *numbers);
 
 #endif

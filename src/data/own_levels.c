@@ -1,17 +1,17 @@
-/* A session belongs to one student, a school to many. The effect of a level that a single
- * student trained rests on that student's answers alone, later ones too: a prediction that used
- * it would know the future. So models that learn effects of levels leave those out when they
- * predict, as they do with what they learned of the student. Which levels these are depends on
- * the training attempts, and is kept with the model.
+/* A session belongs to one student, a school to many. The effect of a level that only one
+ * student trained depends on that student's answers alone, later ones included: a prediction
+ * that used it would know the future. So models that learn effects of levels skip these effects
+ * when they predict, just as they skip what they learned about the student. Which levels these
+ * are depends on the training attempts, and is stored with the model.
  *
- * Every rank counts the students who trained a level, up to two; a student is on one rank, so
- * the sum over ranks tells. */
+ * Every rank counts the students who trained a level, up to two. A student is on one rank only,
+ * so the sum over ranks decides. */
 #include "data/own_levels.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include <math.h>
 
-/* Students of the shard with training attempts of each level, two standing for more. */
+/* Counts the students of the shard with training attempts of each level, up to two. */
 static void count_students(const struct shard *shard, size_t k, int64_t *count, uint32_t *last)
 {
     const size_t n_covariates = shard->dataset->covariates.names.n;
@@ -48,8 +48,8 @@ void own_levels_find(struct dataset *dataset, const struct shard *shard)
             n_own += count[l] == 1;
         }
         if (n_own > 0)
-            log_say("note: %zu of %zu levels of %s have training attempts of one student each; "
-                    "predictions leave their effects out, which rest on later answers too",
+            log_say("note: %zu of %zu levels of %s have training attempts of one student only; "
+                    "predictions skip their effects, which also depend on later answers",
                     n_own, n, names_get(&covariates->names, k));
         memory_free(count);
         memory_free(last);

@@ -1,13 +1,19 @@
-/* A data set says which attempts are for training, validation and tests. Two things that people
- * do mark the same attempts otherwise, and neither is stored:
+/* A data set marks which attempts are for training, validation and test. Two tasks mark the
+ * same attempts differently, without storing it:
  *
- * Folds. Which fold an attempt is in follows from the data set's order of students or from
- * named random numbers, so every rank knows it without asking. The fold after the test fold
- * serves to choose when to stop; scoring on the fold one stopped by would flatter the model.
+ * Folds. The fold of an attempt follows from the order of students in the data set or from
+ * named random numbers, so every rank knows it without communication. For K folds and test fold
+ * F:
  *
- * Refits. Once validation attempts have served to choose settings and the number of epochs,
- * they are there to be learned from too. With folds, the fold comes first and its validation
- * part is joined. */
+ *     fold     1 .. F-1    F       F+1      F+2 .. K     (after fold K comes fold 1)
+ *     split    train       test    valid    train
+ *
+ * Validation decides when to stop, so it needs a fold of its own: a score on the fold that
+ * chose the epoch would flatter the model.
+ *
+ * Refits. Once validation attempts have chosen the settings and the number of epochs, they
+ * become training attempts too. With folds, the fold is marked first, then its validation part
+ * joins. */
 #include "data/resplit.h"
 #include "base/rng.h"
 

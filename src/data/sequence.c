@@ -1,11 +1,19 @@
-/* Time-major order. In step t the active students are a prefix of the block, so one matrix
- * product moves all of them, and its shape depends on the block alone: not on the number of
- * ranks, and not on padding. */
+/* Time-major order. Students of a block are sorted by length, so in step t the active ones are
+ * a prefix of the block:
+ *
+ *     student    step 0  1  2  3  4
+ *        0            x  x  x  x  x
+ *        1            x  x  x  x
+ *        2            x  x
+ *     active[t]       3  3  2  2  1
+ *
+ * One matrix product advances all of them. Its shape depends only on the block: not on the
+ * number of ranks, and not on padding. */
 #include "data/sequence.h"
 #include "base/memory.h"
 #include <string.h>
 
-/* Merging runs of growing size. */
+/* Merge sort. */
 void sequence_sort(uint32_t *students, size_t n, const uint32_t *length)
 {
     bool sorted = true;

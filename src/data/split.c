@@ -1,13 +1,17 @@
-/* A split must not depend on the order of the rows it was imported from, so whatever is random
- * about it is a function of the seed and the student's name:
+/* A random split must not depend on the order of the imported rows, so it is a function of the
+ * seed and the student's name:
  *
- *     by-student, folds    students stand in the order of split_key(seed, name); the first 80 %
- * are train, and so on, or they are dealt into K folds of equal size by-attempt           a
- * number named by the student's key and the attempt's position by-time              moments
- * below which the wanted share of all attempts lies by-last, by-order    no chance at all
+ *     by-student    students in the order of split_key(seed, name): the first 80 % are train,
+ *                   the next 10 % valid, the rest test
+ *     folds         the same order, split into K folds of equal size
+ *     by-attempt    a random number named by the student's key and the attempt's position
+ *     by-time       not random: two moments split all attempts into the given shares
+ *     by-last       not random: each student's last known attempt is test, the one before valid
+ *     by-order      not random: students in the order of the files
  *
- * by-order is for files whose order is part of an agreement: the first 4000 are for training.
- * Only known outcomes can be held out by-last and by-attempt: the others score nothing. */
+ * by-order is for files whose order is agreed upon ("the first 4000 students are for
+ * training"). by-last and by-attempt hold out known outcomes only: unknown ones cannot be
+ * scored. */
 #include "data/split.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -64,13 +68,13 @@ enum status split_parse(const char *text, struct split_plan *plan)
             if (sscanf(values, "%d/%d/%d%n", &p[TRAIN], &p[VALID], &p[TEST], &end) != 3 ||
                 values[end] != '\0' || p[TRAIN] < 0 || p[VALID] < 0 || p[TEST] < 0)
                 return fail(BAD_USER,
-                            "split %s: expected three shares in percent, train/valid/test, as "
-                            "in %s=80/10/10",
+                            "split %s: expected three percentages train/valid/test, as in "
+                            "%s=80/10/10",
                             text, ways[w].name);
             if ((int64_t)p[TRAIN] + p[VALID] + p[TEST] != 100)
                 return fail(
                     BAD_USER,
-                    "split %s: the shares add up to %lld; expected 100, as in %s=80/10/10",
+                    "split %s: the percentages add up to %lld; expected 100, as in %s=80/10/10",
                     text, (long long)p[TRAIN] + p[VALID] + p[TEST], ways[w].name);
             return OK;
         }
@@ -82,8 +86,8 @@ enum status split_parse(const char *text, struct split_plan *plan)
             if (n < 1 || values[end] != '\0' || plan->n_folds < 2 || plan->fold < 1 ||
                 plan->fold > plan->n_folds)
                 return fail(BAD_USER,
-                            "split %s: expected folds=K, or folds=K/F with K at least 2 and F "
-                            "from 1 to K: fold F is test, the next one valid",
+                            "split %s: expected folds=K or folds=K/F with K at least 2 and F "
+                            "from 1 to K; fold F is test, the next one valid",
                             text);
             return OK;
         }
@@ -92,8 +96,8 @@ enum status split_parse(const char *text, struct split_plan *plan)
     }
     return fail(
         BAD_USER,
-        "split '%s' is not one of none, by-student=80/10/10, by-order=80/10/10, by-last, "
-        "by-time=80/10/10, by-attempt=80/10/10, folds=K, folds=K/F",
+        "unknown split '%s'; expected none, by-student=80/10/10, by-order=80/10/10, by-last, "
+        "by-time=80/10/10, by-attempt=80/10/10, folds=K or folds=K/F",
         text);
 }
 
@@ -141,8 +145,8 @@ static void set_split(uint8_t *mark, enum split split)
     *mark = (uint8_t)((*mark & ~(3u << 2)) | (unsigned)split << 2);
 }
 
-/* The places at which valid and test begin; a part that is wanted gets a student if there are
- * enough. */
+/* Where valid and test begin. A part with a positive percentage gets at least one student if
+ * there are enough. */
 static void cut_percents(const int percent[N_SPLITS], size_t n, size_t *valid, size_t *test)
 {
     size_t n_part[N_SPLITS];
@@ -169,7 +173,7 @@ static enum split split_of_place(const struct split_plan *plan, size_t place, si
     return place >= test ? TEST : place >= valid ? VALID : TRAIN;
 }
 
-/* places[s] = how many students came before student s. */
+/* places[s] = the number of students before student s in the files. */
 static void order_places(const uint32_t *student_number, size_t n, uint32_t *places)
 {
     uint32_t most = 0;
@@ -211,7 +215,7 @@ static void split_last(const struct dataset_content *content, uint8_t *mark)
             n_known += mark_outcome(mark[t]) != UNKNOWN;
             set_split(&mark[t], TRAIN);
         }
-        /* At least one known attempt stays for training. */
+        /* At least one known attempt stays in training. */
         enum split next = n_known >= 2 ? TEST : TRAIN;
         for (uint64_t t = head->first[s + 1]; t > head->first[s] && next != TRAIN; t--)
             if (mark_outcome(mark[t - 1]) != UNKNOWN) {
@@ -238,8 +242,8 @@ static void split_attempts(const struct split_plan *plan, const struct dataset_c
     }
 }
 
-/* The least time with more than `rank` of the n times at or below it: a histogram of 2^16 bins,
- * refined within one bin until it is one moment wide. */
+/* The smallest time with more than `rank` of the n times at or below it: a histogram of 2^16
+ * bins is refined within one bin until a bin is one time unit wide. */
 static int64_t time_of_rank(const int64_t *time, uint64_t n, uint64_t rank)
 {
     enum { N_BINS = 1 << 16 };
@@ -272,8 +276,8 @@ static enum status split_times(const struct split_plan *plan,
     const uint64_t n = content->head.n_attempts;
     if (!content->head.has_time)
         return fail(BAD_USER,
-                    "split by-time needs times, and these attempts have none; name the "
-                    "column with --time, or split by-student or by-last");
+                    "split by-time needs times, but these attempts have none; name the column "
+                    "with --time, or use by-student or by-last");
     const int train = plan->percent[TRAIN], valid = plan->percent[VALID];
     const uint64_t rank[] = {size_cut(n, (size_t)train, 100),
                              size_cut(n, (size_t)(train + valid), 100)};
@@ -290,8 +294,8 @@ static enum status split_times(const struct split_plan *plan,
     }
     if (n_train == 0 && train > 0)
         return fail(BAD_USER,
-                    "split by-time leaves nothing for training: most attempts have the "
-                    "same time; split by-student or by-attempt");
+                    "split by-time leaves nothing for training: most attempts have the same "
+                    "time; use by-student or by-attempt");
     return OK;
 }
 
@@ -312,8 +316,9 @@ enum status split_apply(const struct split_plan *plan, const struct dataset_cont
         break;
     case SPLIT_FOLDS:
         if ((size_t)plan->n_folds > content->head.n_students)
-            return fail(BAD_USER, "folds=%d: there are only %zu students; choose fewer folds",
-                        plan->n_folds, content->head.n_students);
+            return fail(BAD_USER, "folds=%d: there are only %zu student%s; choose fewer folds",
+                        plan->n_folds, content->head.n_students,
+                        content->head.n_students == 1 ? "" : "s");
         split_students(plan, content, mark);
         break;
     case SPLIT_BY_LAST:

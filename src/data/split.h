@@ -1,4 +1,4 @@
-/* Which attempts are for training, which for validation, which for tests. */
+/* Splits attempts into training, validation and test. */
 #ifndef COHORT_SPLIT_H
 #define COHORT_SPLIT_H
 
@@ -6,12 +6,12 @@
 #include "data/dataset.h"
 
 enum split_way {
-    SPLIT_GIVEN,      /* as the attempts' marks say */
+    SPLIT_GIVEN,      /* by the attempts' marks */
     SPLIT_NONE,       /* all for training */
     SPLIT_BY_STUDENT, /* students by a hash of seed and name */
-    SPLIT_BY_ORDER,   /* students as they came */
+    SPLIT_BY_ORDER,   /* students in the order of the files */
     SPLIT_BY_LAST,    /* each student's last known attempt is test, the one before valid */
-    SPLIT_BY_TIME,    /* by moments that cut all attempts in parts */
+    SPLIT_BY_TIME,    /* attempts by time */
     SPLIT_BY_ATTEMPT, /* attempts at random */
     SPLIT_FOLDS       /* students in folds: one is test, the next valid */
 };
@@ -21,8 +21,7 @@ struct split_plan {
     int percent[N_SPLITS];
     int n_folds, fold; /* folds count from 1 */
     uint64_t seed;
-    const uint32_t
-        *student_number; /* by-order: where each student came, any increasing numbers */
+    const uint32_t *student_number; /* by-order: increasing in the order of the files */
 };
 
 extern const char *const split_names[N_SPLITS]; /* train, valid, test */
@@ -31,22 +30,21 @@ extern const char *const split_names[N_SPLITS]; /* train, valid, test */
  * "by-attempt=80/10/10", "folds=5" or "folds=5/2"; leaves the seed alone. */
 CHECKED enum status split_parse(const char *text, struct split_plan *plan);
 
-/* "train", "valid", "test" and their usual synonyms, in any case. */
+/* "train", "valid", "test" and their usual synonyms, in upper or lower case. */
 bool split_find(const char *name, size_t length, enum split *split);
 
-/* Whether single attempts are held out rather than students or the future. */
+/* Whether it holds out single attempts, not students or the future. */
 bool split_withholds(const struct split_plan *plan);
 
-/* Sets the splits in `mark`, which are content's marks; and, of all of them, the bit that says
- * whether the outcome is shown to later attempts: where it is known, and not held out if
- * head.withheld. */
+/* Sets the split in every `mark` (content's marks), and the bit that shows the outcome to later
+ * attempts: if it is known and, with head.withheld, not held out. */
 CHECKED enum status split_apply(const struct split_plan *plan,
                                 const struct dataset_content *content, uint8_t *mark);
 
-/* A number for a student that depends on seed and name alone, uniform over 64 bits. */
+/* A student's 64-bit random number, which depends only on seed and name. */
 uint64_t split_key(uint64_t seed, const char *name);
 
-/* places[s] = the place of student s, 0 .. n - 1, when all are ordered by split_key. */
+/* places[s] = the place of student s, 0 .. n - 1, in the order of split_key. */
 void split_places(uint64_t seed, const struct names *students, uint32_t *places);
 
 #endif

@@ -1,7 +1,11 @@
-/* Chooses the kernels for this CPU before main begins. Each file of src/kernels is compiled
- * once for every instruction set and ends in a table of functions, NAME_plain, NAME_avx2 or
- * NAME_avx512; NAME itself points at one of them. The tables differ in speed and in nothing
- * else. */
+/* Selects the kernels for this CPU before main starts. Each kernel file is compiled once per
+ * instruction set and ends in a table of functions; a pointer of the same name selects one:
+ *
+ *            / vec_plain
+ *     vec -->  vec_avx2
+ *            \ vec_avx512
+ *
+ * The tables differ only in speed, never in bits. */
 #include "base/machine.h"
 #include "kernels/fm_kernels.h"
 #include "kernels/hmm.h"

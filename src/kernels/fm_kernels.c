@@ -1,12 +1,10 @@
-/* Sparse features in pairs; see src/kernels/fm_kernels.h for the equations. A row of factors is
- * a few registers; only those that hold one of the k factors are touched, the rest is zero. */
+/* Kernels of a factorization machine; see src/kernels/fm_kernels.h for the equations. A row of
+ * factors fills a few registers; registers without any of the k factors are zero and
+ * skipped. */
 #include "kernels/fm_kernels.h"
 #include "kernels/simd.h"
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
-/* WIDTH columns from `c` on of all attempts, in `n` registers. */
+/* Columns c .. c + WIDTH - 1 of all attempts, in `n` registers. */
 static inline __attribute__((always_inline)) void
 score_columns(const struct fm_features *attempts, const struct fm_point *at, size_t c, int n,
               real *sum, real *score)
@@ -71,7 +69,7 @@ spread_columns(const struct fm_features *attempts, const struct fm_point *at, co
     }
 }
 
-/* How many registers of the WIDTH columns from c on hold factors. */
+/* The number of registers that contain factors, of columns c .. c + WIDTH - 1. */
 static int registers(size_t k, size_t c)
 {
     return (int)size_min((k - c + LANES - 1) / LANES, REGISTERS);

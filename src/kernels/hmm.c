@@ -1,20 +1,38 @@
-/* Chains of two hidden states; see src/kernels/hmm.h.
+/* Forward-backward for chains of two hidden states; see src/kernels/hmm.h.
  *
- *     forward     f_t, u_t = P(1 at t), P(0 at t), given the outcomes before t;
- *                 c_t = f_t e1_t + u_t e0_t;  f_{t+1} = (learn u_t e0_t + (1 - forget) f_t
- * e1_t) / c_t, and so u_{t+1} backward    b1_t, b0_t = P(outcomes from t on | state at t) /
- * P(... | outcomes before t): b1_t = e1_t / c_t ((1 - forget) b1_{t+1} + forget b0_{t+1}), and
- * so b0_t smoothed    f_t b1_t;  moves 0 -> 1:  u_t e0_t / c_t learn b1_{t+1}
+ *              learn
+ *          0 --------> 1        e1_t, e0_t: probability of the outcome of step t
+ *            <--------          in state 1 and in state 0
+ *              forget
  *
- * Everything stays near 1 by itself, so there are no logarithms: f_t, u_t and 1 / c_t are all
- * that is kept of the way forward. u_t is not 1 - f_t: after a run of right outcomes it is far
- * below what a difference from 1 can show, and after a run of wrong ones it is what counts.
- * Where nothing is forgotten it has no least value: a group in which it falls below SHALLOW is
- * begun again with u_t in units of 1 / UNIT, 1 / UNIT^2, ..., `depth` of them, in each lane. At
- * a depth it is nothing beside f_t, so that the bits of a lane are the same both ways. The
- * probability of all outcomes is a product, from which the power of two is taken out every few
- * steps. A step waits for the one before it, about 40 cycles forth and back: several registers
- * side by side fill the wait. */
+ * Forward: f_t and u_t are the probabilities of state 1 and state 0 at t, given the outcomes
+ * before t.
+ *
+ *     c_t     = f_t e1_t + u_t e0_t
+ *     f_{t+1} = ((1 - forget) f_t e1_t + learn u_t e0_t) / c_t
+ *     u_{t+1} = (forget f_t e1_t + (1 - learn) u_t e0_t) / c_t
+ *
+ * Backward: b_t(state) = P(outcomes from t on | state at t) / P(outcomes from t on | outcomes
+ * before t), written b1_t and b0_t; both are 1 after the last step.
+ *
+ *     b1_t = e1_t / c_t ((1 - forget) b1_{t+1} + forget b0_{t+1})
+ *     b0_t = e0_t / c_t (learn b1_{t+1} + (1 - learn) b0_{t+1})
+ *
+ * Given all outcomes:
+ *
+ *     P(state 1 at t)   = f_t b1_t
+ *     P(0 -> 1 after t) = u_t e0_t / c_t learn b1_{t+1}
+ *
+ * All numbers stay near 1, so no logarithms are needed; f_t, u_t and 1 / c_t are all that the
+ * forward pass stores. u_t is not computed as 1 - f_t: after many right outcomes it is too
+ * small for a difference from 1, and after wrong ones it matters again. Without forgetting it
+ * has no lower limit. A group in which it falls below SHALLOW is computed again with u_t in
+ * units of UNIT^-depth, with a depth per lane. At depth > 0, u_t is negligible compared with
+ * f_t, so both ways give the same bits. The probability of all outcomes is a product, from
+ * which the power of two is extracted every few steps.
+ *
+ * A step depends on the previous one, with a latency of about 40 cycles for both passes;
+ * several independent registers side by side hide it. */
 #include "kernels/hmm.h"
 #include "kernels/simd.h"
 
@@ -25,21 +43,18 @@ enum { MANTISSA_BITS = 52, EXPONENT_OF_ONE = 1023 };
 #else
 enum { MANTISSA_BITS = 23, EXPONENT_OF_ONE = 127 };
 #define UNIT ((real)0x1p64)
-#define SHALLOW ((real)0x1p-92) /* a step takes 2^-34 at most: no denormal number */
+#define SHALLOW ((real)0x1p-92) /* a step multiplies by 2^-34 at least: nothing is denormal */
 #endif
 enum { STEPS_TO_UNDERFLOW = 4 }; /* a step's factor is above 1e-6 */
 
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
-
-/* The bits of a word, spread over the lanes of register r. */
+/* Expands the bits of a word to masks in the lanes of register r. */
 static inline rmask spread(uint16_t word, const rmask *bit, int r)
 {
     return (((rmask){0} + word) & bit[r]) == bit[r];
 }
 
-/* The part of the rates that the chances of outcomes come from; `other` is what is to be turned
- * over (exclusive or) in the bits of `wrong` where the outcome is right. */
+/* The probabilities of wrong outcomes in both states. An exclusive or of their bits with
+ * `other` gives those of right outcomes. */
 struct chances {
     rreal wrong1[REGISTERS], wrong0[REGISTERS];
     rmask other1[REGISTERS], other0[REGISTERS];
@@ -65,7 +80,7 @@ static inline __attribute__((always_inline)) void look_up(const struct chances *
     }
 }
 
-/* Moves u in units by `depth` to a unit in which it is near 1. */
+/* Changes the unit of u, and `depth` with it, so that u stays near 1. */
 static inline __attribute__((always_inline)) void measure(rreal *u, rmask *depth)
 {
     const rmask less = *u < 1 / UNIT, more = (*u > 1) & (*depth > 0);
@@ -73,7 +88,7 @@ static inline __attribute__((always_inline)) void measure(rreal *u, rmask *depth
     *depth += more - less; /* a mask that is true is -1 */
 }
 
-/* False, without sums, if some lane is to be done at a depth and `deep` is false. */
+/* Returns false, without sums, if `deep` is false but some lane needs it. */
 static inline __attribute__((always_inline)) bool
 smooth_as(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets, bool deep,
           real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
@@ -187,7 +202,7 @@ smooth_as(const struct hmm_group *group, const struct hmm_rates *rates, bool for
         AT(sums[CHAINS_RIGHT], at) = right[r];
         AT(sums[CHAINS_WRONG], at) = wrong[r];
         AT(sums[CHAINS_OTHER], at) = other[r];
-        /* what is not forgotten is learned once */
+        /* without forgetting, a skill is learned at most once */
         AT(sums[CHAINS_LEARNED], at) = forgets ? learned[r] * IN(rates->learn, at)
                                                : IN(sums[CHAINS_LAST], at) - smoothed[r];
         AT(sums[CHAINS_LOG], at) = simd_log(product[r]);
@@ -199,7 +214,7 @@ smooth_as(const struct hmm_group *group, const struct hmm_rates *rates, bool for
 static void smooth(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets,
                    real *scratch, real sums[N_CHAINS_SUMS][WIDTH])
 {
-    /* each combination of what there is and is not is a loop of its own */
+    /* each combination of inputs is compiled as a separate loop */
     const struct hmm_group plain = {group->n_steps, group->right, NULL, NULL};
     const struct hmm_group gaps = {group->n_steps, group->right, group->known, NULL};
     bool done = false;
@@ -219,7 +234,7 @@ static void smooth(const struct hmm_group *group, const struct hmm_rates *rates,
 
 static void round_units(const real *x, double unit, double *to, size_t n)
 {
-    const double shift = 0x1.8p52; /* has the last bit at 1: adding it rounds */
+    const double shift = 0x1.8p52; /* its last bit is worth 1, so adding it rounds */
     for (size_t i = 0; i < n; i++)
         to[i] = ((double)x[i] * unit + shift) - shift;
 }

@@ -1,28 +1,28 @@
-/* Forward-backward over chains of two hidden states, many side by side. */
+/* Forward-backward over many chains of two hidden states side by side. */
 #ifndef COHORT_HMM_H
 #define COHORT_HMM_H
 
 #include "base/base.h"
 
-/* WIDTH chains of the same length, one in each lane. Bit i of right[t] is lane i's outcome in
- * step t; where bit i of known[t] is not set, there is none (known = NULL: all are known). */
+/* WIDTH chains of the same length, one per lane. Bit i of right[t] is lane i's outcome in step
+ * t; if bit i of known[t] is not set, the outcome is unknown (known = NULL: all are known). */
 struct hmm_group {
     size_t n_steps;
     const uint16_t *right, *known;
-    /* Where outcomes have chances of their own: [n_steps][2][WIDTH], of what was seen if the
-     * state is 1 and if it is 0 (1 where nothing was); else NULL, and guess and slip say it. */
+    /* [n_steps][2][WIDTH]: the probability of each outcome in state 1 and in state 0 (1 for an
+     * unknown outcome); NULL: given by guess and slip. */
     const real *chance;
 };
 
-/* Of each lane: P(state 1 at first), P(0 -> 1), P(1 -> 0), P(right | 0), P(wrong | 1); none
- * nearer to 0 or 1 than 1e-5, but P(1 -> 0) may be 0 in all lanes. */
+/* Per lane: P(state 1 at the first step), P(0 -> 1), P(1 -> 0), P(right | 0), P(wrong | 1). All
+ * are in [1e-5, 1 - 1e-5], except that P(1 -> 0) may be 0 in all lanes. */
 struct hmm_rates {
     real first[WIDTH], learn[WIDTH], forget[WIDTH], guess[WIDTH], slip[WIDTH];
 } __attribute__((aligned(64)));
 
-/* What is known of a chain after all its outcomes: the expected number of steps in state 1 (the
- * first; the last; those whose outcome is right, wrong, not known), of moves 0 -> 1, and the
- * logarithm of the probability of the outcomes, LOG + ln 2 * EXPONENT (a whole number). */
+/* The posterior of a chain given all its outcomes: the expected number of steps in state 1 (the
+ * first step; the last; steps with a right, wrong, unknown outcome), of transitions 0 -> 1, and
+ * the log-likelihood of the outcomes, LOG + ln 2 * EXPONENT (an integer). */
 enum {
     CHAINS_FIRST,
     CHAINS_LAST,
@@ -36,11 +36,11 @@ enum {
 };
 
 struct hmm_table {
-    /* `scratch` has 3 * n_steps * WIDTH numbers; its first third receives P(state 1 | all
-     * outcomes) of each step where the group has `chance`. */
+    /* `scratch` has 3 * n_steps * WIDTH numbers. If the group has `chance`, the first third
+     * receives P(state 1 | all outcomes) of each step. */
     void (*smooth)(const struct hmm_group *group, const struct hmm_rates *rates, bool forgets,
                    real *scratch, real sums[N_CHAINS_SUMS][WIDTH]);
-    /* to = x in whole units, so that sums of them are exact; |x| * unit < 2^51. */
+    /* to = x * unit, rounded to an integer, so that sums are exact; |x| * unit < 2^51. */
     void (*round)(const real *x, double unit, double *to, size_t n);
 };
 extern const struct hmm_table *hmm;

@@ -1,10 +1,7 @@
-/* The decoder of an item response model, over the answers of one student at one point theta;
- * see src/kernels/irt.h. Answers lie side by side, so a register holds LANES of them. */
+/* The decoder of an item response model, over the answers of one student with ability theta;
+ * see src/kernels/irt.h for the equations. A register holds LANES answers. */
 #include "kernels/irt.h"
 #include "kernels/simd.h"
-
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
 
 #if defined(ISA_avx512) && !defined(COHORT_REAL_DOUBLE)
 #define COSINE(x) (rreal) Sleef_cinz_cospif16_u05avx512fnofma((__m512)(x))
@@ -38,7 +35,7 @@ EACH(ROOT, ONE_ROOT)
 
 static void normal(real *u, size_t n)
 {
-    for (size_t i = 0; i < n / 2; i += LANES) { /* Box and Muller; 1 - u is never 0 */
+    for (size_t i = 0; i < n / 2; i += LANES) { /* Box-Muller; 1 - u is never 0 */
         const rreal radius = ROOT(-2 * simd_log(1 - IN(u, i)));
         const rreal turn = IN(u, i + n / 2) + IN(u, i + n / 2);
         AT(u, i) = radius * COSINE(turn);
@@ -46,8 +43,8 @@ static void normal(real *u, size_t n)
     }
 }
 
-/* sum_j log(1 + e^-|x_j|) is the logarithm of a product of numbers up to 2, of which a float
- * holds 127: one logarithm for every MOST_FACTORS. */
+/* sum_j log(1 + e^-|x_j|) is the logarithm of a product. Its factors are at most 2, so a float
+ * can hold 127 of them: one logarithm is enough for MOST_FACTORS. */
 enum { MOST_FACTORS = 64 };
 
 static real respond(size_t n_dims, const real *theta, const real *a, const real *b,

@@ -1,8 +1,9 @@
-/* The mixed model's inner loops, eight numbers at a time: lane i of every sum takes numbers
- * i, i + 8, ... and the lanes are added in pairs at the end, whatever the registers' width.
+/* Kernels of the mixed model, eight numbers at a time: lane i of a sum adds numbers i, i + 8,
+ * ..., and the lanes are added in pairs at the end, for any width of registers.
  *
- * log(1 + e) over many attempts is the logarithm of a product: factors are at most 2, so a lane
- * holds FLUSH of them. */
+ *     sum_j log(1 + e_j) = log product_j (1 + e_j)
+ *
+ * With e_j = exp(-|x_j|), factors are at most 2, so a lane can hold FLUSH of them. */
 #include "kernels/lme_kernels.h"
 #include "kernels/simd.h"
 
@@ -10,7 +11,8 @@ enum { EIGHT = 8, FLUSH = 1000 };
 typedef double eight __attribute__((vector_size(EIGHT * sizeof(double)), may_alias));
 typedef int64_t eight_bits __attribute__((vector_size(EIGHT * sizeof(double)), may_alias));
 
-/* The same in registers: where loads and stores are all there is, the compiler does better. */
+/* The same as full registers: the compiler generates better code for loops of loads and
+ * stores. */
 enum { PART = REGISTER_BYTES / sizeof(double), PARTS = EIGHT / PART };
 typedef double part __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef int64_t part_bits __attribute__((vector_size(REGISTER_BYTES), may_alias));
@@ -50,7 +52,7 @@ static inline double eight_total(eight x)
     return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
 
-/* The next n <= 8 numbers and outcomes; what is missing is 0. */
+/* The next n <= 8 numbers and outcomes; missing ones are 0. */
 static inline void eight_load(const double *eta, const uint8_t *outcome, size_t n, eight *x,
                               eight *y)
 {
@@ -68,7 +70,7 @@ static inline void eight_load(const double *eta, const uint8_t *outcome, size_t 
     memcpy(y, outcomes, sizeof *y);
 }
 
-/* p - y and p (1 - p); `all` = 1 + exp(-|x|). Lanes from n on are zero. */
+/* residual = p - y, weight = p (1 - p), all = 1 + exp(-|x|). */
 static inline void look(eight x, eight y, eight *residual, eight *weight, eight *all)
 {
     const eight zero = {0}, one = zero + 1;
@@ -102,7 +104,7 @@ static double logistic(double *eta, const uint8_t *outcome, double *weight, size
         memcpy(eta + a, &residual, m * sizeof *eta);
         memcpy(weight + a, &w, m * sizeof *weight);
         if (a / EIGHT % FLUSH == FLUSH - 1 || a + EIGHT >= n) {
-            /* one logarithm of eight lanes, which hold 2^1000 each at most, by their halves */
+            /* few factors: the product of all eight lanes fits a double, at most 2^800 */
             if (n <= EIGHT * 100)
                 logs += Sleef_cinz_logd1_u10purec(
                     ((product[0] * product[4]) * (product[2] * product[6])) *
@@ -132,7 +134,7 @@ static void slope(const double *eta, const uint8_t *outcome, size_t n, double sh
     sums[1] = eight_total(weights);
 }
 
-/* A number below 2^51 becomes an integer by adding 1.5 * 2^52: its low bits are the integer. */
+/* Adding 1.5 * 2^52 to a number below 2^51 rounds it; the low bits are then the integer. */
 static void add(int64_t *to, const uint32_t *at, const double *value, size_t n, double scale)
 {
     const part magic = (part){0} + 0x1.8p52;
@@ -156,7 +158,7 @@ static void add(int64_t *to, const uint32_t *at, const double *value, size_t n, 
     }
     for (; i < n; i++) {
         const double sum = scale * value[i] + 0x1.8p52;
-        uint64_t bits; /* as the lanes above do, what is too large wraps around */
+        uint64_t bits; /* unsigned: numbers that are too large wrap around, as in the lanes */
         memcpy(&bits, &sum, sizeof bits);
         to[at[i]] = (int64_t)((uint64_t)to[at[i]] + bits - 0x4338000000000000);
     }

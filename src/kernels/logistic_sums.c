@@ -1,6 +1,6 @@
-/* Sums of a logistic regression with few unknowns, eight rows at a time: lane i of every sum
- * takes rows i, i + 8, ... and the lanes are added in pairs at the end, whatever the registers'
- * width. A few columns are gone through side by side, so that additions need not wait for each
+/* Kernels of a logistic regression with few coefficients, eight rows at a time: lane i of a sum
+ * adds rows i, i + 8, ..., and the lanes are added in pairs at the end, for any width of
+ * registers. BESIDE columns are summed side by side, so that additions do not wait for each
  * other. */
 #include "kernels/logistic_sums.h"
 #include "kernels/simd.h"
@@ -9,8 +9,8 @@ enum { EIGHT = 8, PART = REGISTER_BYTES / sizeof(double), PARTS = EIGHT / PART, 
 typedef double part __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef int64_t part_bits __attribute__((vector_size(REGISTER_BYTES), may_alias));
 
-#define AT(array, i) (*(part *)((array) + (i)))
-#define IN(array, i) (*(const part *)((array) + (i)))
+#define PART_AT(array, i) (*(part *)((array) + (i)))
+#define PART_IN(array, i) (*(const part *)((array) + (i)))
 
 static inline double total(const part sum[PARTS])
 {
@@ -43,19 +43,19 @@ static void look(const struct logistic_rows *rows, const double *offset, const d
 {
     const part zero = {0}, one = zero + 1;
     for (size_t i = 0; i < rows->n; i += PART) {
-        part eta = IN(offset, i) + b[0];
+        part eta = PART_IN(offset, i) + b[0];
         for (size_t c = 0; c < rows->k; c++)
-            eta += b[1 + c] * IN(rows->x + c * rows->stride, i);
+            eta += b[1 + c] * PART_IN(rows->x + c * rows->stride, i);
         const part_bits above = eta > zero;
         const part away = (part)((above & (part_bits)-eta) | (~above & (part_bits)eta));
         const part e = part_exp(away), more = one / (one + e), less = e * more;
         const part p = (part)((above & (part_bits)more) | (~above & (part_bits)less));
-        AT(r, i) = p - IN(outcome, i);
-        AT(d, i) = less * more;
+        PART_AT(r, i) = p - PART_IN(outcome, i);
+        PART_AT(d, i) = less * more;
     }
 }
 
-/* out[j] = sum over the rows of w times column j, of columns 1 + c .. 1 + c + n. */
+/* out[j] = sum over the rows of w times column j, for 1 + c <= j < 1 + c + n. */
 static inline __attribute__((always_inline)) void
 columns(const struct logistic_rows *rows, const double *w, size_t c, size_t n, double *out)
 {
@@ -64,20 +64,20 @@ columns(const struct logistic_rows *rows, const double *w, size_t c, size_t n, d
     for (size_t i = 0; i < rows->n; i += EIGHT)
         UNROLL for (size_t r = 0; r < PARTS; r++)
         {
-            const part here = IN(w, i + r * PART);
+            const part here = PART_IN(w, i + r * PART);
             UNROLL for (size_t j = 0; j < n; j++) sum[j][r] +=
-                here * IN(x + j * rows->stride, i + r * PART);
+                here * PART_IN(x + j * rows->stride, i + r * PART);
         }
     for (size_t j = 0; j < n; j++)
         out[1 + c + j] = total(sum[j]);
 }
 
-/* The same of the column of ones and the first k others. */
+/* The same for the column of ones and the next k columns. */
 static void moments(const struct logistic_rows *rows, const double *w, size_t k, double *out)
 {
     part sum[PARTS] = {{0}};
     for (size_t i = 0; i < rows->n; i += EIGHT)
-        UNROLL for (size_t r = 0; r < PARTS; r++) sum[r] += IN(w, i + r * PART);
+        UNROLL for (size_t r = 0; r < PARTS; r++) sum[r] += PART_IN(w, i + r * PART);
     out[0] = total(sum);
     size_t c = 0;
     for (; c + BESIDE <= k; c += BESIDE)
@@ -95,7 +95,7 @@ static void sums(const struct logistic_rows *rows, const double *r, const double
     for (size_t a = 1; a <= k; a++) {
         const double *x = rows->x + (a - 1) * rows->stride;
         for (size_t i = 0; i < rows->n; i += PART)
-            AT(scratch, i) = IN(d, i) * IN(x, i);
+            PART_AT(scratch, i) = PART_IN(d, i) * PART_IN(x, i);
         moments(rows, scratch, a, curve + a * (1 + k));
     }
 }

@@ -1,23 +1,27 @@
-/* c += a B with B in panels of WIDTH columns. A few rows of a and one panel are taken at a
- * time: their sums stay in registers while the panel is read once. In groups of SLICE rows, so
- * that the rows of a stay in the second-level cache while all panels pass by, and in parts of
- * DEPTH, so that a panel's part stays in the first.
+/* c += a B, with B packed in panels of WIDTH columns:
  *
- * c += a^T b goes through the rows of a and b in parts of DEPTH too. Of a part, a is packed in
- * strips of ROWS columns (STRIPS columns at a time, for the second-level cache) and b in one
- * panel after the other, both so that they are read from front to back; a strip then meets a
- * panel as a few rows do above.
+ *             depth                WIDTH                     WIDTH
+ *           +-------+            +-----+-----+--           +-----+-----+--
+ *     ROWS  |   a   |     depth  |     |     |       ROWS  |  c  |     |
+ *           +-------+            |  B  |     |             +-----+-----+--
+ *           |       |            +-----+-----+--           |     |     |
  *
- * Sums are fused (one rounding for product and sum), which is twice as fast as two and, being
- * exact but for that rounding, the same on every CPU, those without such an instruction
- * included. */
+ * The inner loop multiplies ROWS rows of a by one panel: the ROWS x WIDTH sums stay in
+ * registers while the panel is read once. Rows are processed in groups of SLICE, so that they
+ * stay in the second-level cache while all panels pass, and in parts of DEPTH, so that the part
+ * of a panel stays in the first-level cache.
+ *
+ * c += alpha a^T b processes the rows of a and b in parts of DEPTH too. The columns of a are
+ * packed in strips of ROWS (STRIPS columns at a time, for the second-level cache), the columns
+ * of b in one panel after the other, so that both are read sequentially. A strip is then
+ * multiplied by a panel in the same inner loop.
+ *
+ * Sums use fused multiply-add (one rounding for product and sum). This is twice as fast as two
+ * instructions, and its result is the same on every CPU; CPUs without it emulate it. */
 #include "kernels/matmul.h"
 #include "base/memory.h"
 #include "kernels/simd.h"
 #include <math.h>
-
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
 
 #ifdef COHORT_REAL_DOUBLE
 #define FUSED fma
@@ -25,7 +29,7 @@
 #define FUSED fmaf
 #endif
 
-/* As many rows as leave registers for a row of the panel. */
+/* As many rows as fit the registers together with one row of the panel. */
 #ifdef ISA_avx512
 enum { ROWS = 12 / REGISTERS };
 #elif defined(ISA_avx2) && !defined(COHORT_REAL_DOUBLE)
@@ -38,9 +42,9 @@ enum { ROWS = 3 };
 enum { SLICE = 10 * ROWS, DEPTH = 256, STRIPS = 240 };
 
 #if !defined(COHORT_REAL_DOUBLE) && !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-/* Two fused sums without the instruction. The product is exact in double; the sum is rounded to
- * odd there (where it is not exact, its last bit is set), so that rounding once more to float
- * gives what one rounding of the exact sum would. */
+/* Two fused multiply-adds without the instruction. The product is exact in double precision.
+ * The sum is rounded to odd there (if it is inexact, its last bit is set), so that rounding it
+ * again to float gives the same as rounding the exact sum once. */
 typedef float half __attribute__((vector_size(8), may_alias));
 typedef double wide __attribute__((vector_size(16), may_alias));
 typedef int64_t wide_bits __attribute__((vector_size(16), may_alias));
@@ -85,8 +89,8 @@ static inline rreal fused(rreal a, rreal b, rreal c)
 #endif
 }
 
-/* n rows of a with `panels` panels, which lie panel_size apart; n * panels <= ROWS. Rows of a
- * are a_stride apart, the numbers of a row a_step. */
+/* Multiplies n rows of a by `panels` panels, which are panel_size apart; n * panels <= ROWS.
+ * Rows of a are a_stride apart, the numbers in a row a_step. */
 static inline __attribute__((always_inline)) void
 some_rows(int n, int panels, size_t depth, const real *a, size_t a_stride, size_t a_step,
           const real *panel, size_t panel_size, real *c, size_t c_stride)
@@ -113,9 +117,9 @@ some_rows(int n, int panels, size_t depth, const real *a, size_t a_stride, size_
                 sum[i * panels + k][r];
 }
 
-/* The last rows, fewer than ROWS: a loop of its own for each number. Where they are few, their
- * sums alone would not keep the units busy, so several panels are taken together; returns how
- * many of the `n_panels` that are left. */
+/* The last rows, fewer than ROWS, with a separate loop for each count. The sums of few rows
+ * cannot keep the execution units busy, so several panels are processed together. Returns how
+ * many of the `n_panels` remaining ones were processed. */
 static size_t last_rows(size_t n, size_t n_panels, size_t depth, const real *a, size_t a_stride,
                         const real *panel, size_t panel_size, real *c, size_t c_stride)
 {
@@ -170,7 +174,7 @@ static void add(size_t n, const real *a, size_t a_stride, const struct packed *b
         }
 }
 
-/* Strips of ROWS columns of a, times alpha, zeros behind the last. */
+/* Packs alpha times a in strips of ROWS columns, with zeros after the last column. */
 static void pack_strips(size_t depth, size_t columns, real alpha, const real *a,
                         size_t a_stride, real *strips)
 {
@@ -195,7 +199,7 @@ static void pack_panel(size_t depth, size_t columns, const real *b, size_t b_str
                 panel[j] = j < columns ? b[j] : 0;
 }
 
-/* A strip with a panel where c is smaller than both. */
+/* Multiplies a strip by a panel at the edge of c, where the product is larger than c. */
 static void meet_at_edge(size_t depth, size_t rows, size_t columns, const real *strip,
                          const real *panel, real *c, size_t c_stride)
 {

@@ -1,4 +1,4 @@
-/* Packs matrices for products; see matmul.h. */
+/* Packs matrices for products; see src/kernels/matmul.h. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 

@@ -1,13 +1,12 @@
-/* Hidden units summed out; see src/kernels/rbm_marginal.h.
+/* Sums out hidden units; see src/kernels/rbm_marginal.h. With u = e^-|x|, nothing overflows:
  *
- * With u = e^-|x|: sigma(x) = 1 / (1 + u) or u / (1 + u), S(x) = max(x, 0) + log(1 + u). The
- * factors 1 + u are between 1 and 2, so many of them are multiplied before one logarithm is
- * taken. */
+ *     sigma(x) = 1 / (1 + u)    if x > 0
+ *                u / (1 + u)    otherwise
+ *     S(x)     = max(x, 0) + log(1 + u)
+ *
+ * The factors 1 + u are between 1 and 2, so one logarithm of a product replaces many. */
 #include "kernels/rbm_marginal.h"
 #include "kernels/simd.h"
-
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
 
 enum { FACTORS = 64 }; /* 2^64 is far from the largest float */
 

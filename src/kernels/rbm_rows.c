@@ -1,19 +1,18 @@
-/* Sparse rows: everything an RBM does that touches its large tables; see struct rbm_rows_table.
+/* Kernels that access the weight table of an RBM; see struct rbm_rows_table.
  *
  * A student with n answers reads 2n rows of weights and writes 2n rows of statistics, at random
- * places of tables that do not fit the second-level cache. All else (dot products, samples,
- * sigmoids) happens in registers and the first-level cache and is cheap beside it. The
- * addresses are known ahead and the loads do not wait for each other, so the processor overlaps
- * them by itself; asking for the next student's rows ahead of time was tried and gained
- * nothing. Rows of one register (stride = WIDTH) have loops of their own through constant
- * propagation. */
+ * places in tables that do not fit the second-level cache. Everything else (dot products,
+ * samples, sigmoids) happens in registers and the first-level cache and is cheap in comparison.
+ * The addresses are known in advance and the loads are independent, so the CPU overlaps them by
+ * itself; prefetching the next student's rows was no faster. Rows of WIDTH numbers get loops of
+ * their own by constant propagation. */
 #include "kernels/rbm_rows.h"
 #include "kernels/simd.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* Adds the chosen rows' columns c .. c + groups * WIDTH, with the sum in registers. One row
- * after the other, so that a sum does not depend on how many rows are handed over at a time. */
+/* Adds `groups` * WIDTH columns of the selected rows, with the sums in registers. Rows are
+ * added one by one, so that a sum does not depend on how many rows a call adds. */
 ALWAYS void gather_columns(size_t stride, int per_item, const real *table, const uint32_t *unit,
                            size_t n, int copies, real *x, int groups)
 {

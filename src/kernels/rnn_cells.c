@@ -1,18 +1,20 @@
-/* The element-by-element part of recurrent cells, over all active students of a step; see
- * src/kernels/rnn_cells.h for the equations. Rows are students, padded to WIDTH; a gate is a
- * block of `width` columns. */
+/* Element-wise kernels of recurrent cells, over all active students of a step; see
+ * src/kernels/rnn_cells.h for the equations. Rows are students, and a gate is a block of
+ * `width` columns of z; for the lstm:
+ *
+ *                 width      width      width      width
+ *     student   | input i  | forget f | output o | fresh g  |
+ *     student   | ...
+ */
 #include "kernels/rnn_cells.h"
 #include "kernels/simd.h"
-
-#define AT(array, i) (*(rreal *)((array) + (i)))
-#define IN(array, i) (*(const rreal *)((array) + (i)))
 
 static inline rreal sigmoid(rreal x)
 {
     return 1 / (1 + simd_exp(-x));
 }
 
-/* tanh x = 1 - 2 / (1 + e^2x): exact at both ends, and its error is that of the exponential. */
+/* tanh x = 1 - 2 / (1 + e^2x): exact at both ends; its error is that of the exponential. */
 static inline rreal hyperbolic(rreal x)
 {
     return 1 - 2 / (1 + simd_exp(x + x));

@@ -1,23 +1,34 @@
-/* The element-by-element part of recurrent cells. */
+/* Element-wise kernels of recurrent cells. */
 #ifndef COHORT_RNN_CELLS_H
 #define COHORT_RNN_CELLS_H
 
 #include "base/base.h"
 
-/* For n students at once; rows of `width` numbers (a multiple of WIDTH), gates side by side in
- * z. Forward functions replace the gates' inputs in z by their values, backward functions
- * replace those by the derivatives of the loss by the inputs; dh is the derivative by h, all of
- * it.
+/* For n students at once. Rows have `width` numbers (a multiple of WIDTH), or `width` per gate
+ * in z, whose gates are side by side. c' and h' are those of the previous step, *_before in the
+ * code.
  *
- *     rnn   h = tanh(z)
- *     lstm  z = (i, f, o, g):  c = sigma(f) c' + sigma(i) tanh(g),  h = sigma(o) tanh(c)
- *     gru   z = (r, u, n):     h = sigma(u) h' + (1 - sigma(u)) tanh(n), n with W (sigma(r) h')
- * in it
+ *     rnn     h = tanh(z)
  *
- * The gru comes in two halves, since n is known only after r: gru_gates makes gated = sigma(r)
- * h', the caller adds W gated to n, gru_forward does the rest. Backward, gru_candidate gives
- * the derivatives by u and n and begins that by h'; the caller makes d_gated from n's,
- * gru_reset does the rest. */
+ *     lstm    z = (i, f, o, g)
+ *             c = sigma(f) c' + sigma(i) tanh(g)
+ *             h = sigma(o) tanh(c)
+ *
+ *     gru     z = (r, u, n), where n contains W (sigma(r) h')
+ *             h = sigma(u) h' + (1 - sigma(u)) tanh(n)
+ *
+ * Forward functions replace the gates' inputs in z by their values. Backward functions replace
+ * these by the derivatives of the loss with respect to the inputs; dh is the full derivative
+ * with respect to h.
+ *
+ * The gru has two halves, since n depends on r:
+ *
+ *     forward     gru_gates        gated = sigma(r) h'
+ *                 the caller       n += W gated
+ *                 gru_forward      h
+ *     backward    gru_candidate    derivatives of u and n, first part of dh'
+ *                 the caller       d_gated from the derivative of n
+ *                 gru_reset        derivative of r, rest of dh' */
 struct rnn_cells_table {
     void (*rnn_forward)(size_t n, size_t width, real *z, real *h);
     void (*rnn_backward)(size_t n, size_t width, const real *dh, real *z);
@@ -32,8 +43,8 @@ struct rnn_cells_table {
     void (*gru_reset)(size_t n, size_t width, const real *d_gated, const real *h_before,
                       real *z, real *dh_before);
 
-    /* z += h W for one row: h has n numbers, W rows of `stride`; one row of W after the other.
-     */
+    /* z += h W for one row: h has n numbers, rows of W are `stride` apart and are added one by
+     * one. */
     void (*combine)(const real *h, size_t n, const real *w, size_t stride, real *z,
                     size_t n_columns);
     /* a . b, and b += scale a; n is a multiple of WIDTH. */

@@ -1,12 +1,13 @@
-/* What kernels share. This file is compiled once for each instruction
- * set.
+/* Vector types and functions shared by the kernels, compiled once per instruction set.
  *
- * `rreal`, `rint32` and `rword` are one register of numbers: LANES real ones, INT_LANES
- * integers, or WORD_LANES 32-bit words in 64-bit lanes. Rows of WIDTH numbers are a few
- * registers side by side. What is written for each instruction set by hand is the exponential
- * and logarithm (SLEEF's `cinz` functions, which have the same bits at every width), the
- * product of two words, and the sum of WIDTH numbers, always added in the order: 8 apart, 4
- * apart, 2 apart, 1 apart. */
+ *     rreal     one register of LANES real numbers
+ *     rint32    one register of INT_LANES integers
+ *     rword     one register of WORD_LANES 32-bit words in 64-bit lanes
+ *
+ * A row of WIDTH numbers is a few registers side by side. Only a few functions are written for
+ * each instruction set: the exponential and logarithm (SLEEF's `cinz` functions, which have the
+ * same bits at every width), the product of two words, and the sum of WIDTH numbers, always
+ * added in this order: 8 apart, 4 apart, 2 apart, 1 apart. */
 #ifndef COHORT_SIMD_H
 #define COHORT_SIMD_H
 
@@ -42,9 +43,13 @@ typedef int64_t rmask __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef rint32 rmask;
 #endif
 
+/* The register that begins at number i of an array, to write and to read. */
+#define AT(array, i) (*(rreal *)((array) + (i)))
+#define IN(array, i) (*(const rreal *)((array) + (i)))
+
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* yes where the mask is set, no elsewhere. */
+/* `yes` in lanes where the mask is set, `no` in the others. */
 static inline rreal simd_select(rmask mask, rreal yes, rreal no)
 {
     return (rreal)((mask & (rmask)yes) | (~mask & (rmask)no));
@@ -52,7 +57,7 @@ static inline rreal simd_select(rmask mask, rreal yes, rreal no)
 
 static inline rreal simd_all(real x)
 {
-    return x - (rreal){0}; /* x itself, whatever its sign; x + 0 would have to be computed */
+    return x - (rreal){0}; /* exact for -0 too, and so free; x + 0 would be computed */
 }
 
 #ifndef ISA_plain

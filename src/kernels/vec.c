@@ -1,4 +1,4 @@
-/* Element-by-element kernels over whole arrays; see src/kernels/vec.h. */
+/* Element-wise kernels over arrays; see src/kernels/vec.h for the equations. */
 #include "kernels/vec.h"
 #include "kernels/simd.h"
 #include <math.h>
@@ -12,7 +12,7 @@
 #define NEAREST rintf
 #define GCC_ROUND __builtin_irintf
 #endif
-/* To the nearest, ties to even. GCC makes one vector instruction of its own function. */
+/* To the nearest integer, ties to even. GCC vectorizes only its own built-in function. */
 #ifdef __clang__
 #define ROUND(x) ((int32_t)NEAREST(x))
 #else
@@ -41,9 +41,8 @@ static void softplus(real *x, size_t n)
     }
 }
 
-/* WIDTH Philox4x32-10 blocks side by side. Each word has a 64-bit lane to itself, so that a
- * product stays where it is; the upper halves carry rubbish that the next product does not look
- * at. */
+/* WIDTH Philox4x32-10 blocks side by side. Each 32-bit word has a 64-bit lane, so that products
+ * stay in their lanes; the next product ignores what is left in the upper halves. */
 static void philox(const struct rng *rng, uint32_t first, uint64_t words[4][WIDTH])
 {
     rword a[WORD_REGISTERS], b[WORD_REGISTERS], c[WORD_REGISTERS], d[WORD_REGISTERS];
@@ -89,11 +88,11 @@ static void uniform(const struct rng *rng, real *out, size_t n)
 
 static void binomial(const real *logit, const real *u, int copies, uint8_t *count, size_t n)
 {
-    /* What is likelier than not is counted by its failures, from the other end of u's grid: so
-     * the chance of no success, (1 - p)^copies, is at least 2^-copies and never underflows. */
+    /* If p > 1/2, failures are counted instead, from the other end of u's grid. So the
+     * probability of no success, (1 - p)^copies, is at least 2^-copies and never underflows. */
     const real last = 1 - (real)0x1p-24;
     for (size_t i = 0; i < n; i += LANES) {
-        /* Beyond -30 a float's sigmoid is 0 already; inside, the odds cannot underflow. */
+        /* Below -30 no success is ever drawn; above, the odds cannot underflow. */
         rreal t = *(const rreal *)(logit + i);
         const rmask likely = t > 0;
         t = simd_select(likely, -t, t);
@@ -105,7 +104,7 @@ static void binomial(const real *logit, const real *u, int copies, uint8_t *coun
             chance *= fail;
         rreal below = chance;
         rmask k = {0};
-        for (int c = 0; c < copies; c++) { /* chance of c, sum of the chances up to c */
+        for (int c = 0; c < copies; c++) { /* chance = P(c), below = P(at most c) */
             k -= draw >= below;
             chance *= odds * ((real)(copies - c) / (real)(c + 1));
             below += chance;
@@ -129,7 +128,7 @@ static void quantize(const real *x, real limit, int bits, int32_t *q, size_t n)
     }
 }
 
-/* Statistics as numbers: a whole number times a power of two, rounded once. */
+/* Statistics as real numbers: an integer times `unit`, rounded once. */
 static inline rreal statistic(const void *statistics, bool wide, size_t i, double unit)
 {
     rreal g;
@@ -142,7 +141,7 @@ static inline rreal statistic(const void *statistics, bool wide, size_t i, doubl
 static inline rreal larger_size(rreal most, rreal w)
 {
     const rreal size = simd_select(w < 0, -w, w);
-    /* A NaN is taken, since NaN <= x is false, and then kept. */
+    /* A NaN is selected, since NaN <= x is false, and then kept. */
     return simd_select((size <= most) | (most != most), most, size);
 }
 

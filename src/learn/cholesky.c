@@ -1,12 +1,14 @@
 /* A = L L^T, row by row:
  *
- *     L_ij = (A_ij - sum_{k<j} L_ik L_jk) / L_jj,    L_ii = sqrt(A_ii - sum_{k<i} L_ik^2)
+ *     L_ij = (A_ij - sum_{k<j} L_ik L_jk) / L_jj      (j < i)
+ *     L_ii = sqrt(A_ii - sum_{k<i} L_ik^2)
  *
- * The sums are of rows that lie end to end, and take almost all the time. Those up to the last
- * multiple of 4 are in two parts side by side, even and odd k, and four rows meet two others at
- * a time, so that what is read is used several times; all rows of a group meet these two before
- * the next come. Products and sums are rounded one by one, in this order, whatever the machine:
- * LAPACK's are not. Order 1000: 80 ms, LAPACK 26 ms. */
+ * Almost all the time goes into the sums, which are dot products of contiguous rows. Up to the
+ * last multiple of 4, each is computed as two partial sums, over even and odd k. Four rows are
+ * combined with two others at a time, so that each load is used several times; all rows of a
+ * group are combined with these two before the next two. Products and sums are rounded one by
+ * one, in this order, on every machine, which LAPACK does not guarantee. Order 1000: 80 ms,
+ * LAPACK 26 ms. */
 #include "learn/cholesky.h"
 #include "base/fail.h"
 #include <math.h>
@@ -15,7 +17,7 @@ enum { GROUP = 32 }; /* rows */
 
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Four rows from i on and columns j, j + 1 of A, less the sums of k < n, an even number. */
+/* Subtracts the sums over k < n (n even) from rows i .. i + 3 and columns j, j + 1 of A. */
 static void reduce(double *matrix, size_t order, size_t i, size_t j, size_t n)
 {
     const double *const a = matrix + i * order, *const b = matrix + j * order;
@@ -34,7 +36,8 @@ static void reduce(double *matrix, size_t order, size_t i, size_t j, size_t n)
             matrix[(i + r) * order + j + c] -= sums[r][c][0] + sums[r][c][1];
 }
 
-/* The square of four rows and columns from (i, j) on; the sums of k < j are taken off. */
+/* Computes L in the 4 x 4 block at (i, j), from which the sums over k < j are subtracted
+ * already. */
 static bool finish(double *matrix, size_t order, size_t i, size_t j)
 {
     for (size_t r = i; r < i + 4; r++)

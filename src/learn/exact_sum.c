@@ -1,12 +1,16 @@
-/* Exact sums. Floating-point addition is not associative, so a sum over ranks has other bits at
- * every number of ranks. Whole numbers add exactly in any order: each block turns its share
- * into fixed point, and from there on nothing is ever rounded until the total becomes one
- * number again.
+/* Exact sums. Floating-point addition is not associative, so a floating-point sum over ranks
+ * depends on the number of ranks. Integers add exactly in any order: each block converts its
+ * terms to fixed point, and nothing is rounded again until the total is converted back.
  *
- * Each rank owns a slice of the parameter vector: it gets that slice of the sum (a
- * reduce-scatter), moves those parameters, and hands them to the others (an allgather).
- * Together that is the traffic of one allreduce, but the optimizer's work and memory are shared
- * instead of repeated. */
+ * Each rank owns a slice of the parameter vector:
+ *
+ *     tallies          reduce-scatter     optimizer         allgather
+ *     rank 0  a b c -> sum of a        -> new slice a  ->   a b c
+ *     rank 1  a b c -> sum of b        -> new slice b  ->   a b c
+ *     rank 2  a b c -> sum of c        -> new slice c  ->   a b c
+ *
+ * The traffic is that of one allreduce, but the ranks share the optimizer's work and memory
+ * instead of repeating it. */
 #include "learn/exact_sum.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -67,6 +71,15 @@ void tally_add(struct tally *tally, size_t at, const real *values, size_t n)
     }
 }
 
+void tally_add_loss(struct tally *tally, double loss)
+{
+    const double scaled = ldexp(loss, LOSS_BITS);
+    if (fabs(scaled) < 0x1p56)
+        exact_sum_add(&tally->loss, rint(scaled));
+    else
+        tally->out_of_range++;
+}
+
 void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
                          struct params *params)
 {
@@ -111,7 +124,7 @@ static void add_slice(void *to, const void *from, size_t n, bool wide)
             ((int32_t *)to)[i] += ((const int32_t *)from)[i];
 }
 
-/* Ranks of one machine: each reads its slice of the others' tallies where they are. */
+/* Ranks on one node: each reads its slice of the others' tallies in shared memory. */
 static void sum_shared(const struct exact_slices *slices, struct tally *tally)
 {
     const struct comm *comm = slices->comm;
@@ -124,7 +137,7 @@ static void sum_shared(const struct exact_slices *slices, struct tally *tally)
                       slice_size(slices, comm->rank), tally->wide);
 }
 
-/* MPI counts in int: more numbers than that go slice by slice, in pieces. */
+/* MPI counts are int: longer vectors are sent slice by slice, in pieces. */
 size_t exact_sum_piece = (size_t)1 << 30;
 
 static void sum_pieces(const struct exact_slices *slices, struct tally *tally,
@@ -198,7 +211,7 @@ void exact_slices_publish(const struct exact_slices *slices, const real *flat)
 {
     const int rank = slices->comm->rank;
     const size_t start = slices->cuts[rank];
-    comm_barrier(slices->comm); /* nobody reads the old ones any more */
+    comm_barrier(slices->comm); /* no rank reads the old parameters any more */
     memcpy(slices->params->value + start, flat + start,
            slice_size(slices, rank) * sizeof *flat);
     exact_slices_share(slices);

@@ -7,9 +7,9 @@
 #include "base/shared_memory.h"
 #include "learn/params.h"
 
-/* How the ranks share the work of a step: rank r owns numbers cuts[r] .. cuts[r + 1] of the
- * flat vector. Ranks of one machine have the parameters in common; elsewhere they send each
- * other what changed. */
+/* How the ranks share the work of a step: rank r owns elements cuts[r] <= i < cuts[r + 1] of
+ * the flat vector. Ranks on one node keep the parameters in shared memory; otherwise they send
+ * each other the changed slices. */
 struct exact_slices {
     const struct comm *comm;
     size_t *cuts; /* comm->size + 1 */
@@ -23,21 +23,20 @@ void exact_slices_create(struct exact_slices *slices, const struct comm *comm,
                          struct params *params);
 void exact_slices_destroy(struct exact_slices *slices);
 
-/* The statistics of a mini-batch, one number for each parameter (same flat layout), in fixed
- * point: a whole number stands for itself times 2^-bits. 32 bits where the model can bound its
- * sums, else 64. */
+/* The statistics of a mini-batch, one number per parameter (same flat layout), in fixed point:
+ * the integer k stands for k 2^-bits. 32 bits if the model can bound its sums, else 64. */
 struct tally {
     size_t n;
     bool wide;
     int bits;
-    double most;                 /* a term in fixed point: larger ones are out of range */
+    double most;                 /* the largest term in fixed point; others are out of range */
     void *values;                /* int32_t or int64_t [n] */
-    int64_t n_scored;            /* attempts that `loss` is over */
+    int64_t n_scored;            /* attempts summed in `loss` */
     int64_t loss;                /* fixed point, LOSS_BITS */
     int64_t out_of_range;        /* numbers that did not fit: training diverges */
-    void *received;              /* what another rank sent */
-    struct shared_memory shared; /* the tallies of all ranks, end to end */
-    size_t n_bytes;              /* of a tally in shared memory, padded */
+    void *received;              /* the own slice of the sum, as received */
+    struct shared_memory shared; /* the tallies of all ranks, one after the other */
+    size_t n_bytes;              /* of one tally in shared memory, padded */
 };
 #ifdef COHORT_REAL_DOUBLE
 enum { LOSS_BITS = 40 }; /* fine enough for differences of losses to show a gradient */
@@ -51,16 +50,18 @@ void tally_create(struct tally *tally, size_t n, bool wide, int bits,
 void tally_destroy(struct tally *tally);
 void tally_clear(struct tally *tally);
 
-/* At most n_terms numbers will be added to any place, over all ranks: a term is then out of
- * range where a sum of as many could overflow. 1024 unless said. */
+/* At most n_terms terms will be added to any element, over all ranks. A term is out of range if
+ * a sum of n_terms such terms could overflow. Default: 1024. */
 void tally_expect(struct tally *tally, size_t n_terms);
 
 /* Adds n numbers of ordinary floating point from place `at` on (wide tallies only). */
 void tally_add(struct tally *tally, size_t at, const real *values, size_t n);
 
-/* Adds a whole number that comes from data or a file, and may be of any size or none. What is
- * too large for a sum wraps around: the same on any number of ranks, and of no use to anybody.
- */
+/* Adds to the loss; NaN and what is too large count as out of range. */
+void tally_add_loss(struct tally *tally, double loss);
+
+/* Adds an integer read from data or a file, which may be of any size or NaN. A sum that is too
+ * large wraps around: useless, but the same on any number of ranks. */
 static inline void exact_sum_add(int64_t *sum, double whole)
 {
     const int64_t most = (int64_t)1 << 62;
@@ -76,22 +77,20 @@ static inline double tally_unit(const struct tally *tally)
     return 1.0 / (double)((uint64_t)1 << tally->bits);
 }
 
-/* Numbers that ranks send each other at once; tests make it small. */
+/* Most numbers that ranks send each other at once; tests set a small value. */
 extern size_t exact_sum_piece;
 
 /* Collective: each rank's own slice of `tally` becomes the sum over all ranks; the rest is
  * lost. */
 void exact_sum(const struct exact_slices *slices, struct tally *tally);
 
-/* Collective: after each rank has moved its slice of the parameters, all ranks have all of
- * them. */
+/* Collective: after each rank has updated its slice, gives all ranks all parameters. */
 void exact_slices_share(const struct exact_slices *slices);
 
-/* Collective: every rank has computed the same `flat`; it becomes the parameters. */
+/* Collective: every rank has computed the same `flat`; copies it into the parameters. */
 void exact_slices_publish(const struct exact_slices *slices, const real *flat);
 
-/* Collective: rank 0 gets the whole of a flat vector of which each rank has its slice; and
- * back. */
+/* Collective: rank 0 collects a flat vector from the slices of all ranks; and the reverse. */
 void exact_slices_collect(const struct exact_slices *slices, real *flat);
 void exact_slices_hand_out(const struct exact_slices *slices, real *flat);
 

@@ -1,22 +1,31 @@
-/* Scores of predictions, with the same bits at any number of ranks and however the predictions
- * lie on them. Nothing is added in floating point: the terms of each attempt (deviance, loss,
- * squared error) are rounded to multiples of 2^-52 and added in wide integers, which 2^44
- * attempts of the worst loss (34.6 nats) do not fill. Logarithms are SLEEF's scalar ones, the
- * same on every CPU.
+/* Scores of predictions, with the same bits on any number of ranks and for any distribution of
+ * the predictions over them. Nothing is summed in floating point: the terms of each attempt
+ * (deviance, loss, squared error) are rounded to multiples of 2^-52 and summed in 128-bit
+ * integers, which 2^44 attempts of the worst loss (34.6 nats) do not overflow. Logarithms are
+ * SLEEF's scalar ones, the same on every CPU.
  *
- * AUC = (pairs of a correct and an incorrect answer in which the correct one has the higher
- * probability, ties half) / (all such pairs), counted by going up the attempts sorted by
- * probability, of which every rank has a stretch: c correct and i incorrect answers of equal
- * probability add c (2 N + i) to twice the pairs, N being the incorrect answers below them.
- * Those below in the same stretch count at once, those of the ranks below at the end.
+ * AUC is the probability that of a correct and an incorrect answer the correct one has the
+ * higher prediction:
  *
- * Everything is computed with a weight for each student, in columns: one column of ones gives
- * the score; columns of Poisson(1) weights give replicates of a bootstrap over students.
- * Integer weights keep the sums exact, and neither the sort nor the logarithms are repeated.
- * Replicates go 64 at a time, so that the weights of a student are one cache line. Cost: n
- * logarithms and a sort, then n additions of small integers for each replicate. A roster maps
- * students to places in the table of weights; a rank needs two, of the attempts it brought and
- * of the attempts in its stretch. */
+ *           pairs with p(correct) > p(incorrect) + 1/2 pairs with equal p
+ *     AUC = -------------------------------------------------------------
+ *                                   all pairs
+ *
+ * The attempts are sorted by probability over all ranks; each rank has a range of them. Going
+ * up, c correct and i incorrect answers of equal probability add
+ *
+ *     c (2 N + i)      N: incorrect answers of lower probability
+ *
+ * to twice the pairs. Lower ones in the same range count at once, those of lower ranks at the
+ * end.
+ *
+ * Everything is computed with a weight per student, in columns: a column of ones gives the
+ * score, columns of Poisson(1) weights give the replicates of a bootstrap over students.
+ * Integer weights keep the sums exact, and neither the sort nor the logarithms are repeated. 64
+ * replicates are computed at a time, so that the weights of a student fill one cache line.
+ * Cost: n logarithms and a sort, then n additions of small integers per replicate. A roster
+ * maps students to rows of the table of weights. Each rank needs two: one for its own attempts,
+ * one for the attempts in its range. */
 #include "learn/metrics.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -38,7 +47,7 @@ enum {
     SUM_LOG_LOSS,
     SUM_SQUARE,
     SUM_BINS, /* probability - outcome, in each calibration bin */
-    /* the sums above are of terms of single attempts */
+    /* terms of single attempts end here */
     N_TERMS = SUM_BINS + N_CALIBRATION_BINS,
     SUM_PAIRS = N_TERMS, /* twice the pairs in the right order */
     N_SUMS
@@ -84,7 +93,7 @@ static int64_t fixed(double term)
     return llrint(term * FIXED_ONE);
 }
 
-/* NaN where there is nothing to average. */
+/* NaN if n is 0. */
 static double mean(wide sum, wide n)
 {
     return n > 0 ? (double)sum / (double)n : NAN;
@@ -126,11 +135,11 @@ static void terms_add(const struct prediction *attempt, wide terms[N_TERMS])
     terms[SUM_BINS + calibration_bin(attempt->probability)] += fixed(p - y);
 }
 
-/* The students of some attempts, and the place of each attempt's student among them. */
+/* The students of some attempts, and the index of each attempt's student among them. */
 struct roster {
     size_t n;
     uint32_t *student; /* n, ascending */
-    uint32_t *place;   /* of each attempt */
+    uint32_t *place;   /* index into `student`, for each attempt */
 };
 
 /* `students`: the student of each attempt. */
@@ -168,7 +177,7 @@ static void roster_fill_own(struct roster *roster, const struct prediction *pred
     memory_free(students);
 }
 
-/* One place for all attempts: weights by column only. */
+/* One entry for all attempts: weights depend on the column only. */
 static void roster_fill_one(struct roster *roster, size_t n_attempts)
 {
     *roster = (struct roster){
@@ -181,7 +190,8 @@ static void roster_free(struct roster *roster)
     memory_free(roster->place);
 }
 
-/* Students of all ranks, each once: each number is sent to the rank that counts its range. */
+/* The number of distinct students on all ranks: each student number is sent to the rank that
+ * counts its range. */
 static int64_t students_count(const struct comm *comm, const struct roster *roster)
 {
     int64_t n_numbers = roster->n > 0 ? roster->student[roster->n - 1] + INT64_C(1) : 0;
@@ -209,10 +219,10 @@ static int64_t students_count(const struct comm *comm, const struct roster *rost
     return n;
 }
 
-/* Weights of each place of a roster in n columns. `rng` NULL: ones. Else Poisson(1): the number
- * of steps of its distribution function that a uniform 32-bit word has passed. A call of Philox
- * gives four words, the weights of four replicates, so replicate r is word r % 4 of time r / 4.
- */
+/* The weights of a roster's students in n columns. `rng` NULL: ones. Otherwise Poisson(1), by
+ * inversion: the number of steps of the distribution function up to a uniform 32-bit word. One
+ * Philox call gives four words, the weights of four replicates: replicate r uses word r % 4 of
+ * time r / 4. */
 static void weights_fill(uint8_t *weights, const struct roster *roster, const struct rng *rng,
                          size_t first_column, size_t n_columns)
 {
@@ -240,15 +250,14 @@ static void weights_fill(uint8_t *weights, const struct roster *roster, const st
     }
 }
 
-/* What one stretch knows of each column: twice the pairs in it, and its answers of both
- * outcomes. */
+/* For each column, twice the pairs within the range of a rank, and its answers by outcome. */
 struct pairs {
     wide pairs[N_COLUMNS];
     int64_t answers[2][N_COLUMNS];
 };
 
-/* Answers of each outcome, and pairs, within a run of attempts: short enough for small
- * integers, which the compiler makes vectors of (weights are at most 12, and 12 RUN fits 16
+/* Answers by outcome, and pairs, in RUN consecutive attempts: few enough for small integers,
+ * for which the compiler uses vector instructions (weights are at most 12; 12 RUN fits 16
  * bits). */
 enum { RUN = 4096 };
 struct run {
@@ -271,8 +280,8 @@ static void run_count(struct run *run, const uint32_t *key, const uint32_t *plac
     }
 }
 
-/* Products c i of all groups that hold both outcomes. Such a group shows where its incorrect
- * answers, which come first, meet its correct ones. */
+/* The products c i of all groups of equal probability with both outcomes. A group is found at
+ * the boundary between its incorrect answers, which come first, and its correct ones. */
 static void ties_count(wide ties[N_COLUMNS], const struct parallel_sort *part,
                        const uint32_t *place, const uint8_t *weights, size_t n_columns)
 {
@@ -293,7 +302,7 @@ static void ties_count(wide ties[N_COLUMNS], const struct parallel_sort *part,
     }
 }
 
-/* Counts as if of equal probabilities the incorrect answers came first, then takes ties off. */
+/* Counts ties as pairs in the right order (the incorrect come first), then subtracts half. */
 static void pairs_count(struct pairs *out, const struct parallel_sort *part,
                         const uint32_t *place, const uint8_t *weights, size_t n_columns)
 {
@@ -446,8 +455,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value below which a share q of n > 0 sorted values lies, between neighbours in
- * proportion. */
+/* The q-quantile of n > 0 sorted values, linearly interpolated. */
 static double quantile(const double *values, size_t n, double q)
 {
     const double at = q * (double)(n - 1);
@@ -473,7 +481,7 @@ void metrics_interval(const struct comm *comm, const struct prediction *predicti
             struct score score;
             score_from(&score, sums[r]);
             const double value = m < 0 ? score.correct : *metrics_value(&score, m);
-            if (!isnan(value)) /* a replicate may draw one outcome only, or nobody */
+            if (!isnan(value)) /* a replicate may have only one outcome, or no student */
                 values[n_values++] = value;
         }
         qsort(values, n_values, sizeof *values, compare);

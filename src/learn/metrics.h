@@ -1,4 +1,4 @@
-/* How good predictions are. */
+/* Scores of predictions: AUC, log-loss, calibration and others. */
 #ifndef COHORT_METRICS_H
 #define COHORT_METRICS_H
 
@@ -22,11 +22,11 @@ struct score {
     double auc;      /* exact, ties count half; NaN where all outcomes are equal */
     double accuracy; /* at 0.5 */
     double rmse;
-    double r2; /* of scores of whole students only (targets.h): share of variance explained */
+    double r2; /* share of variance explained; for numeric targets only (targets.h) */
     double calibration_error; /* mean |share correct - mean probability| over 15 equal bins */
 };
 
-/* The numbers of a score as a table, for printing and for confidence intervals. */
+/* The metrics of a score by index, for printing and for confidence intervals. */
 enum metric {
     METRIC_CBD,
     METRIC_LOG_LOSS,
@@ -40,7 +40,7 @@ extern const char *const metrics_names[N_METRICS];
 double *metrics_value(struct score *score, int metric);
 bool metrics_up(int metric); /* larger is better */
 
-/* {"n": ..., the numbers by their names, null where there is none; "r2" only if it is one}. */
+/* {"n": ..., the metrics by name, null for NaN; "r2" only if it is a number}. */
 struct json_t *score_json(const struct score *score);
 
 enum { N_CALIBRATION_BINS = 15 };
@@ -49,15 +49,15 @@ struct calibration_bin {
     double probability, correct; /* means */
 };
 
-/* All collective; each rank brings its own predictions, and every rank gets the same bits
- * whatever the number of ranks. */
+/* All collective: each rank passes its own predictions, and every rank gets the same bits, on
+ * any number of ranks. */
 void metrics_score(const struct comm *comm, const struct prediction *predictions, size_t n,
                    struct score *score);
 void metrics_calibration(const struct comm *comm, const struct prediction *predictions,
                          size_t n, struct calibration_bin bins[N_CALIBRATION_BINS]);
 
-/* 95 % intervals by resampling students `replicates` times (a Poisson(1) weight for each
- * student and replicate, named by the seed). */
+/* 95 % intervals from `replicates` bootstrap samples of students (a Poisson(1) weight for each
+ * student and replicate, from the seed). */
 void metrics_interval(const struct comm *comm, const struct prediction *predictions, size_t n,
                       int replicates, uint64_t seed, struct score *low, struct score *high);
 

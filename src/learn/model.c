@@ -1,4 +1,4 @@
-/* What all models have in common. */
+/* Functions shared by all models. */
 #include "learn/model.h"
 #include "base/fail.h"
 #include "base/manual.h"
@@ -8,9 +8,9 @@
 
 const struct option model_name_options[2] = {
     {"kind", OPTION_TEXT, offsetof(struct model_names, kind), NULL, 0, 0, NULL,
-     "which model: see `cohort help models`"},
+     "kind of model; `cohort help models` describes them"},
     {"preset", OPTION_TEXT, offsetof(struct model_names, preset), "", 0, 0, NULL,
-     "a named set of settings of the kind; what is said elsewhere comes first"},
+     "named set of settings of this kind; settings given elsewhere override it"},
 };
 
 void item_counts_take(struct item_counts *counts, const struct shard *shard)
@@ -20,7 +20,7 @@ void item_counts_take(struct item_counts *counts, const struct shard *shard)
     counts->wrong = counts->right + counts->n_items;
     for (uint64_t t = 0; t < shard->n_attempts; t++) {
         const enum outcome outcome = mark_outcome(shard->mark[t]);
-        if (mark_split(shard->mark[t]) == TRAIN && outcome != UNKNOWN)
+        if (mark_trains(shard->mark[t]))
             (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
     }
     comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
@@ -41,8 +41,8 @@ static enum status unknown(const char *what, const char *name, const char *const
     for (size_t i = 0; i < n; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
                  names[i]);
-    return fail(BAD_USER, "%s = %s: there is no such one; expected one of %s", what, name,
-                list);
+    return fail(BAD_USER, "unknown %s '%s'; %s%s", what, name,
+                n > 0 ? "choices: " : "this kind has none", list);
 }
 
 enum status model_choose(struct config *config, const struct model_kind **kind)
@@ -51,8 +51,8 @@ enum status model_choose(struct config *config, const struct model_kind **kind)
     const char *name = config_get(config, "model", "kind");
     if (name == NULL)
         return fail(BAD_USER,
-                    "model.kind is not set; say for example model.kind=rbm, or begin with "
-                    "one of the files in jobs/");
+                    "model.kind is not set; set it, for example model.kind=rbm, or start "
+                    "from one of the files in jobs/");
     *kind = model_find(name);
     if (*kind == NULL) {
         for (size_t k = 0; k < n_model_kinds; k++)
@@ -75,6 +75,7 @@ struct model *model_create(const struct model_kind *kind)
     struct model *model = NEW(struct model, 1);
     model->kind = kind;
     model->options = memory_zeroed(1, kind->options_size);
+    model->shape = memory_zeroed(1, kind->shape_size);
     return model;
 }
 
@@ -90,8 +91,8 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
     TRY(model->kind->declare(model));
     if (model->most_params > 0 && params_count(&model->params) > model->most_params)
         return fail(BAD_DATA,
-                    "the settings and names in the checkpoint ask for %zu parameters, and it "
-                    "has room for %llu: it was changed",
+                    "the settings and names in the checkpoint require %zu parameters, but it "
+                    "has room for %llu: the checkpoint was modified",
                     params_count(&model->params), (unsigned long long)model->most_params);
     params_allocate(&model->params);
     return OK;
@@ -101,9 +102,10 @@ void model_destroy(struct model *model)
 {
     if (model == NULL)
         return;
-    if (model->kind->release != NULL)
-        model->kind->release(model);
+    if (model->kind->setup.release != NULL)
+        model->kind->setup.release(model);
     params_free(&model->params);
+    memory_free(model->shape);
     memory_free(model->options);
     memory_free(model);
 }
@@ -111,8 +113,8 @@ void model_destroy(struct model *model)
 void model_predict(const struct model *model, void *work, const struct shard *shard,
                    const uint32_t *students, size_t n, unsigned splits, real *p)
 {
-    if (model->kind->predict_many != NULL)
-        model->kind->predict_many(model, work, students, n, splits, p);
+    if (model->kind->speed.predict_many != NULL)
+        model->kind->speed.predict_many(model, work, students, n, splits, p);
     else
         for (size_t i = 0; i < n; i++)
             model->kind->predict(model, work, students[i], splits,
@@ -189,8 +191,8 @@ enum status model_column(const struct model *model, size_t k, size_t *found)
     if (*found != COVARIATES_NONE && (covariates_n_levels(own, *found) > 0) == is_factor)
         return OK;
     return fail(BAD_USER,
-                "%s: its attempts have no '%s', of which the model has effects; import it with "
-                "--%s %s=COLUMN",
+                "%s: its attempts have no column '%s', which the model uses; import the data "
+                "with --%s %s=COLUMN",
                 model->dataset->path, name, is_factor ? "factors" : "covariates", name);
 }
 

@@ -1,36 +1,36 @@
-/* The same settings and data give the same bits with one version of cohort, not with all: now
- * and then a model learns or predicts by other arithmetic, and a run that was begun before and
- * is continued after is what neither version would have made of it alone.
+/* The same settings and data give the same bits with one version of cohort, but not with every
+ * version: now and then a change of the arithmetic changes what a model learns or predicts. A
+ * run started before such a change and continued after it has the bits of neither version.
  *
- * Whoever changes bits adds a line at the end of the table. The revision of a kind is 1 and one
- * more for each of its lines. */
+ * If you change bits, add a line at the end of the table. The revision of a kind is 1 plus the
+ * number of its lines. */
 #include "learn/numerics.h"
 #include "base/memory.h"
 #include <string.h>
 
 static const struct {
     const char *kind;
-    const char *setting; /* the change matters only where this is part of the settings */
+    const char *setting; /* the change applies only if the settings contain this text */
     const char *change;
 } changes[] = {
-    /* sums of products came in the order of the CPU's BLAS kernel */
-    {"rtrbm", "", "sums of products have an order of their own"},
-    {"dkt", "", "sums of products have an order of their own"},
-    {"vae", "", "sums of products have an order of their own"},
-    /* the preconditioner was factored by LAPACK */
-    {"ktm", "", "the preconditioner is factored by code of its own"},
-    /* the trained row of a student knew later answers; validation decides on the best epoch */
-    {"ktm", "student", "students are predicted from what was shown before"},
-    /* the chance of not knowing a skill was kept above 1e-32 */
-    {"bkt", "", "odds have no floor"},
-    /* log L_kk had no bounds, and the work of a prediction had none */
-    {"vae", "", "the posterior's width is bounded"},
-    /* the source's rates made them diverge */
+    /* before: the BLAS kernel of the CPU decided on the order */
+    {"rtrbm", "", "matrix products are summed in a fixed order"},
+    {"dkt", "", "matrix products are summed in a fixed order"},
+    {"vae", "", "matrix products are summed in a fixed order"},
+    /* before: LAPACK */
+    {"ktm", "", "cohort's own code factors the preconditioner"},
+    /* before: a student's trained row used later answers; validation picks the best epoch */
+    {"ktm", "student", "predictions for a student use only earlier answers"},
+    /* before: the probability of not knowing a skill was kept above 1e-32 */
+    {"bkt", "", "odds have no lower limit"},
+    /* before: log L_kk had no bounds, and so the work of a prediction had none */
+    {"vae", "", "the posterior's standard deviation is bounded"},
+    /* before: the published rates, which made them diverge */
     {"rbm", "hidden_kind = gaussian", "gaussian units learn at other rates"},
     {"rbm", "hidden_kind = relu", "relu units learn at other rates"},
-    /* frames were predicted by mean field */
-    {"rtrbm", "dense = yes", "whole frames are predicted by Gibbs chains"},
-    /* the effect of a session knew its student's later answers */
+    /* before: mean field */
+    {"rtrbm", "dense = yes", "Gibbs chains predict whole frames"},
+    /* before: the effect of a session used its student's later answers */
     {"lme", "", "levels of one student are not used in predictions"},
     {"ktm", "", "levels of one student are not used in predictions"},
 };

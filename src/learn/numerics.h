@@ -1,15 +1,15 @@
-/* Which arithmetic a run was begun with. */
+/* Revisions of the arithmetic, to detect runs started with another one. */
 #ifndef COHORT_NUMERICS_H
 #define COHORT_NUMERICS_H
 
 #include "base/base.h"
 
-/* The revision of a kind's arithmetic in this program, from 1. Checkpoints hold the one that
- * their run began with. */
+/* The revision of a kind's arithmetic in this program, from 1. A checkpoint holds the revision
+ * that its run was started with. */
 int64_t numerics_revision(const char *kind);
 
-/* What has changed since a revision in the arithmetic of a kind with these settings (the text
- * of a configuration), for people; NULL: nothing. Caller frees. */
+/* A human-readable list of changes since a revision that affect a kind with these settings (the
+ * text of a configuration); NULL: none. The caller frees it. */
 char *numerics_since(const char *kind, int64_t revision, const char *settings);
 
 #endif

@@ -1,21 +1,29 @@
-/* Gradient ascent on a sum over the mini-batch (not a mean: the seed's way, so that rates carry
- * over).
+/* Gradient ascent. g is the gradient summed over the mini-batch (not its mean, so that learning
+ * rates carry over from the reference implementation).
  *
- *     sgd     v = momentum v + g                 w = w + rate v - rate decay w
- *     adam    m = beta1 m + (1 - beta1) g        w = w + rate m' / (sqrt(v') + epsilon) - rate
- * decay w v = beta2 v + (1 - beta2) g^2      m' = m / (1 - beta1^t), v' = v / (1 - beta2^t)
+ *     sgd     v = momentum v + g
+ *             w = w + rate v - rate decay w
  *
- * Decay is decoupled from the gradient and spares biases. Adam's corrections are folded into
- * the rate and epsilon: m' / (sqrt(v') + e) = m c2 / c1 / (sqrt(v) + e c2) with c1 = 1 -
- * beta1^t, c2 = sqrt(1 - beta2^t).
+ *     adam    m = beta1 m + (1 - beta1) g
+ *             v = beta2 v + (1 - beta2) g^2
+ *             m' = m / (1 - beta1^t)
+ *             v' = v / (1 - beta2^t)
+ *             w = w + rate m' / (sqrt(v') + epsilon) - rate decay w
  *
- * A running mean of the parameters (Polyak averaging) is kept if asked for: noise of the last
- * steps is averaged out of what is validated and saved as the best, while training goes on from
- * the parameters themselves.
+ * Weight decay is decoupled from the gradient and does not apply to biases. Adam's bias
+ * corrections are folded into the rate and epsilon:
  *
- * Clipping scales g so that its norm is at most `clip`. The norm is a sum over ranks of
- * floating-point numbers, so it is made in fixed order: the squares of each row are added to
- * one number, and all rows' numbers are added up, in order, by everyone. */
+ *     m' / (sqrt(v') + epsilon) = (c2 / c1) m / (sqrt(v) + c2 epsilon)
+ *     c1 = 1 - beta1^t
+ *     c2 = sqrt(1 - beta2^t)
+ *
+ * optimizer.average keeps a running mean of the parameters (Polyak averaging). The mean, which
+ * averages out the noise of the last steps, is validated and saved as the best; training
+ * continues from the parameters themselves.
+ *
+ * Clipping scales g so that its norm is at most `clip`. The norm is a floating-point sum over
+ * ranks and needs a fixed order: the squares of each row are summed first, then every rank adds
+ * the sums of all rows in order. */
 #include "learn/optimizer.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -33,32 +41,34 @@ const char *const optimizer_slot_names[2][3] = {{"momentum", "average", NULL},
 const struct option optimizer_table[] = {
     {"method", OPTION_CHOICE, AT(method), "sgd", 0, 0, methods, "sgd with momentum, or adam"},
     {"rate", OPTION_NUMBER, AT(rate), "0.001", 0, 1e6, NULL,
-     "learning rate, for sums over the mini-batch"},
+     "learning rate, for gradients summed over the mini-batch"},
     {"bias_rate", OPTION_NUMBER, AT(bias_rate), "1", 0, 1e6, NULL,
-     "rate of the biases as a multiple of rate"},
+     "learning rate of the biases, as a multiple of rate"},
     {"momentum", OPTION_NUMBER, AT(momentum), "0.9", 0, 0.9999, NULL,
-     "share of the last step that is taken again (sgd)"},
+     "momentum coefficient (sgd)"},
     {"decay", OPTION_NUMBER, AT(decay), "0", 0, 1e6, NULL,
-     "weights shrink by rate * decay in each step; biases do not"},
-    {"beta1", OPTION_NUMBER, AT(beta1), "0.9", 0, 0.9999, NULL, "memory of the mean (adam)"},
+     "weight decay: weights shrink by rate * decay per step; biases do not"},
+    {"beta1", OPTION_NUMBER, AT(beta1), "0.9", 0, 0.9999, NULL,
+     "decay rate of the first moment (adam)"},
     {"beta2", OPTION_NUMBER, AT(beta2), "0.999", 0, 0.999999, NULL,
-     "memory of the mean square (adam)"},
+     "decay rate of the second moment (adam)"},
     {"epsilon", OPTION_NUMBER, AT(epsilon), "1e-8", 1e-30, 1, NULL,
-     "keeps adam from dividing by nothing"},
+     "added to the denominator (adam)"},
     {"clip", OPTION_NUMBER, AT(clip), "0", 0, 1e30, NULL,
      "largest norm of the summed gradient; 0: no limit"},
     {"average", OPTION_NUMBER, AT(average), "0", 0, 0.999999, NULL,
-     "memory of a running mean of the parameters, which is then what is validated and kept as "
-     "the best; 0: none"},
+     "decay rate of a running mean of the parameters, which is validated and saved as the best "
+     "in their place; 0: no mean"},
     {"schedule", OPTION_CHOICE, AT(schedule), "constant", 0, 0, schedules,
-     "how the rate falls over train.epochs"},
+     "how the learning rate falls over train.epochs"},
     {"floor", OPTION_NUMBER, AT(floor), "0", 0, 1, NULL,
-     "what linear and cosine end at, as a share of rate"},
-    {"drop", OPTION_NUMBER, AT(drop), "0.5", 0, 1, NULL, "factor of the step schedule"},
+     "where linear and cosine end, as a fraction of rate"},
+    {"drop", OPTION_NUMBER, AT(drop), "0.5", 0, 1, NULL,
+     "factor by which the step schedule lowers the learning rate"},
     {"drop_every", OPTION_INTEGER, AT(drop_every), "10", 1, 1e9, NULL,
      "epochs between drops of the step schedule"},
     {"warm_up", OPTION_INTEGER, AT(warm_up), "0", 0, 1e9, NULL,
-     "steps over which the rate rises from nothing"},
+     "steps over which the learning rate rises from zero"},
 };
 const size_t n_optimizer_table = COUNT(optimizer_table);
 
@@ -124,7 +134,7 @@ double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n
     return o->rate * share;
 }
 
-/* The rate and decay of each column of a panel; padding has none and stays zero. */
+/* The learning rate and decay of each column of a panel; both are zero for padding. */
 static void fill_coefficients(struct optimizer *optimizer, size_t panel, double rate)
 {
     const struct params *params = optimizer->params;
@@ -178,7 +188,7 @@ static double norm_of(const struct optimizer *optimizer, const struct tally *tal
         row += panel->n_rows;
     }
     comm_max_double(optimizer->slices->comm, squares,
-                    n_rows); /* others have zero in our rows */
+                    n_rows); /* every row has one owner, all other ranks have 0 */
     double sum = 0;
     for (size_t r = 0; r < n_rows; r++)
         sum += squares[r];
@@ -186,8 +196,8 @@ static double norm_of(const struct optimizer *optimizer, const struct tally *tal
     return sqrt(sum);
 }
 
-/* The own slice of the running mean, the last slot, follows the parameters. Its memory is short
- * at first, so that the first values are soon forgotten. */
+/* Updates the own slice of the running mean, the last slot. Its decay rate rises from 0 to
+ * `average`, so that the initial values are soon forgotten. */
 static void follow(struct optimizer *optimizer, int64_t step)
 {
     const int rank = optimizer->slices->comm->rank;
@@ -227,7 +237,7 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
     if (o->method == METHOD_ADAM) {
         const double c1 = 1 - Sleef_cinz_powd1_u10purec(o->beta1, (double)(step + 1));
         const double c2 = sqrt(1 - Sleef_cinz_powd1_u10purec(o->beta2, (double)(step + 1)));
-        decay_share = c1 / c2; /* takes the correction out of the decay again */
+        decay_share = c1 / c2; /* the correction does not apply to the weight decay */
         rate *= c2 / c1;
         epsilon *= c2;
     }

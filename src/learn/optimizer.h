@@ -1,4 +1,4 @@
-/* How a sum of statistics moves the parameters. */
+/* Optimizers: update the parameters from summed gradients. */
 #ifndef COHORT_OPTIMIZER_H
 #define COHORT_OPTIMIZER_H
 
@@ -22,17 +22,17 @@ struct optimizer_options {
 extern const struct option optimizer_table[];
 extern const size_t n_optimizer_table;
 
-/* Each rank moves its own slice of the parameters and holds the state (momentum, Adam's means)
- * of that slice only. */
+/* Each rank updates its own slice of the parameters and keeps the state (momentum, Adam's
+ * moments) of that slice only. */
 struct optimizer {
     struct optimizer_options options;
     const struct params *params;
     const struct exact_slices *slices;
     int n_slots;
-    real *slot[3];      /* flat vectors; the own slice is meaningful */
-    real *rate, *decay; /* one row of coefficients, for the widest panel */
-    int64_t n_epochs;   /* of the schedule */
-    double largest;     /* |parameter| after the last step, of the own slice */
+    real *slot[3];      /* flat vectors; only the own slice is meaningful */
+    real *rate, *decay; /* coefficients of one row, as wide as the widest panel */
+    int64_t n_epochs;   /* length of the schedule */
+    double largest;     /* largest |parameter| of the own slice after the last step */
 };
 
 void optimizer_create(struct optimizer *optimizer, const struct optimizer_options *options,
@@ -41,16 +41,15 @@ void optimizer_create(struct optimizer *optimizer, const struct optimizer_option
 void optimizer_destroy(struct optimizer *optimizer);
 extern const char *const optimizer_slot_names[2][3]; /* [method][slot] */
 
-/* The rate of step `step` (counted from 0) in an epoch that has n_steps. */
+/* The learning rate of step `step` (counted from 0), with n_steps per epoch. */
 double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps);
 
-/* Collective: moves params->value by gradient ascent. `tally` holds the sum in the own slice
- * (see exact_sum). */
+/* Collective: one step of gradient ascent on params->value. The own slice of `tally` holds the
+ * sum over all ranks (see exact_sum). */
 void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int64_t step,
                     int64_t n_steps);
 
-/* Collective: where averages of the parameters are kept, they and the parameters change places;
- * elsewhere nothing happens. */
+/* Collective: swaps the parameters and their running mean; does nothing without a mean. */
 void optimizer_swap(struct optimizer *optimizer);
 
 #endif

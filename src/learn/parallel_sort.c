@@ -1,15 +1,19 @@
-/* A sort over all ranks. Probabilities order like their bit patterns. A histogram of the
- * patterns' first bits, summed over ranks, is cut into ranges of buckets with about as many
- * attempts for each rank; a bucket is never divided, so neither are attempts with equal
- * probabilities. Every attempt is sent to the owner of its bucket as one packed 64-bit number
- * and sorted there by radix. Cost: one sum of half a megabyte, one exchange, three passes over
- * the data. */
+/* A sort over all ranks. Floats from 0 to 1 are ordered like their bit patterns.
+ *
+ *     1. Each rank counts its attempts in buckets, by the leading bits of the patterns; the
+ *        histogram is summed over ranks.
+ *     2. The buckets are split into one range per rank with about equally many attempts. A
+ *        bucket, and so a group of equal probabilities, is never divided.
+ *     3. Each attempt is sent to the owner of its bucket as one packed 64-bit number.
+ *     4. Each rank sorts what it received by radix.
+ *
+ * Cost: one sum of half a megabyte, one exchange, three passes over the data. */
 #include "learn/parallel_sort.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <string.h>
 
-/* Patterns of floats from 0 to 1 fill 30 bits; a bucket is the first 16 of them. */
+/* Patterns of floats from 0 to 1 have 30 bits; the bucket is the leading 16. */
 enum {
     ONE_PATTERN = 0x3f800000,
     BUCKET_BITS = 14,
@@ -31,8 +35,7 @@ static size_t bucket_of(uint64_t packed)
     return packed >> (33 + BUCKET_BITS);
 }
 
-/* Sends every attempt to the rank that owns its stretch of probabilities; they arrive unsorted.
- */
+/* Sends every attempt to the rank that owns its range of probabilities, unsorted. */
 static uint64_t *exchange(const struct comm *comm, const struct prediction *predictions,
                           size_t n, size_t *n_got)
 {
@@ -46,7 +49,7 @@ static uint64_t *exchange(const struct comm *comm, const struct prediction *pred
     int *owner = NEW(int, N_BUCKETS);
     __int128 n_below = 0;
     for (size_t b = 0; b < N_BUCKETS; b++) {
-        /* of empty buckets above the last attempt the rule would give one rank too many */
+        /* Empty buckets above the last attempt would get an owner beyond the last rank. */
         owner[b] = histogram[b] > 0 ? (int)(n_below * comm->size / n_all) : 0;
         n_below += histogram[b];
     }

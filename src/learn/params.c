@@ -1,10 +1,16 @@
 /* One flat vector holds all parameters, so that the optimizer, the sum over ranks, the
- * checkpoint and the gradient check are single loops. Rows are padded to whole vector
- * registers. Two tensors may share a panel: an RBM keeps the bias of a visible unit behind its
- * weights, so that one load brings both. */
+ * checkpoint and the gradient check are single loops:
+ *
+ *     flat   | panel 0                      | panel 1          | ...
+ *     row    | w w w w w w w b 0 0 .. 0 |     rows are padded to full vector registers
+ *              `-- tensor --' `- another
+ *
+ * Two tensors may share a panel: an RBM stores the bias of a visible unit after its weights, so
+ * that one load reads both. */
 #include "learn/params.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include <string.h>
 
 size_t params_panel(struct params *params, size_t n_rows, size_t n_columns)
@@ -50,6 +56,22 @@ void params_free(struct params *params)
 {
     memory_free(params->value);
     *params = (struct params){0};
+}
+
+void params_fill_uniform(struct params *params, size_t panel, size_t n_groups, size_t n,
+                         uint64_t seed, double size)
+{
+    const struct panel *p = &params->panels[panel];
+    for (size_t row = 0; row < p->n_rows; row++) {
+        const struct rng rng = {.seed = seed,
+                                .purpose = RNG_INIT,
+                                .part = (uint32_t)panel + 1,
+                                .who = (uint32_t)row};
+        real *const to = params_rows(params, panel) + row * p->stride;
+        for (size_t j = 0; j < n_groups * n; j++)
+            to[j / n * size_padded(n) + j % n] =
+                (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
+    }
 }
 
 size_t params_size(const struct params *params, const struct tensor *tensor)

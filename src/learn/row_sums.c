@@ -1,6 +1,6 @@
-/* A block of students meets few of the items. Its statistics of their rows are summed here in
- * floating point, in one order, and turned into fixed point once a block, so that neither cost
- * nor memory grows with the number of items. */
+/* A block of students meets few of the items. The gradients of their rows are summed here in
+ * floating point, in one order, and become fixed point once per block, so that neither cost nor
+ * memory grows with the number of items. */
 #include "learn/row_sums.h"
 #include "base/memory.h"
 #include <string.h>

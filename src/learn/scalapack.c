@@ -1,12 +1,18 @@
-/* ScaLAPACK on a rectangle of ranks. Square (I, J) of GRID_BLOCK rows and columns lies on the
- * rank in row I mod R and column J mod C of the grid, so that every rank has its share of work
- * until the end of a factorisation. A grid of one rank calls LAPACK itself, which is faster
- * (order 6000: 1.0 s against 1.6 s).
+/* ScaLAPACK on an R x C grid of ranks. Block (I, J), of GRID_BLOCK rows and columns, is stored
+ * on the rank in row I mod R and column J mod C of the grid, so that every rank has work until
+ * the end of a factorization. On a 2 x 3 grid of ranks 0 to 5:
  *
- * The last bits of a factor depend on the shape of the grid and on the kernels of the BLAS, and
- * on nothing else: ranks that are not in the grid only wait, and those in it must have the same
- * kernels. Vectors come back to all ranks as sums of bit patterns of which all but
- * one are zero, which is exact. */
+ *     0 1 2 0 1 2 ...
+ *     3 4 5 3 4 5
+ *     0 1 2 0 1 2
+ *     ...
+ *
+ * A grid of one rank calls LAPACK directly, which is faster (order 6000: 1.0 s against 1.6 s).
+ *
+ * The last bits of a factor depend on the shape of the grid and on the BLAS kernels, and on
+ * nothing else: ranks outside the grid only wait, and ranks inside must have the same kernels.
+ * Vectors return to all ranks as sums of bit patterns of which all but one are zero, which is
+ * exact. */
 #define _GNU_SOURCE
 #include "learn/scalapack.h"
 #include "base/fail.h"
@@ -41,7 +47,7 @@ void dpotrs_(const char *part, const int *n, const int *n_right, const double *a
              const int *stride, double *b, const int *stride_b, int *info);
 void dgemm_(void);
 
-enum { SMALL_ORDER = 2000 }; /* below, more ranks gain nothing */
+enum { SMALL_ORDER = 2000 }; /* below it, more than one rank is no faster */
 static const int one = 1;
 
 enum status scalapack_parse(const char *text, int *n_rows, int *n_columns)
@@ -54,12 +60,12 @@ enum status scalapack_parse(const char *text, int *n_rows, int *n_columns)
         *n_rows > 0 && *n_columns > 0)
         return OK;
     return fail(BAD_USER,
-                "model.grid = %s is no grid of ranks: expected auto, or rows and columns as in "
-                "2x3",
+                "model.grid = %s is not a grid of ranks: expected auto, or rows and columns as "
+                "in 2x3",
                 text);
 }
 
-/* Collective: all ranks of the grid compute with rank 0's kernel, or none does. */
+/* Collective: fails unless all ranks of the grid have rank 0's BLAS kernel. */
 static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_columns)
 {
     char first[64] = "";
@@ -68,9 +74,9 @@ static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_co
     enum status status = OK;
     if (comm->rank < n_rows * n_columns && strcmp(first, machine_blas_kernel()) != 0)
         status = fail(BAD_USER,
-                      "rank 0 has OpenBLAS's kernels for %s, rank %d those for %s: a matrix on "
-                      "both would have the bits of neither; set OPENBLAS_CORETYPE=%s on all "
-                      "ranks, or model.grid=1x1",
+                      "rank 0 has OpenBLAS kernels for %s, rank %d for %s: a matrix on both "
+                      "would not be reproducible; set OPENBLAS_CORETYPE=%s on all ranks, or "
+                      "model.grid=1x1",
                       first, comm->rank, machine_blas_kernel(), first);
     return comm_agree(comm, status);
 }
@@ -126,7 +132,7 @@ void scalapack_grid_destroy(struct scalapack_grid *grid)
     *grid = (struct scalapack_grid){0};
 }
 
-/* Which of n indices are dealt to worker w of n_workers: `own` and its inverse. */
+/* The indices that belong to worker w of n_workers: local from global ones, and the inverse. */
 static size_t deal(size_t n, int w, int n_workers, uint32_t *own, uint32_t *global)
 {
     size_t n_own = 0;
@@ -178,7 +184,7 @@ void scalapack_matrix_clear(struct scalapack_matrix *matrix)
            matrix->n_own_rows * matrix->n_own_columns * sizeof *matrix->value);
 }
 
-/* Collective: numbers of which one rank has each and all others zero, to all ranks. */
+/* Collective: gives all ranks a vector of which each element is on one rank and 0 elsewhere. */
 static void gather(const struct scalapack_grid *grid, double *vector, size_t n)
 {
     int64_t *bits = NEW_SCRATCH(int64_t, n);
@@ -210,7 +216,7 @@ bool scalapack_factor(struct scalapack_matrix *matrix, double *log_determinant)
     return true;
 }
 
-/* This rank's part of a vector, which lies in column 0 of the grid; and back. */
+/* This rank's part of a vector, which is stored in column 0 of the grid; and the reverse. */
 static double *take_part(const struct scalapack_matrix *matrix, const double *vector)
 {
     const bool here = matrix->grid->column == 0;

@@ -1,4 +1,4 @@
-/* Schedules as people write them: epoch:value pairs. */
+/* Parses schedules, written as epoch:value pairs. */
 #include "learn/schedule.h"
 #include <stdlib.h>
 

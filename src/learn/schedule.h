@@ -4,9 +4,9 @@
 
 #include "base/base.h"
 
-/* Pairs epoch:value with rising epochs, as in "10:3 20:5": sets `value` to what the schedule
- * says of an epoch, if it says anything. False if the text is no schedule of values from 1 to
- * `most`. */
+/* Pairs epoch:value with increasing epochs, as in "10:3 20:5": 3 from epoch 10 on, 5 from epoch
+ * 20 on. Sets `value` to the value of an epoch; before the first pair, leaves it unchanged.
+ * False if the text is not a schedule of values from 1 to `most`. */
 bool schedule_at(const char *text, int64_t epoch, int64_t most, int64_t *value);
 
 #endif

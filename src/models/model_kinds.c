@@ -1,10 +1,20 @@
-/* The list of models. A new one is a folder here and its name in both places below. */
+/* The list of models. A new one is a folder here and a line below. */
 #include "learn/model.h"
 
-extern const struct model_kind bkt_kind, blend_kind, dkt_kind, ktm_kind, lme_kind, rbm_kind,
-    rtrbm_kind, vae_kind;
+#define FOR_ALL_KINDS(DO)                                                                      \
+    DO(rbm)                                                                                    \
+    DO(rtrbm)                                                                                  \
+    DO(dkt)                                                                                    \
+    DO(vae)                                                                                    \
+    DO(lme)                                                                                    \
+    DO(bkt)                                                                                    \
+    DO(average)                                                                                \
+    DO(ktm)                                                                                    \
+    DO(blend)
 
-const struct model_kind *const model_kinds[] = {
-    &rbm_kind, &rtrbm_kind, &dkt_kind, &vae_kind, &lme_kind, &bkt_kind, &ktm_kind, &blend_kind,
-};
+#define DECLARE(name) extern const struct model_kind name##_kind;
+#define LIST(name) &name##_kind,
+
+FOR_ALL_KINDS(DECLARE)
+const struct model_kind *const model_kinds[] = {FOR_ALL_KINDS(LIST)};
 const size_t n_model_kinds = COUNT(model_kinds);

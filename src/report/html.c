@@ -1,6 +1,7 @@
-/* One file that can be mailed: style inside, no scripts, nothing fetched, which a policy in the
- * head tells the browser too. Colours are variables, so that dark screens and paper have their
- * own; pictures (src/report/plot.c) use the same. */
+/* A page is one file that can be mailed: the style sheet is inside, there are no scripts, and
+ * nothing is loaded; a content security policy in the head enforces this. Colours are CSS
+ * variables, so that dark screens and paper have their own. Plots (src/report/plot.c) use the
+ * same variables. */
 #include "report/html.h"
 #include "base/memory.h"
 #include "cohort.h"
@@ -79,8 +80,8 @@ void html_end(FILE *out)
     fputs("</body>\n</html>\n", out);
 }
 
-/* The character at `text` and its length in bytes; -1 and one byte where it is none, or none
- * that a page may hold. */
+/* The character at `text` and its length in bytes; -1 and one byte for invalid UTF-8 and for
+ * characters that a page may not contain. */
 static int32_t decode(const char *text, size_t *length)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -104,7 +105,7 @@ static int32_t decode(const char *text, size_t *length)
     return code;
 }
 
-/* Columns: two for the wide characters of East Asia and for pictures. */
+/* Columns: two for the wide characters of East Asia and for emoji. */
 static size_t columns_of(int32_t code)
 {
     return code >= 0x1100 &&
@@ -139,7 +140,7 @@ static void print_character(FILE *out, const char *text, size_t length, int32_t 
     case '\'':
         fputs("&#39;", out);
         break;
-    case ' ': /* tabs and ends of lines too */
+    case ' ': /* also tabs and line breaks */
         fputc(' ', out);
         break;
     case -1:

@@ -1,7 +1,17 @@
-/* A plot is drawn once, from a description; it knows nothing of where the numbers come from.
- * Places are printed to a tenth of a point, colours are classes c0, c1, ... that the page's
- * style sheet fills in, and every picture says in words what it shows. Lines of different
- * colours are also dashed differently, so that paper without colours will do. */
+/* Draws a plot from a description; where the numbers come from does not matter here.
+ *
+ *     legend     o model   - - item mean
+ *               |      mark
+ *     high   1.0+- - - - |- - - - - - -    grid lines at the ticks of the y axis
+ *        y      |    o   |    o
+ *     low    0.0+--------+--------------   the x axis, with ticks or names below it
+ *               0        1        2
+ *                        x
+ *
+ * Coordinates are printed to a tenth of a unit. Colours are the classes c0, c1, ..., which the
+ * style sheet of the page defines. Every plot has a title for screen readers. Colours also
+ * differ in dash pattern and in the shape of points, so that prints in black and white stay
+ * readable. */
 #include "report/plot.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -44,7 +54,7 @@ enum {
 };
 enum { MOST_NAME = 24, FEW_DOTS = 60, FEW_NOTES = 120 };
 
-/* 1, 2 or 5 times a power of ten, as a fraction, so that multiples are rounded once only. */
+/* 1, 2 or 5 times a power of ten, as a fraction, so that multiples are rounded only once. */
 static double step_of(int rank, double *divisor)
 {
     static const double first[] = {1, 2, 5};
@@ -99,13 +109,14 @@ void plot_ticks_log(struct plot_ticks *ticks, double low, double high)
 
 void plot_round(double *low, double *high)
 {
-    /* What differs in its last digits only is drawn as equal: no ticks could tell it apart. */
+    /* Ends that differ only in their last digits count as equal: no tick could separate
+     * them. */
     if (!(*high - *low > 1e-9 * fmax(fabs(*low), fabs(*high)))) {
         const double away = *low != 0 ? fabs(*low) / 2 : 1;
         *low -= away;
         *high += away;
     }
-    /* Rounding may make room for one tick too many, and the step coarser. */
+    /* Rounding may make room for one tick too many, which makes the step coarser. */
     struct plot_ticks ticks = {0};
     for (double step = -1; step != ticks.step;) {
         step = ticks.step;
@@ -122,18 +133,18 @@ double plot_place(double value, double low, double high, bool logarithmic)
     return (value - low) / (high - low);
 }
 
-/* The plot with its ranges and places settled. */
+/* A plot with its final ranges and layout. */
 struct frame {
     const struct plot *plot;
     struct plot_axis x, y;
-    double left, top, width, height; /* of the field inside the axes */
+    double left, top, width, height; /* of the area inside the axes */
     double whole;                    /* height of the picture */
-    bool is_staggered;               /* names along axis x take turns in two lines */
+    bool is_staggered;               /* names below the x axis alternate between two lines */
 };
 
 static double inside(double share)
 {
-    return !(share >= 0) ? 0 : share > 1 ? 1 : share; /* what is no number has no place */
+    return !(share >= 0) ? 0 : share > 1 ? 1 : share; /* NaN becomes 0 */
 }
 
 static double x_of(const struct frame *f, double x)
@@ -160,7 +171,7 @@ static void widen(double value, double *low, double *high)
     *high = fmax(*high, value);
 }
 
-/* The ends of an axis: given, or of names, or round numbers about what is shown. */
+/* The ends of an axis: given, set by the names, or round numbers around the data. */
 static void settle_axis(const struct plot *plot, struct plot_axis *axis, bool is_y)
 {
     if (axis->names != NULL) {
@@ -231,7 +242,7 @@ static struct html_word tick_word(const struct plot_axis *axis, double value, in
     return word;
 }
 
-/* That the numbers along axis y take up. */
+/* The width of the numbers at the y axis. */
 static size_t y_columns(const struct frame *f)
 {
     struct plot_ticks ticks;
@@ -327,7 +338,7 @@ static void draw_y_axis(FILE *out, const struct frame *f)
     fputs("</text>", out);
 }
 
-/* Words that appear when the pointer rests on a shape. */
+/* The tooltip of a shape. */
 static void draw_note(FILE *out, const struct frame *f, const struct plot_series *s, size_t i)
 {
     if (s->n > FEW_NOTES)
@@ -347,7 +358,7 @@ static void draw_note(FILE *out, const struct frame *f, const struct plot_series
     fputs("</title>", out);
 }
 
-/* Points of different colours also have different shapes: paper may have no colours. */
+/* Colours also have different shapes, for prints in black and white. */
 static void draw_shape(FILE *out, size_t colour, double x, double y, double r)
 {
     switch (colour % 4) {
@@ -392,7 +403,7 @@ static void draw_reach(FILE *out, const struct frame *f, const struct plot_serie
                 y_of(f, s->low[i]), y_of(f, s->high[i]));
 }
 
-/* Of lines that are not alone. */
+/* The dash pattern of a line; a single line is solid. */
 static const char *dashes(const struct plot *plot, const struct plot_series *s)
 {
     static const char *const patterns[N_COLOURS] = {"none", "7 3", "2 3",  "9 3 2 3",
@@ -419,7 +430,7 @@ static void draw_line(FILE *out, const struct frame *f, const struct plot_series
     fputs("\"/>", out);
 }
 
-/* Which of the series of bars this is, and how many there are. */
+/* The number of this series among the series of bars, and their count. */
 static size_t bar_series(const struct plot *plot, const struct plot_series *s, size_t *n)
 {
     size_t own = 0;

@@ -1,5 +1,10 @@
-/* A small directed graph: nodes round a circle, their names outside it, edges as arcs that bend
- * towards the middle, so that the two directions of a pair do not lie on each other. */
+/* Draws a small directed graph: nodes on a circle, their names outside it. Edges are arcs; each
+ * bends to its own left, so that the two directions of a pair do not overlap:
+ *
+ *       .-->--.
+ *     a         b
+ *       '--<--'
+ */
 #include "report/html.h"
 #include "report/plot.h"
 #include <math.h>
@@ -18,7 +23,7 @@ static struct point at(size_t i, size_t n)
                           HIGH / 2 + RADIUS * Sleef_cinz_sind1_u10purec(angle)};
 }
 
-/* From `from` towards `to`, `length` far. */
+/* The point at distance `length` from `from` in the direction of `to`. */
 static struct point towards(struct point from, struct point to, double length)
 {
     const double x = to.x - from.x, y = to.y - from.y, far = sqrt(x * x + y * y);
@@ -27,7 +32,7 @@ static struct point towards(struct point from, struct point to, double length)
 
 static void draw_edge(FILE *out, struct point a, struct point b, double weight)
 {
-    /* The bend lies to the left of the way from a to b. */
+    /* The control point lies to the left of the line from a to b. */
     const struct point bend = {(a.x + b.x) / 2 + 0.14 * (b.y - a.y),
                                (a.y + b.y) / 2 - 0.14 * (b.x - a.x)};
     const struct point from = towards(a, bend, NODE), tip = towards(b, bend, NODE + 1),

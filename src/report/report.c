@@ -1,5 +1,5 @@
-/* The page of a report: its head says in plain words what the model is worth, and the sections
- * follow. Runs are measured on all ranks; rank 0 prints. */
+/* The page of a report: a lead that says in plain words how good the model is, then the
+ * sections. All ranks measure the runs; rank 0 prints. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -9,17 +9,23 @@
 #include <math.h>
 #include <string.h>
 
-const char *report_split_words(const struct report_run *run)
+const char *report_split_words(const struct report_run *run, int64_t n)
 {
-    static const char *const words[][N_SPLITS + 1] = {
-        {"answers it was trained on", "validation answers", "test answers",
-         "answers, those it was trained on among them"},
-        {"students it was trained on", "validation students", "test students",
-         "students, those it was trained on among them"}};
-    return words[run->task != TASK_TRACE][run->split];
+    static const char *const words[][N_SPLITS + 1][2] = {
+        {{"answer it was trained on", "answers it was trained on"},
+         {"validation answer", "validation answers"},
+         {"test answer", "test answers"},
+         {"answer, possibly one it was trained on",
+          "answers, including those it was trained on"}},
+        {{"student it was trained on", "students it was trained on"},
+         {"validation student", "validation students"},
+         {"test student", "test students"},
+         {"student, possibly one it was trained on",
+          "students, including those it was trained on"}}};
+    return words[run->task != TASK_TRACE][run->split][n != 1];
 }
 
-/* Runs with equal labels are told apart by numbers. */
+/* Numbers distinguish runs with equal labels. */
 static void label_runs(struct report *report)
 {
     bool distinct = true;
@@ -33,8 +39,8 @@ static void label_runs(struct report *report)
     }
 }
 
-/* As far as their counts tell: two folds of a cross-validation have the same data and may have
- * the same number of test answers, but not the same to each item. */
+/* Judged by counts: two folds of a cross-validation have the same data and may have as many
+ * test answers, but not as many for each item. */
 static bool same_answers(const struct report_run *a, const struct report_run *b)
 {
     bool same =
@@ -57,27 +63,26 @@ static void compare_runs(struct report *report)
     report->comparable &= report->same_data;
 }
 
-/* Whether the model beats the baseline beyond what the choice of students explains. */
+/* A warning unless the model beats the baseline by more than sampling of students explains. */
 static const char *verdict(const struct report_run *run)
 {
     const double auc = run->model.all.auc, mean = run->item_mean.all.auc;
     if (run->split == TRAIN || run->split == REPORT_ALL)
-        return " It has learned from these answers, so the numbers flatter it.";
+        return " It was trained on these answers, so new answers will be predicted less well.";
     if (!run->has_item_mean || !isfinite(auc) || !isfinite(mean))
         return "";
     if (run->model.low.auc > mean)
         return "";
-    return auc > mean ? " That is hardly better than knowing nothing of the student."
-                      : " That is no better than knowing nothing of the student: the model has "
-                        "learned "
-                        "nothing of use here.";
+    return auc > mean ? " That is hardly better than knowing nothing about the student."
+                      : " That is no better than knowing nothing about the student: the model "
+                        "has learned nothing useful here.";
 }
 
 static const char *calibration_words(double error)
 {
-    return error < 0.02   ? "Its chances can be taken at their word"
-           : error < 0.05 ? "Its chances can nearly be taken at their word"
-                          : "Its chances should be taken as an order more than at their word";
+    return error < 0.02   ? "Its chances can be taken literally"
+           : error < 0.05 ? "Its chances can be taken almost literally"
+                          : "Use its chances to rank answers, not as exact percentages";
 }
 
 static void lead_answers(FILE *out, const struct report_run *run)
@@ -85,62 +90,61 @@ static void lead_answers(FILE *out, const struct report_run *run)
     const struct score *score = &run->model.all;
     fputs("<p>", out);
     if (isfinite(score->auc)) {
-        fprintf(out, "This model foresees the next answer with an <b>AUC of %.4f</b>",
+        fprintf(out, "This model predicts the next answer with an <b>AUC of %.4f</b>",
                 score->auc);
         if (run->has_item_mean && isfinite(run->item_mean.all.auc))
-            fprintf(out,
-                    "; the mean of each item, which knows nothing of the student, has %.4f",
+            fprintf(out, "; the item mean, which knows nothing about the student, reaches %.4f",
                     run->item_mean.all.auc);
     } else {
         fprintf(out,
-                "All these answers were alike, so there is no AUC; the model's <b>log-loss "
-                "is %.5f</b>",
+                "All these answers are right or all are wrong, so there is no AUC; the model's "
+                "<b>log-loss is %.5f</b>",
                 score->log_loss);
     }
-    fprintf(out, " (%s %s of %s students).", html_whole(score->n).text, report_split_words(run),
-            html_whole(score->n_students).text);
+    fprintf(out, " (%s %s from %s student%s).", html_whole(score->n).text,
+            report_split_words(run, score->n), html_whole(score->n_students).text,
+            score->n_students == 1 ? "" : "s");
     html_text(out, verdict(run));
     fputs("</p>\n", out);
     if (isfinite(score->auc))
-        html_say(out, "p",
-                 "In other words: of a right and a wrong answer, it gives the right one the "
-                 "higher chance %.0f times out of 100. %s: they are off by %.1f percentage "
-                 "points on average.",
-                 100 * score->auc, calibration_words(score->calibration_error),
-                 100 * score->calibration_error);
+        html_say(
+            out, "p",
+            "In other words: of one right and one wrong answer, it gives the right one the "
+            "higher chance %.0f times out of 100. %s: on average they are off by %.1f "
+            "percentage points.",
+            100 * score->auc, calibration_words(score->calibration_error),
+            100 * score->calibration_error);
 }
 
 static void lead_targets(FILE *out, const struct report_run *run)
 {
     const struct score *score = &run->model.all, *mean = &run->item_mean.all;
-    const char *whom = report_split_words(run);
+    const char *whom = report_split_words(run, score->n);
     if (run->task == TASK_CHANCE)
         html_say(
             out, "p",
-            "This model foresees which of two students has reached the target with an AUC of "
-            "%.4f (%s %s); its log-loss is %.5f, that of the mean of the training targets "
-            "%.5f.%s",
+            "This model predicts which of two students reaches the target with an AUC of %.4f "
+            "(%s %s). Its log-loss is %.5f; the mean of the training targets has %.5f.%s",
             score->auc, html_whole(score->n).text, whom, score->log_loss, mean->log_loss,
-            run->split == TRAIN ? " It has learned from these students, so the numbers "
-                                  "flatter it."
+            run->split == TRAIN ? " It was trained on these students, so new students will be "
+                                  "predicted less well."
                                 : "");
     else
-        html_say(
-            out, "p",
-            "This model's predictions explain %.1f %% of the variance of the students' "
-            "targets (R² %.4f; %s %s): they are off by %s (RMSE), the mean of the training "
-            "targets by %s.",
-            100 * score->r2, score->r2, html_whole(score->n).text, whom,
-            html_short(score->rmse).text, html_short(mean->rmse).text);
+        html_say(out, "p",
+                 "This model's predictions explain %.1f %% of the variance of the students' "
+                 "targets (R² %.4f; %s %s). Their typical error (RMSE) is %s; the mean of the "
+                 "training targets has %s.",
+                 100 * score->r2, score->r2, html_whole(score->n).text, whom,
+                 html_short(score->rmse).text, html_short(mean->rmse).text);
 }
 
-/* The best by log-loss, of targets that are numbers by RMSE. */
+/* Names the best run: by log-loss, or by RMSE if targets are numbers. */
 static void lead_comparison(FILE *out, const struct report *report)
 {
     if (!report->comparable) {
         html_say(out, "p",
-                 "These runs were scored on different answers: their numbers stand side "
-                 "by side, but which model is better cannot be read from them.");
+                 "These runs were scored on different answers, so their numbers do not show "
+                 "which model is better.");
         return;
     }
     const bool numbers = !isfinite(report->runs[0].model.all.calibration_error);
@@ -161,12 +165,12 @@ static void lead_comparison(FILE *out, const struct report *report)
         fprintf(out, "log-loss %.5f, AUC %.4f", best->model.all.log_loss, best->model.all.auc);
     if (!numbers && best->has_item_mean)
         fprintf(out, "; %s %.5f and %.4f",
-                best->task == TASK_TRACE ? "the mean of each item, which knows nothing of the "
-                                           "student, has"
-                                         : "the mean of the training targets has",
+                best->task == TASK_TRACE
+                    ? "the item mean, which knows nothing about the student, has"
+                    : "the mean of the training targets has",
                 best->item_mean.all.log_loss, best->item_mean.all.auc);
     fprintf(out, " (%s %s).</p>\n", html_whole(best->model.all.n).text,
-            report_split_words(best));
+            report_split_words(best, best->model.all.n));
 }
 
 static void show_fallback(FILE *out, const struct report *report)
@@ -176,13 +180,13 @@ static void show_fallback(FILE *out, const struct report *report)
         const struct report_run *run = &report->runs[r];
         if (run->split != report->plan->split)
             html_say(out, "p",
-                     "%s has no %s answers that could be scored; the %s answers are "
-                     "taken instead.",
+                     "%s has no %s answers that can be scored; this report uses the %s answers "
+                     "instead.",
                      run->data.name, words[report->plan->split], words[run->split]);
         if (run->is_unfinished)
             html_say(out, "p",
-                     "Training of %s is not finished: this is the model after %lld of "
-                     "at most %lld epochs.",
+                     "Training of %s is not finished: this is the model after epoch %lld of at "
+                     "most %lld.",
                      run->label, (long long)run->progress.epoch, (long long)run->epochs);
     }
 }
@@ -223,7 +227,7 @@ static void show_head(FILE *out, const struct report *report)
 static char *title_of(const struct report *report)
 {
     return report->plan->title[0] != '\0' ? memory_text("%s", report->plan->title)
-                                          : memory_text("%s%s: a report", report->runs[0].path,
+                                          : memory_text("Report: %s%s", report->runs[0].path,
                                                         report->n > 1 ? " and others" : "");
 }
 

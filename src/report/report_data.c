@@ -1,4 +1,4 @@
-/* The sections about the data: what was answered by whom, and which items are hard. */
+/* The sections about the data: students, items and attempts, and which items are hard. */
 #include "base/memory.h"
 #include "data/split.h"
 #include "report/html.h"
@@ -13,18 +13,23 @@ static void big(FILE *out, struct html_word word, const char *what)
     fprintf(out, "<li><b>%s</b><span>%s</span></li>", word.text, what);
 }
 
+static void big_count(FILE *out, int64_t n, const char *one, const char *many)
+{
+    big(out, html_whole(n), n == 1 ? one : many);
+}
+
 static void show_numbers(FILE *out, const struct report_data *data)
 {
     fputs("<ul class=\"numbers\">", out);
-    big(out, html_whole(data->n_students), "students");
-    big(out, html_whole(data->n_attempts), "attempts");
-    big(out, html_whole(data->n_items), "items");
+    big_count(out, data->n_students, "student", "students");
+    big_count(out, data->n_attempts, "attempt", "attempts");
+    big_count(out, data->n_items, "item", "items");
     if (data->n_skills > 0)
-        big(out, html_whole(data->n_skills), "skills");
+        big_count(out, data->n_skills, "skill", "skills");
     if (data->n_groups > 0)
-        big(out, html_whole(data->n_groups), "groups of items");
+        big_count(out, data->n_groups, "group of items", "groups of items");
     if (data->n_targets > 0)
-        big(out, html_whole(data->n_targets), "students with a target");
+        big_count(out, data->n_targets, "student with a target", "students with a target");
     struct html_word share = {"–"};
     if (data->known > 0)
         snprintf(share.text, sizeof share.text, "%.1f %%",
@@ -35,10 +40,11 @@ static void show_numbers(FILE *out, const struct report_data *data)
 
 static void show_splits(FILE *out, const struct report_data *data)
 {
-    static const char *const words[N_SPLITS] = {"training: what models learn from",
-                                                "validation: what settings are chosen by",
-                                                "test: kept aside to try models on"};
-    static const char *const heads[] = {"answers for", "attempts", "students"};
+    static const char *const words[N_SPLITS] = {
+        "training: the model learns from these",
+        "validation: decides on settings and the best epoch",
+        "test: held out to score the model"};
+    static const char *const heads[] = {"split", "attempts", "students"};
     html_table_begin(out, heads, COUNT(heads));
     for (int split = 0; split < N_SPLITS; split++) {
         if (data->attempts[split] == 0)
@@ -66,17 +72,20 @@ static void show_lengths(FILE *out, const struct report_data *data)
         y[k] = (double)data->lengths[first + k];
     }
     const struct plot_series bars = {.style = PLOT_BARS, .n = n, .x = x, .y = y};
-    html_figure(out, "Attempts of a student");
-    plot_draw(out, &(struct plot){.title = "How many students made how many attempts",
-                                  .x = {.label = "attempts of a student",
+    html_figure(out, "Attempts per student");
+    plot_draw(out, &(struct plot){.title = "Number of students by number of attempts",
+                                  .x = {.label = "attempts per student",
                                         .names = report_bucket_names + first,
                                         .n_names = n},
                                   .y = {.label = "students"},
                                   .series = &bars,
                                   .n_series = 1});
-    html_caption(out, "From %s to %s; half of the students made at least %s.",
-                 html_whole(data->least).text, html_whole(data->most).text,
-                 html_whole(data->median).text);
+    html_caption(
+        out,
+        "Each bar counts students. They made from %s to %s attempts; half of them made "
+        "at least %s.",
+        html_whole(data->least).text, html_whole(data->most).text,
+        html_whole(data->median).text);
 }
 
 static void show_shares(FILE *out, const struct report_data *data)
@@ -88,15 +97,16 @@ static void show_shares(FILE *out, const struct report_data *data)
     }
     const struct plot_series bars = {
         .style = PLOT_BARS, .colour = 2, .n = REPORT_BINS, .x = x, .y = y};
-    html_figure(out, "Easy and hard items");
+    html_figure(out, "Items by their share of right answers");
     plot_draw(out, &(struct plot){
-                       .title = "How many items have which share of right answers",
+                       .title = "Number of items by share of right answers",
                        .x = {.label = "share of right answers", .high = 1, .percent = true},
                        .y = {.label = "items"},
                        .series = &bars,
                        .n_series = 1});
-    html_caption(out, "Hard items are on the left. An item that nearly all, or nearly no, "
-                      "students answer correctly tells little about any of them.");
+    html_caption(out, "Each bar counts items; hard items are on the left. An item that nearly "
+                      "everyone answers right, or nearly everyone wrong, says little about any "
+                      "student.");
 }
 
 void report_show_data(FILE *out, const struct report *report)
@@ -109,14 +119,14 @@ void report_show_data(FILE *out, const struct report *report)
         show_numbers(out, &run->data);
         if (!run->own_data)
             html_say(out, "p",
-                     "These are not the data that the model was trained on%s%s; items were "
+                     "This is not the data that the model was trained on%s%s; items were "
                      "matched by name.",
-                     run->training != NULL ? ", which are " : "",
+                     run->training != NULL ? ", which is " : "",
                      run->training != NULL ? run->training : "");
         show_splits(out, &run->data);
         if (run->data.least == run->data.most)
-            html_say(out, "p", "Every student made %s attempts.",
-                     html_whole(run->data.most).text);
+            html_say(out, "p", "Every student made %s attempt%s.",
+                     html_whole(run->data.most).text, run->data.most == 1 ? "" : "s");
         html_figures(out);
         if (run->data.least < run->data.most)
             show_lengths(out, &run->data);
@@ -125,7 +135,7 @@ void report_show_data(FILE *out, const struct report *report)
     }
 }
 
-/* Items in order of a number, those with few scored answers left out. */
+/* Items sorted by `order`; items with few scored answers are skipped. */
 struct ranked {
     size_t item;
     double observed, order;
@@ -140,9 +150,9 @@ static int compare(const void *a, const void *b)
 
 enum { FEWEST = 5 };
 
-/* By their share of right answers, those with few answers counting as nearer to the mean, since
- * chance would make them the hardest and the easiest; or by how far that share is from what was
- * expected, in standard deviations of what chance would do, the furthest first. */
+/* HARDEST_FIRST, EASIEST_FIRST: by the share of right answers, shrunk towards the mean since
+ * few answers would make an item the hardest or the easiest by chance. FURTHEST_FIRST: by the
+ * distance from the predicted share, in standard deviations of a binomial sample. */
 enum order { HARDEST_FIRST, EASIEST_FIRST, FURTHEST_FIRST };
 
 static double order_of(const struct report_run *runs, size_t n_runs, size_t i, double observed,
@@ -177,9 +187,9 @@ static size_t rank_items(const struct report_run *runs, size_t n_runs, enum orde
 static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
                        const struct ranked *ranked, size_t n, const char *title)
 {
-    const char *heads[3 + REPORT_MOST_RUNS] = {"item", "answers", "right"};
+    const char *heads[3 + REPORT_MOST_RUNS] = {"item", "answers", "observed"};
     for (size_t r = 0; r < n_runs; r++)
-        heads[3 + r] = n_runs > 1 ? runs[r].label : "expected";
+        heads[3 + r] = n_runs > 1 ? runs[r].label : "predicted";
     fputs("<figure>", out);
     html_say(out, "h3", "%s", title);
     html_table_begin(out, heads, 3 + n_runs);
@@ -196,7 +206,7 @@ static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
     fputs("</figure>\n", out);
 }
 
-/* Every item: what was expected of it, and what came. */
+/* Every item: predicted against observed share of right answers. */
 static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                        const struct ranked *ranked, size_t n)
 {
@@ -220,41 +230,43 @@ static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
                                              .n = n_shown,
                                              .x = expected + r * n_shown,
                                              .y = observed};
-    html_figure(out, "Every item");
-    plot_draw(out,
-              &(struct plot){
-                  .title = "Share of right answers to each item beside the "
-                           "share that was expected",
-                  .x = {.label = "expected share of right answers", .high = 1, .percent = true},
-                  .y = {.label = "right answers", .high = 1, .percent = true},
-                  .series = series,
-                  .n_series = 1 + n_runs});
-    html_caption(out,
-                 "A dot is an item%s. On the line, as many answers were right as the model "
-                 "expected; chance alone moves items with few answers away from it.",
-                 n > MOST ? " (some of them, evenly chosen)" : "");
+    html_figure(out, "Items: predicted against observed");
+    plot_draw(
+        out, &(struct plot){
+                 .title = "Observed share of right answers to each item against the "
+                          "predicted share",
+                 .x = {.label = "predicted share of right answers", .high = 1, .percent = true},
+                 .y = {.label = "observed share", .high = 1, .percent = true},
+                 .series = series,
+                 .n_series = 1 + n_runs});
+    html_caption(
+        out,
+        "Each dot is an item%s. A good model has its dots close to the line, where the "
+        "observed share equals the predicted one. Items with few answers stray from it "
+        "by chance.",
+        n > MOST ? " (an even selection of them)" : "");
     memory_free(observed);
     memory_free(expected);
 }
 
 static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, int64_t n_rows)
 {
-    static const char *const titles[] = {"The hardest", "The easiest",
-                                         "Furthest from what was expected"};
+    static const char *const titles[] = {"Hardest items", "Easiest items",
+                                         "Items furthest from their prediction"};
     struct ranked *ranked = NEW_SCRATCH(struct ranked, runs->items.n);
     const size_t n = rank_items(runs, n_runs, HARDEST_FIRST, ranked),
                  n_listed = size_min((n + 1) / 2,
                                      (size_t)n_rows / (n_runs > 1 ? 2 : 1) + (n_rows == 1));
     if (n == 0) {
-        html_say(out, "p", "No item has %d answers here, too few to speak of.", FEWEST);
+        html_say(out, "p", "No item has at least %d answers here, so none is shown.", FEWEST);
     } else {
         html_say(out, "p",
-                 "%s item%s with at least %d of the %s. “Right” is the share of right answers "
-                 "that came, “expected” the mean of the predicted chances; items with few "
-                 "answers are "
-                 "listed as if nearer to the mean.",
-                 html_whole((int64_t)n).text, n == 1 ? "" : "s", FEWEST,
-                 report_split_words(runs));
+                 "%s item%s at least %d of the %s. “Observed” is the share of right "
+                 "answers, “predicted” the mean of the predicted chances. In the lists of the "
+                 "hardest and the easiest items, an item with few answers counts as closer to "
+                 "the mean.",
+                 html_whole((int64_t)n).text, n == 1 ? " has" : "s have", FEWEST,
+                 report_split_words(runs, 2));
         html_figures(out);
         draw_items(out, runs, n_runs, ranked, n);
         rank_items(runs, n_runs, FURTHEST_FIRST, ranked);

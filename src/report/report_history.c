@@ -1,4 +1,4 @@
-/* How a run went, from the records of its log: loss and validation score, epoch by epoch. */
+/* The course of training from the log of a run: loss and validation score by epoch. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -67,14 +67,14 @@ void report_history_free(struct report_history *history)
     *history = (struct report_history){0};
 }
 
-/* A long history is drawn by some of its epochs. */
+/* Of a long history, an even selection of epochs is drawn. */
 enum { MOST_EPOCHS = 400 };
 struct curve {
     size_t n;
     double x[MOST_EPOCHS], y[MOST_EPOCHS];
 };
 
-/* Those with a number. */
+/* The epochs that have a value. */
 static void curve_take(struct curve *curve, const struct report_history *history,
                        const double *values)
 {
@@ -96,10 +96,10 @@ static const char *score_words(int metric)
 {
     static const char *const words[N_METRICS] = {"CBD",      "log-loss", "AUC",
                                                  "accuracy", "RMSE",     "calibration error"};
-    return metric < 0 ? "log-likelihood of a step" : words[metric];
+    return metric < 0 ? "log-likelihood per step" : words[metric];
 }
 
-/* What decided which epoch is best or, where it did not, what is usually looked at. */
+/* The monitored score, which decides on the best epoch; log-loss if none is monitored. */
 static const double *watched(const struct report_run *run)
 {
     return run->monitor < 0 ? run->history.likelihood : run->history.valid[run->monitor];
@@ -130,26 +130,27 @@ static void show_one(FILE *out, const struct report_run *run)
     html_figures(out);
     curve_take(curve, &run->history, run->history.loss);
     if (curve->n > 0) {
-        html_figure(out, "Training loss");
+        html_figure(out, "Training loss by epoch");
         draw(out, run, "Training loss by epoch", "loss", curve, 0);
-        html_caption(out, "What training lowers: %s.", run->kind->loss);
+        html_caption(out, "What training reduces: %s. A good curve falls and then levels off.",
+                     run->kind->loss);
     }
     curve_take(curve, &run->history, watched(run));
     if (curve->n > 0) {
         const bool up = run->monitor < 0 || metrics_up(run->monitor);
-        html_figure(out, "Validation score");
+        html_figure(out, "Validation score by epoch");
         draw(out, run, "Validation score by epoch", score_words(run->monitor), curve, 1);
         html_caption(out,
-                     "On answers held out for validation; %s is better. Where it turns while "
-                     "the loss still falls, the model begins to learn its training students by "
-                     "heart.",
+                     "The score on answers held out for validation; %s is better. If it gets "
+                     "worse while the training loss still falls, the model is memorizing its "
+                     "training students.",
                      up ? "higher" : "lower");
     }
     html_figures_end(out);
     memory_free(curve);
 }
 
-/* The validation score that all runs have, overlaid: log-loss, or of scores the RMSE. */
+/* The validation scores of all runs in one plot: log-loss, or RMSE if targets are numbers. */
 static void show_several(FILE *out, const struct report *report)
 {
     struct curve *curves = NEW(struct curve, report->n);
@@ -184,14 +185,14 @@ static void show_several(FILE *out, const struct report *report)
                       .series = series,
                       .n_series = n});
         html_caption(out,
-                     "Lower is better. An epoch is one pass over the training students, "
-                     "whatever a model does in it, so the lengths of the curves say little "
-                     "about time.%s",
-                     n < report->n ? " Runs without a curve were not validated on the way."
+                     "Lower is better. An epoch is one pass over the training students. Its "
+                     "cost differs between models, so a longer curve need not mean a longer "
+                     "training time.%s",
+                     n < report->n ? " Runs without a curve were not validated during training."
                                    : "");
         html_figures_end(out);
     } else {
-        html_say(out, "p", "None of these runs was validated on the way.");
+        html_say(out, "p", "None of these runs was validated during training.");
     }
     memory_free(curves);
 }
@@ -202,25 +203,25 @@ static void say(FILE *out, const struct report_run *run)
     fputs("<p>", out);
     if (run->history.n == 0) {
         if (run->kind->made_by != NULL)
-            fprintf(out, "This model was not trained by epochs but made, by <code>%s</code>.",
+            fprintf(out, "This model was not trained in epochs; <code>%s</code> made it.",
                     run->kind->made_by);
         else
             fprintf(out,
-                    "There is no log beside this checkpoint, so only the end is known: it "
-                    "is the model after epoch %lld.",
+                    "There is no log next to this checkpoint, so the course of training is not "
+                    "known. This is the model after epoch %lld.",
                     (long long)progress->epoch);
     } else {
         const double last = run->history.epoch[run->history.n - 1];
-        fprintf(out, "Training went on for %s epoch%s", html_short(last).text,
+        fprintf(out, "Training ran for %s epoch%s.", html_short(last).text,
                 last == 1 ? "" : "s");
         if (progress->best_epoch > 0)
-            fprintf(out, "; the model of epoch %lld did best on the validation answers, by %s",
-                    (long long)progress->best_epoch, score_words(run->monitor));
+            fprintf(out, " Epoch %lld was best by %s%s", (long long)progress->best_epoch,
+                    run->monitor < 0 ? "" : "validation ", score_words(run->monitor));
         if (progress->best_epoch > 0 && progress->best_epoch == progress->epoch)
-            fprintf(out, ", and is the one shown here");
+            fprintf(out, "; this report shows its model");
         else
-            fprintf(out, "; shown here is the model after epoch %lld",
-                    (long long)progress->epoch);
+            fprintf(out, "%s report shows the model after epoch %lld",
+                    progress->best_epoch > 0 ? "; this" : " This", (long long)progress->epoch);
         fputs(".", out);
     }
     fputs("</p>\n", out);
@@ -228,7 +229,9 @@ static void say(FILE *out, const struct report_run *run)
 
 void report_show_history(FILE *out, const struct report *report)
 {
-    html_say(out, "h2", report->n > 1 ? "How they learned" : "How it learned");
+    html_say(out, "h2",
+             report->n > 1 ? "Training: validation scores by epoch"
+                           : "Training: loss and validation score by epoch");
     if (report->n > 1) {
         show_several(out, report);
         return;

@@ -1,11 +1,10 @@
-/* What a model shows of itself: its tables, a picture of each where one makes sense, and the
- * graph between skills if it has learned one. Which picture a table gets is seen from its
- * columns alone:
+/* What a model has learned: its tables, a plot of each if one makes sense, and the graph of its
+ * skills or items if it has one. The columns of a table decide on its plot:
  *
- *     a column with a column of its errors    values from small to large, with 95 % intervals
- *     rates (p0, learn, guess, ...)           all rates of each row on one line
- *     few rows                                bars of the spread, or of the first column
- *     many rows                               the same from small to large */
+ *     a column with standard errors     sorted values with 95 % intervals
+ *     rates (p0, learn, guess, ...)     all rates of a row on one line
+ *     few rows                          bars of the standard deviation, or of the first column
+ *     many rows                         the same column, sorted */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "report/html.h"
@@ -17,12 +16,11 @@
 
 enum { FEW_ROWS = 30, MOST_POINTS = 400, MOST_NODES = 24, MOST_PICTURES = 4 };
 
-/* Rows get their names now: those of items and skills belong to the run that is being closed.
- */
+/* Copies the row names: names of items and skills belong to the run, which is closed later. */
 static void take_table(struct report_run *run, const struct inference *inference, size_t k)
 {
     struct table table;
-    run->kind->table(inference->model, k, &table);
+    run->kind->view.table(inference->model, k, &table);
     if (table.n_rows == 0) {
         table_free(&table);
         return;
@@ -42,12 +40,14 @@ static void take_table(struct report_run *run, const struct inference *inference
 static void take_graph(struct report_run *run, const struct inference *inference)
 {
     struct report_graph *graph = &run->graph;
-    graph->n = run->kind->n_nodes ? run->kind->n_nodes(inference->model, &graph->by_item) : 0;
+    graph->n = run->kind->view.n_nodes
+                   ? run->kind->view.n_nodes(inference->model, &graph->by_item)
+                   : 0;
     if (graph->n == 0)
         return;
     const size_t n = graph->n * graph->n;
     real *gate = NEW_SCRATCH(real, n), *strength = NEW_SCRATCH(real, n);
-    run->kind->graph(inference->model, gate, strength);
+    run->kind->view.graph(inference->model, gate, strength);
     graph->gate = NEW_SCRATCH(double, n);
     for (size_t e = 0; e < n; e++)
         graph->gate[e] = (double)gate[e];
@@ -59,10 +59,10 @@ static void take_graph(struct report_run *run, const struct inference *inference
 
 enum status report_learned(struct report_run *run, const struct inference *inference)
 {
-    if (inference->own_data && run->kind->examine != NULL)
-        TRY(run->kind->examine(inference->model, inference->work, inference->comm));
-    run->tables = NEW(struct table, run->kind->n_tables);
-    for (size_t k = 0; k < run->kind->n_tables; k++)
+    if (inference->own_data && run->kind->view.examine != NULL)
+        TRY(run->kind->view.examine(inference->model, &inference->shard, inference->comm));
+    run->tables = NEW(struct table, run->kind->view.n_tables);
+    for (size_t k = 0; k < run->kind->view.n_tables; k++)
         take_table(run, inference, k);
     take_graph(run, inference);
     return OK;
@@ -81,7 +81,8 @@ static size_t find_column(const struct table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* The column of the errors of column c: error_NAME, NAME_error, or `error` behind it. */
+/* The column with the standard errors of column c: error_NAME, NAME_error, or `error` if it is
+ * the next column. */
 static size_t error_column(const struct table *table, size_t c)
 {
     char *names[] = {memory_text("error_%s", column_name(table, c)),
@@ -98,7 +99,7 @@ static size_t error_column(const struct table *table, size_t c)
     return found;
 }
 
-/* What a column is, by its name. */
+/* The name of a column decides what it is. */
 static bool is_among(const struct table *table, size_t c, const char *const *words)
 {
     for (; *words != NULL; words++)
@@ -138,7 +139,7 @@ static int compare(const void *a, const void *b)
                                 : (x->row > y->row) - (x->row < y->row);
 }
 
-/* One column from small to large, with errors if it has some. */
+/* One column, sorted, with its standard errors if there are any. */
 static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t errors)
 {
     struct ranked *ranked = NEW_SCRATCH(struct ranked, table->n_rows);
@@ -147,8 +148,8 @@ static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t e
     for (size_t r = 0; r < table->n_rows; r++) {
         const double *row = table_row(table, r);
         const double error = errors != SIZE_MAX ? row[errors] : NAN;
-        /* An exact zero without an error stands for nothing: an ability that an item does
-         * not need. */
+        /* An exact zero without a standard error is no estimate: an ability that the item
+         * does not need. */
         if (isfinite(row[c]) && (errors == SIZE_MAX || row[c] != 0 || isfinite(error)))
             ranked[n++] = (struct ranked){row[c], error, r};
         any_error |= isfinite(error);
@@ -171,7 +172,7 @@ static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t e
                                        .low = any_error ? low : NULL,
                                        .high = high};
     char *title = memory_text("%s: %s", table->name, column_name(table, c));
-    char *label = memory_text("%ss, from small to large", table->row);
+    char *label = memory_text("%ss, from smallest to largest value", table->row);
     if (n > 1) {
         html_figure(out, title);
         plot_draw(out, &(struct plot){.title = title,
@@ -180,10 +181,11 @@ static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t e
                                       .series = &points,
                                       .n_series = 1});
         html_caption(out, "%s%s",
-                     any_error ? "With 95 % intervals: where two of them overlap widely, the "
-                                 "data do not tell which is larger."
-                               : "Every dot is a row of the table below.",
-                     n > MOST_POINTS ? " Some of the rows, evenly chosen." : "");
+                     any_error ? "Each dot is a row of the table below; bars are 95 % "
+                                 "intervals. Where two bars overlap widely, the data do not "
+                                 "show which value is larger."
+                               : "Each dot is a row of the table below.",
+                     n > MOST_POINTS ? " Only an even selection of the rows is drawn." : "");
     }
     memory_free(title);
     memory_free(label);
@@ -191,7 +193,7 @@ static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t e
     memory_free(ranked);
 }
 
-/* A few rows by name: points of several columns, or bars of one. */
+/* The first rows, with their names: points for several columns, or bars for one. */
 static void draw_named(FILE *out, const struct table *table, const size_t *columns, size_t n,
                        enum plot_style style)
 {
@@ -213,7 +215,7 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
                                          .x = values + k * n_rows,
                                          .y = place};
     struct plot plot = {.title = table->name,
-                        .x = {.label = n > 1 ? "chances" : column_name(table, columns[0]),
+                        .x = {.label = n > 1 ? "chance" : column_name(table, columns[0]),
                               .high = n > 1 ? 1 : 0,
                               .percent = n > 1},
                         .y = {.names = names, .n_names = n_rows},
@@ -222,8 +224,8 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
     char *title = memory_text("%s: %s", table->name, plot.x.label);
     html_figure(out, title);
     plot_draw(out, &plot);
-    html_caption(out, n_rows < table->n_rows ? "The first rows of the table."
-                                             : "All rows of the table.");
+    html_caption(out, n_rows < table->n_rows ? "The first rows of the table below."
+                                             : "All rows of the table below.");
     memory_free(title);
     memory_free(names);
     memory_free(place);
@@ -274,51 +276,9 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
     html_table_end(out);
     if (n < table->n_rows)
         html_say(out, "p class=\"note\"",
-                 "%s more rows are in the table that “cohort export” writes.",
+                 "Rows not shown: %s. “cohort export” writes the whole table.",
                  html_whole((int64_t)(table->n_rows - n)).text);
     memory_free(heads);
-}
-
-/* What a table is about, for those who meet it here first. */
-static const char *table_words(const struct report_run *run, const struct table *table)
-{
-    static const struct {
-        const char *kind, *table, *words;
-    } known[] = {
-        {"lme", "fit",
-         "How well the model fits the answers it was trained on: the deviance is minus twice "
-         "their log-likelihood. AIC adds 2 for each parameter (fixed effects and spreads), BIC "
-         "the logarithm of the number of training attempts; of two models of the same answers "
-         "the one with less is preferred."},
-        {"lme", "spreads",
-         "How much students, items and so on differ: standard deviations of their effects on "
-         "the log-odds, where 1 moves a chance of 50 % to 73 % (with link = identity, on the "
-         "outcome itself)."},
-        {"lme", "fixed", "Effects that are common to all, with their standard errors."},
-        {"lme", "items", "Effects of items: those above zero are easier than the mean item."},
-        {"lme", "skills", "Effects of skills: those above zero are easier."},
-        {"lme", "levels", "Effects of what attempts have in common."},
-        {"vae", "items",
-         "Items by item response theory: an answer is right with the chance squash(sum of a × "
-         "ability − b), so a says how well an item tells students apart, and b how hard it "
-         "is."},
-        {"bkt", "skills",
-         "Bayesian knowledge tracing: the chance that a skill is known at the start (p0), "
-         "learned at an attempt (learn), answered correctly without it (guess) and wrongly "
-         "with "
-         "it (slip)."},
-        {"bkt", "common", "Rates of skills that were seldom practised go towards these."},
-        {"bkt", "items", "Guess and slip of each item."},
-        {"ktm", "features", "Everything that an attempt is known by, and how much it weighs."},
-        {"ktm", "items", "Weights of items on the logit scale."},
-        {"ktm", "skills", "Weights of skills on the logit scale."},
-        {"blend", "members", "The models that were blended, and how much each counts."},
-    };
-    for (size_t k = 0; k < COUNT(known); k++)
-        if (strcmp(known[k].kind, run->kind->name) == 0 &&
-            strcmp(known[k].table, table->name) == 0)
-            return known[k].words;
-    return "";
 }
 
 struct edge {
@@ -344,25 +304,25 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
         if (e / n != e % n)
             edges[n_edges++] = (struct edge){graph->gate[e], e / n, e % n};
     qsort(edges, n_edges, sizeof *edges, compare_edges);
-    html_say(out, "h3", "The graph between %s", graph->by_item ? "items" : "skills");
+    html_say(out, "h3", "Learned graph between %s", graph->by_item ? "items" : "skills");
     html_say(out, "p",
-             "An arrow says that what a student shows at the one changes what the model "
-             "expects at the other; how far it is open goes from 0 to 1.");
+             "An arrow from A to B means that a student's answers on A change what the model "
+             "expects on B. Its gate is between 0 (closed, no effect) and 1 (open).");
     html_figures(out);
     if (n <= MOST_NODES) {
         const char **names = NEW(const char *, n);
         for (size_t i = 0; i < n; i++)
             names[i] = names_get(&graph->names, i);
-        /* The open half or, where none is, the strongest ones. */
+        /* About two edges per node, the most open ones. */
         const size_t most = size_min(n_edges, 2 * n);
         const double least = n_edges > 0 ? fmax(0.01, edges[most - 1].gate) : 1;
         fputs("<figure>", out);
-        plot_graph(out, "The graph that the model has learned", names, n, graph->gate, least);
-        html_caption(out, "Edges that are open at least %.2f, the strongest drawn boldest.",
+        plot_graph(out, "Graph that the model has learned", names, n, graph->gate, least);
+        html_caption(out, "Arrows whose gate is at least %.2f; thicker arrows are more open.",
                      least);
         memory_free(names);
     }
-    static const char *const heads[] = {"from", "to", "open"};
+    static const char *const heads[] = {"from", "to", "gate"};
     fputs("<figure>", out);
     html_table_begin(out, heads, COUNT(heads));
     for (size_t e = 0; e < size_min(n_edges, (size_t)n_rows); e++) {
@@ -374,7 +334,7 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
         html_row_end(out);
     }
     html_table_end(out);
-    html_say(out, "p class=\"note\"", "“cohort export --graph” writes all edges.");
+    html_say(out, "p class=\"note\"", "“cohort export --graph” writes all arrows.");
     fputs("</figure>\n", out);
     html_figures_end(out);
     memory_free(edges);
@@ -382,18 +342,19 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
 
 static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
 {
-    html_say(out, "p", "%s: %s (%s); %s parameters, learned from answers to %s items.",
-             run->kind->name, run->kind->title, run->kind->source,
-             html_whole(run->n_parameters).text, html_whole(run->n_trained_items).text);
+    html_say(out, "p", "%s: %s (%s). Parameters: %s. Items in training: %s.", run->kind->name,
+             run->kind->title, run->kind->source, html_whole(run->n_parameters).text,
+             html_whole(run->n_trained_items).text);
     if (run->n_tables == 0 && run->graph.n == 0)
         html_say(out, "p",
-                 "What such a model has learned is spread over its parameters and has no "
-                 "table that people could read; the pictures above show what it does. "
-                 "“cohort export” writes all its numbers.");
+                 "What this model has learned is distributed over its parameters, so there is "
+                 "no table to read. The pictures above show how it predicts; “cohort export” "
+                 "writes all its parameters.");
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
         html_say(out, "h3", "%s", table->name);
-        html_say(out, "p", "%s", table_words(run, table));
+        if (table->caption[0] != '\0')
+            html_say(out, "p", "%s", table->caption);
         if (table->n_rows > 1)
             draw_table(out, table);
         list_table(out, table, n_rows);
@@ -404,7 +365,8 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
 
 void report_show_learned(FILE *out, const struct report *report)
 {
-    html_say(out, "h2", report->n > 1 ? "What they learned" : "What it learned");
+    html_say(out, "h2",
+             report->n > 1 ? "What the models have learned" : "What the model has learned");
     for (size_t r = 0; r < report->n; r++) {
         if (report->n > 1)
             html_say(out, "h3", "%s", report->runs[r].label);

@@ -1,4 +1,4 @@
-/* A run is opened, measured and closed again, so that a page about several runs needs the
+/* Opens a run, measures it and closes it again, so that a page about several runs needs the
  * memory of one. */
 #include "base/fail.h"
 #include "base/file.h"
@@ -15,7 +15,7 @@
 
 const char *const report_bucket_names[REPORT_BUCKETS] = {
     "0",     "1",      "2",       "3–5",     "6–10",     "11–20",
-    "21–50", "51–100", "101–200", "201–500", "501–1000", "more"};
+    "21–50", "51–100", "101–200", "201–500", "501–1000", "over 1000"};
 
 size_t report_bucket(uint64_t n)
 {
@@ -26,8 +26,8 @@ size_t report_bucket(uint64_t n)
     return b;
 }
 
-/* A path as it may be shown to others: where it begins at the root, it says things about a
- * machine that are nobody's business, and only its last parts are. */
+/* A path as shown on the page. Of an absolute path, which would reveal private details of the
+ * machine, only the last parts are shown. */
 static char *shown(const char *path, int n_parts)
 {
     size_t n = strlen(path);
@@ -47,7 +47,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Of all splits, attempts with a known outcome, or students with a target. Collective. */
+/* Collective: for each split, attempts with a known outcome, or students with a target. */
 static void count_known(const struct inference *inference, int64_t n[N_SPLITS])
 {
     const struct shard *shard = &inference->shard;
@@ -64,7 +64,8 @@ static void count_known(const struct inference *inference, int64_t n[N_SPLITS])
     comm_sum_i64(inference->comm, n, N_SPLITS);
 }
 
-/* The split that was asked for or, where it is empty, the most honest one that is not. */
+/* The requested split; if it is empty, the first non-empty one of test, validation,
+ * training. */
 static enum status choose_split(struct report_run *run, const struct inference *inference,
                                 int asked)
 {
@@ -74,15 +75,16 @@ static enum status choose_split(struct report_run *run, const struct inference *
     TRY(inference_check_splits(inference, asked == REPORT_ALL ? 0 : 1u << asked));
     count_known(inference, n);
     if (n[TRAIN] + n[VALID] + n[TEST] == 0)
-        return fail(BAD_USER, "%s: no %s is known, so there is nothing to score",
-                    inference->dataset.path,
-                    run->task == TASK_TRACE ? "outcome" : "student's target");
+        return fail(
+            BAD_USER, "%s: nothing to score: no %s; choose another data set with --data",
+            inference->dataset.path,
+            run->task == TASK_TRACE ? "attempt has a known outcome" : "student has a target");
     if (asked == REPORT_ALL || n[asked] > 0)
         return OK;
     for (size_t k = COUNT(order); k-- > 0;)
         if (n[order[k]] > 0)
             run->split = order[k];
-    log_say("note: %s has nothing to score for %s; the report is about %s",
+    log_say("note: %s has nothing to score in split %s; the report uses split %s",
             inference->dataset.path, split_names[asked], split_names[run->split]);
     return OK;
 }
@@ -131,7 +133,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many attempts students have; every rank knows that. */
+/* Attempts per student; the same on every rank. */
 static void count_lengths(struct report_data *data, const struct dataset *dataset)
 {
     const size_t n = dataset->n_students;
@@ -149,7 +151,7 @@ static void count_lengths(struct report_data *data, const struct dataset *datase
     memory_free(length);
 }
 
-/* Collective: the data set in numbers. */
+/* Collective: the counts of the data set. */
 static void count_data(struct report_run *run, const struct inference *inference)
 {
     const struct dataset *dataset = &inference->dataset;

@@ -1,5 +1,5 @@
-/* The sections about how good a model is: its scores beside a baseline, whether its chances can
- * be taken at their word, and how they depend on what is known of the student. */
+/* The sections about how good a model is: its scores compared with a baseline, its calibration,
+ * and how predictions depend on what is known about the student. */
 #include "base/memory.h"
 #include "report/html.h"
 #include "report/plot.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of students' numbers: neither right nor wrong. */
+/* Targets are numbers, neither right nor wrong. */
 static bool is_number(const struct report_run *run)
 {
     return run->task == TASK_SCORE || run->task == TASK_DENSITY;
@@ -15,7 +15,7 @@ static bool is_number(const struct report_run *run)
 
 static const char *baseline_words(const struct report_run *run)
 {
-    return run->task == TASK_TRACE ? "mean of each item" : "mean of the training targets";
+    return run->task == TASK_TRACE ? "item mean" : "mean of the training targets";
 }
 
 static void score_cell(FILE *out, int digits, double value, double low, double high)
@@ -49,8 +49,7 @@ static void score_row(FILE *out, const char *name, const struct score *score,
     html_count(out, score->n_students);
     for (size_t k = 0; k < N_METRICS; k++) {
         const enum metric m = shown_metrics[k];
-        /* Resampling adds to a calibration error what noise it adds, so that an interval would
-         * mislead. */
+        /* No interval: the noise of resampling increases the calibration error. */
         const bool has_interval = low != NULL && m != METRIC_CALIBRATION_ERROR;
         score_cell(out, digits_of[m], *metrics_value(&all, m),
                    has_interval ? *metrics_value(&from, m) : NAN,
@@ -62,7 +61,7 @@ static void score_row(FILE *out, const char *name, const struct score *score,
 static void score_rows(FILE *out, const char *name, const struct report_run *run,
                        const struct report_rated *rated, bool interval)
 {
-    char *rest = memory_text("%s, without first answers", name);
+    char *rest = memory_text("%s, excluding first attempts", name);
     score_row(out, name, &rated->all, interval ? &rated->low : NULL, &rated->high);
     if (run->task == TASK_TRACE)
         score_row(out, rest, &rated->rest, NULL, NULL);
@@ -80,7 +79,7 @@ static void number_row(FILE *out, const char *name, const struct score *score)
     html_row_end(out);
 }
 
-/* Runs whose baselines differ show them all. */
+/* A baseline that the next run has too is shown once. */
 static bool next_has_same_baseline(const struct report *report, size_t r)
 {
     return report->comparable && r + 1 < report->n && report->runs[r].own_data &&
@@ -127,17 +126,22 @@ static void explain(FILE *out, bool answers, bool chances, bool numbers)
         {"AUC", "Take one right and one wrong answer at random: how often the model gave the "
                 "right one the higher chance. 0.5 is no better than tossing a coin, 1 is "
                 "perfect."},
-        {"log-loss", "The surprise at the answers that came, in nats: minus the logarithm of "
-                     "the chance that was given to what happened. Lower is better; always "
-                     "saying one half costs 0.693."},
-        {"CBD", "Capped binomial deviance: the same with logarithms to base 10 and chances "
-                "kept within 1 and 99 %, so that no single answer counts too much. Lower is "
-                "better."},
-        {"accuracy", "The share of answers on the side of one half that the model was on."},
-        {"RMSE", "Root of the mean squared distance between the chance and the outcome (0 or "
+        {"log-loss",
+         "How much the answers surprised the model, in nats per answer: minus the "
+         "logarithm of the chance it gave to what happened. Lower is better; always "
+         "predicting 50 % scores 0.693."},
+        {"CBD", "Capped binomial deviance: like log-loss, but with logarithms to base 10 and "
+                "chances limited to 1 to 99 %, so that no single answer counts too much. Lower "
+                "is better."},
+        {"accuracy", "The share of answers predicted correctly, if a chance of 50 % or more "
+                     "predicts a right answer. Higher is better."},
+        {"RMSE", "Root of the mean squared difference between the chance and the outcome (0 or "
                  "1). Lower is better."},
-        {"calibration error", "How far, on average, chances are from the shares of right "
-                              "answers that came: 0.02 means that “70 %” was 68 or 72 %."},
+        {"calibration error",
+         "How far, on average, predicted chances are from the observed shares of right "
+         "answers: "
+         "0.02 means that of answers predicted at 70 %, 68 or 72 % were right. Lower is "
+         "better."},
     };
     fputs("<details open><summary>What these numbers mean</summary>\n<dl>\n", out);
     for (size_t k = 0; chances && k < COUNT(meanings); k++) {
@@ -147,26 +151,29 @@ static void explain(FILE *out, bool answers, bool chances, bool numbers)
     if (numbers) {
         html_say(out, "dt", "R²");
         html_say(out, "dd",
-                 "The share of the variance of the targets that the predictions "
-                 "explain: 1 is perfect, 0 no better than their mean.");
+                 "The share of the variance of the targets that the predictions explain: 1 is "
+                 "perfect, 0 is no better than their mean.");
         html_say(out, "dt", "RMSE");
         html_say(out, "dd",
-                 "Root of the mean squared distance between prediction and target, in "
-                 "the targets' own units.");
+                 "Root of the mean squared difference between prediction and target, in the "
+                 "units of the targets. Lower is better.");
     }
     if (answers) {
-        html_say(out, "dt", "mean of each item");
+        html_say(out, "dt", "item mean");
+        html_say(
+            out, "dd",
+            "The best guess without knowing the student: the item's share of right answers "
+            "in training. A model has learned something about students only if it does "
+            "better.");
+        html_say(out, "dt", "excluding first attempts");
         html_say(out, "dd",
-                 "What one would say without knowing the student: an item's share of right "
-                 "answers in training. A model has learned something of students only where "
-                 "it does better.");
-        html_say(out, "dt", "without first answers");
-        html_say(out, "dd", "Of a student's first answer a model can only know the item.");
+                 "At a student's first attempt, a model knows only the item. These rows score "
+                 "all other attempts.");
     }
     fputs("</dl></details>\n", out);
 }
 
-/* All runs' AUC with intervals, beside their baseline. */
+/* The AUC of all runs with intervals, and their baseline. */
 static void draw_comparison(FILE *out, const struct report *report)
 {
     const char *names[REPORT_MOST_RUNS + 1];
@@ -192,16 +199,16 @@ static void draw_comparison(FILE *out, const struct report *report)
     const struct plot_series points = {
         .style = PLOT_POINTS, .n = n, .x = auc, .y = place, .low = low, .high = high};
     html_figures(out);
-    html_figure(out, "AUC of all runs");
+    html_figure(out, "AUC of all runs with 95 % intervals");
     plot_draw(out, &(struct plot){.title = "AUC of all runs with 95 % intervals",
                                   .x = {.label = "AUC"},
                                   .y = {.names = names, .n_names = n},
                                   .series = &points,
                                   .n_series = 1});
-    html_caption(out,
-                 "Bars are 95 %% intervals over the choice of students. All runs are scored "
-                 "on the same answers, so differences between them are surer than the bars "
-                 "look.");
+    html_caption(
+        out, "Further right is better. Bars are 95 %% intervals over the choice of students. "
+             "All runs are scored on the same answers, so differences between them are more "
+             "certain than the bars suggest.");
     html_figures_end(out);
 }
 
@@ -213,13 +220,16 @@ void report_show_scores(FILE *out, const struct report *report)
         numbers |= is_number(&report->runs[r]);
         chances |= !is_number(&report->runs[r]);
     }
-    html_say(out, "h2", report->n > 1 ? "How good they are" : "How good it is");
+    html_say(out, "h2",
+             report->n > 1 ? "Scores: how well the models predict"
+                           : "Scores: how well the model predicts");
     show_table(out, report, false);
     show_table(out, report, true);
     if (chances)
-        html_say(out, "p class=\"note\"",
-                 "Small numbers: 95 %% intervals, from %d resamplings of the students.",
-                 REPORT_RESAMPLINGS);
+        html_say(
+            out, "p class=\"note\"",
+            "Small numbers are 95 %% intervals, from %d bootstrap samples of the students.",
+            REPORT_RESAMPLINGS);
     if (report->n > 1 && report->comparable && chances)
         draw_comparison(out, report);
     explain(out, answers, chances, numbers);
@@ -236,7 +246,7 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
         weight[b] = (double)run->bins[b].n;
     }
     const struct plot_series series[] = {
-        {.name = "said and happened alike", .style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends},
+        {.name = "perfect calibration", .style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends},
         {.name = "the model",
          .style = PLOT_POINTS,
          .colour = colour,
@@ -247,18 +257,19 @@ static void draw_calibration(FILE *out, const struct report_run *run, const char
     };
     html_figure(out, title);
     plot_draw(out,
-              &(struct plot){
-                  .title = "Shares of right answers beside predicted chances",
-                  .x = {.label = "predicted chance", .high = 1, .percent = true},
-                  .y = {.label = run->task == TASK_TRACE ? "right answers" : "targets of 1",
-                        .high = 1,
-                        .percent = true},
-                  .series = series,
-                  .n_series = COUNT(series)});
+              &(struct plot){.title = "Observed shares against predicted chances",
+                             .x = {.label = "predicted chance", .high = 1, .percent = true},
+                             .y = {.label = run->task == TASK_TRACE ? "observed right answers"
+                                                                    : "observed targets of 1",
+                                   .high = 1,
+                                   .percent = true},
+                             .series = series,
+                             .n_series = COUNT(series)});
     html_caption(out,
-                 "%s with like chances together; the area of a dot goes with their number. "
-                 "Above the line more were right than the model said, below it fewer.",
-                 run->task == TASK_TRACE ? "Answers" : "Students");
+                 "Each dot groups %s with similar chances; a larger dot stands for more of "
+                 "them. A good model has its dots on the line. Above the line its chances are "
+                 "too low, below it too high.",
+                 run->task == TASK_TRACE ? "answers" : "students");
 }
 
 static void draw_chances(FILE *out, const struct report_run *run, const char *title)
@@ -290,17 +301,18 @@ static void draw_chances(FILE *out, const struct report_run *run, const char *ti
     };
     html_figure(out, title);
     plot_draw(out,
-              &(struct plot){.title = "Predicted chances of right and of wrong answers",
+              &(struct plot){.title = title,
                              .x = {.label = "predicted chance", .high = 1, .percent = true},
-                             .y = {.label = "share of them", .percent = true},
+                             .y = {.label = trace ? "share of answers" : "share of students",
+                                   .percent = true},
                              .series = series,
                              .n_series = COUNT(series)});
     html_caption(out,
-                 "The further the two are apart, the better the model tells them from each "
-                 "other.");
+                 "The further apart the two groups are, the better the model distinguishes "
+                 "them.");
 }
 
-/* Students' numbers: predicted and true. */
+/* Targets that are numbers: predicted and observed. */
 static void draw_numbers(FILE *out, const struct report_run *run, const char *title)
 {
     double low = INFINITY, high = -INFINITY;
@@ -313,7 +325,7 @@ static void draw_numbers(FILE *out, const struct report_run *run, const char *ti
     plot_round(&low, &high);
     const double ends[] = {low, high};
     const struct plot_series series[] = {
-        {.name = "said and happened alike", .style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends},
+        {.name = "perfect prediction", .style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends},
         {.name = "a student",
          .style = PLOT_POINTS,
          .n = run->n_finals,
@@ -321,28 +333,35 @@ static void draw_numbers(FILE *out, const struct report_run *run, const char *ti
          .y = run->final_target},
     };
     html_figure(out, title);
-    plot_draw(out, &(struct plot){.title = "Targets of students beside what was predicted",
+    plot_draw(out, &(struct plot){.title = "Observed targets of students against predictions",
                                   .x = {.label = "predicted", .low = low, .high = high},
-                                  .y = {.label = "target", .low = low, .high = high},
+                                  .y = {.label = "observed", .low = low, .high = high},
                                   .series = series,
                                   .n_series = COUNT(series)});
     if ((int64_t)run->n_finals < run->model.all.n)
-        html_caption(out, "A dot is a student: %s of the %s, evenly chosen.",
-                     html_whole((int64_t)run->n_finals).text,
-                     html_whole(run->model.all.n).text);
+        html_caption(
+            out,
+            "Each dot is a student (an even selection, %s of %s). A good model has its "
+            "dots close to the line.",
+            html_whole((int64_t)run->n_finals).text, html_whole(run->model.all.n).text);
     else
-        html_caption(out, "A dot is a student.");
+        html_caption(out,
+                     "Each dot is a student. A good model has its dots close to the line.");
 }
 
 void report_show_chances(FILE *out, const struct report *report)
 {
-    html_say(out, "h2", report->n > 1 ? "Can their word be taken?" : "Can its word be taken?");
+    html_say(out, "h2", "Predictions against what happened");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         char *titles[2];
-        static const char *const words[2] = {"Said and happened", "Told apart"};
+        const char *const words[2] = {
+            is_number(run) ? "Targets: predicted against observed"
+                           : "Calibration: predicted against observed",
+            run->task == TASK_TRACE ? "Predicted chances of right and of wrong answers"
+                                    : "Predicted chances for targets of 1 and of 0"};
         for (int k = 0; k < 2; k++)
-            titles[k] = report->n > 1 ? memory_text("%s: %s", run->label, words[k])
+            titles[k] = report->n > 1 ? memory_text("%s (%s)", words[k], run->label)
                                       : memory_text("%s", words[k]);
         html_figures(out);
         if (is_number(run)) {
@@ -357,7 +376,7 @@ void report_show_chances(FILE *out, const struct report *report)
     }
 }
 
-/* AUC by the number of answers seen before; too few answers are no score. */
+/* AUC by the number of earlier answers; groups of fewer than FEWEST answers have no score. */
 enum { FEWEST = 30 };
 
 static void draw_seen(FILE *out, const struct report *report)
@@ -407,18 +426,18 @@ static void draw_seen(FILE *out, const struct report *report)
             series[s].high += begin;
         }
     }
-    html_figure(out, "The more it has seen");
-    plot_draw(out, &(struct plot){.title = "AUC by the number of answers seen before",
-                                  .x = {.label = "answers of the student seen before",
+    html_figure(out, "AUC by number of earlier answers");
+    plot_draw(out, &(struct plot){.title = "AUC by number of earlier answers of the student",
+                                  .x = {.label = "earlier answers of the student",
                                         .names = report_bucket_names + begin,
                                         .n_names = last + 1 - begin},
                                   .y = {.label = "AUC"},
                                   .series = series,
                                   .n_series = n});
     html_caption(out,
-                 "A model that learns about a student gets better with every answer it has "
-                 "seen. Places with fewer than %d answers are left out.%s",
-                 FEWEST, report->n > 1 ? "" : " Bars: 95 % intervals.");
+                 "A model that learns about a student gets better with every answer it sees: a "
+                 "good line rises. Points with fewer than %d answers are skipped.%s",
+                 FEWEST, report->n > 1 ? "" : " Bars are 95 % intervals.");
 }
 
 static void draw_tenths(FILE *out, const struct report *report)
@@ -437,20 +456,19 @@ static void draw_tenths(FILE *out, const struct report *report)
         first = first != NULL ? first : run;
         for (size_t k = 0; k < REPORT_TENTHS; k++)
             model[r][k] = run->tenths[k].n >= FEWEST ? run->tenths[k].model : NAN;
-        series[n++] =
-            (struct plot_series){.name = report->n > 1 ? run->label : "the model says",
-                                 .style = PLOT_LINE,
-                                 .colour = r,
-                                 .n = REPORT_TENTHS,
-                                 .x = place,
-                                 .y = model[r]};
+        series[n++] = (struct plot_series){.name = report->n > 1 ? run->label : "the model",
+                                           .style = PLOT_LINE,
+                                           .colour = r,
+                                           .n = REPORT_TENTHS,
+                                           .x = place,
+                                           .y = model[r]};
     }
     for (size_t k = 0; k < REPORT_TENTHS; k++) {
         const bool enough = first->tenths[k].n >= FEWEST;
         observed[k] = enough ? first->tenths[k].correct : NAN;
         mean[k] = enough ? first->tenths[k].item_mean : NAN;
     }
-    series[n++] = (struct plot_series){.name = "answers that came",
+    series[n++] = (struct plot_series){.name = "observed",
                                        .style = PLOT_POINTS,
                                        .colour = 7,
                                        .n = REPORT_TENTHS,
@@ -462,19 +480,20 @@ static void draw_tenths(FILE *out, const struct report *report)
                                            .n = REPORT_TENTHS,
                                            .x = place,
                                            .y = mean};
-    html_figure(out, "What it makes of the answers so far");
+    html_figure(out, "Next answer by the student's answers so far");
     plot_draw(
         out,
         &(struct plot){
-            .title = "Right answers by the student's share of right answers "
+            .title = "Share of right next answers by the student's share of right answers "
                      "so far",
             .x = {.label = "right answers of the student so far", .high = 1, .percent = true},
             .y = {.label = "next answer right", .high = 1, .percent = true},
             .series = series,
             .n_series = n});
     html_caption(out,
-                 "Students who answered well before answer well again: a good model follows "
-                 "the dots, the mean of each item cannot. Students of at least %d answers.",
+                 "Students who answered well so far tend to answer well again. A good model "
+                 "follows the dots; the item mean cannot. Only students with at least %d "
+                 "earlier answers are counted.",
                  REPORT_SEEN);
 }
 
@@ -486,8 +505,8 @@ void report_show_students(FILE *out, const struct report *report)
     if (!any || !whole)
         return;
     html_say(out, "h2",
-             report->n > 1 ? "What they learn about a student"
-                           : "What it learns about a student");
+             report->n > 1 ? "What the models learn about a student"
+                           : "What the model learns about a student");
     html_figures(out);
     draw_seen(out, report);
     draw_tenths(out, report);

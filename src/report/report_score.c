@@ -1,6 +1,6 @@
-/* How good a model is, and where: all attempts, by what was seen of the student before, by what
- * it showed, by chance and by item. Whole numbers are summed over ranks; probabilities are
- * rounded to multiples of 2^-30 first, so that their sums are whole numbers too. */
+/* Scores a model on all attempts, and on attempts grouped by the number of earlier answers of
+ * the student, by their share of correct ones, by probability and by item. Only integers are
+ * summed over ranks: probabilities are first rounded to multiples of 2^-30. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "report/report_internal.h"
@@ -21,7 +21,7 @@ static double mean_of(int64_t sum, int64_t n)
     return n > 0 ? (double)sum / FIXED_ONE / (double)n : NAN;
 }
 
-/* Those of n predictions for which keep[i] == key. */
+/* The predictions with keep[i] == key. */
 static size_t choose(const struct prediction *list, const uint8_t *keep, uint8_t key, size_t n,
                      struct prediction *some)
 {
@@ -52,7 +52,7 @@ static void rate(const struct comm *comm, const struct prediction *list, size_t 
     memory_free(rest);
 }
 
-/* What had been shown of the student before each attempt: answers of earlier steps. */
+/* The student's answers shown to the model before an attempt: those of earlier steps. */
 struct past {
     uint32_t n, right;
 };
@@ -75,7 +75,7 @@ static struct past *past_of(const struct shard *shard)
     return past;
 }
 
-/* By how many answers had been seen before. */
+/* By the number of answers seen before. */
 static void rate_seen(struct report_run *run, const struct comm *comm,
                       const struct predictions *predictions, const struct prediction *items,
                       const struct past *past)
@@ -148,7 +148,7 @@ static void rate_items(struct report_run *run, const struct inference *inference
         run->item_predicted[i] = mean_of(chance[i], sums[i]);
 }
 
-/* Calibration, and how many attempts had which chance. */
+/* Calibration, and the histograms of probabilities by outcome. */
 static void rate_chances(struct report_run *run, const struct comm *comm,
                          const struct prediction *list, size_t n)
 {
@@ -171,7 +171,13 @@ static enum status score_answers(struct report_run *run, const struct inference 
     TRY(comm_agree(comm, scoring_predict(inference->model, inference->work, &inference->shard,
                                          split_set(run), &predictions)));
     scoring_keep(&predictions, &inference->shard, false);
-    struct prediction *items = baseline_items(inference, &predictions);
+    struct item_counts counts;
+    struct prediction *items = NULL;
+    if (inference_counts(inference, &counts)) {
+        items = baseline_predict(BASELINE_ITEMS, inference->model, &inference->shard, &counts,
+                                 &predictions);
+        memory_free(counts.right);
+    }
     struct past *past = past_of(&inference->shard);
     run->has_item_mean = items != NULL;
     rate(comm, predictions.list, predictions.n, &run->model);
@@ -187,7 +193,7 @@ static enum status score_answers(struct report_run *run, const struct inference 
     return OK;
 }
 
-/* Rank 0 keeps up to so many students with their targets, evenly chosen. */
+/* Rank 0 keeps an even selection of at most MOST_POINTS students with their targets. */
 enum { MOST_POINTS = 600 };
 
 static void keep_points(struct report_run *run, const struct comm *comm,

@@ -1,4 +1,4 @@
-/* The last section: everything it takes to get the same model again, to the bit. */
+/* The last section: everything needed to reproduce the model bit for bit. */
 #include "base/memory.h"
 #include "cohort.h"
 #include "report/html.h"
@@ -26,28 +26,31 @@ static void show_repeat(FILE *out, const struct report_run *run)
 {
     const char *data = run->training != NULL ? run->training : "DATA.h5";
     if (run->kind->made_by != NULL) {
-        html_say(out, "p", "A blend holds its members; it is made again from their runs by:");
+        html_say(out, "p",
+                 "A blend contains its members. This command makes it again from their runs:");
         html_say(out, "pre", "cohort blend RUN... -o %s", run->path);
     } else if (run->is_refit) {
         html_say(
             out, "p",
-            "A refit: the model of %s trained again on its training and validation answers "
-            "together. The same again, to the bit, on any number of ranks:",
+            "A refit: the model of %s, trained again on its training and validation answers "
+            "together. This command reproduces it bit for bit on any number of ranks:",
             run->origin != NULL ? run->origin : "another run");
         html_say(out, "pre", "cohort train refit=%s run=runs/again",
                  run->origin != NULL ? run->origin : "RUN");
     } else {
         html_say(
             out, "p",
-            "With the settings below in a file settings.ini, the same model again, to the bit, "
-            "on any number of ranks:");
+            "Save the settings below as settings.ini. This command then reproduces the model "
+            "bit for bit on any number of ranks:");
         html_say(out, "pre", "cohort train settings.ini data=%s run=runs/again", data);
     }
 }
 
 void report_show_settings(FILE *out, const struct report *report)
 {
-    html_say(out, "h2", "Settings, and how to repeat this");
+    html_say(out, "h2",
+             report->n > 1 ? "Settings and how to reproduce these models"
+                           : "Settings and how to reproduce this model");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
         if (report->n > 1)
@@ -67,6 +70,6 @@ void report_show_settings(FILE *out, const struct report *report)
     }
     html_say(out, "p class=\"note\"",
              "Written by cohort " COHORT_VERSION
-             ". This page is one file that needs no network; "
-             "every number in it has the same bits on any number of ranks.");
+             ". This page is a single file and needs no network. "
+             "Every number in it is the same on any number of ranks.");
 }

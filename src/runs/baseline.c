@@ -1,27 +1,74 @@
-/* A model that is not better than these has learned nothing of students. */
+/* Baselines: a model that does not beat them has learned nothing about students.
+ *
+ *     item means         p = (right + 1) / (right + wrong + 2) over the training attempts of
+ *                        the item
+ *     running means      the model `average` at its first values: of the student's answers to
+ *                        the skill so far, where older ones fade
+ *     targets            mean and variance of the training students' targets */
 #include "runs/baseline.h"
+#include "base/fail.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include <math.h>
 
-struct prediction *baseline_items(const struct inference *inference,
-                                  const struct predictions *predictions)
+static void predict_items(const struct shard *shard, const struct item_counts *counts,
+                          const struct predictions *predictions, struct prediction *list)
 {
-    struct item_counts counts;
-    if (!inference_counts(inference, &counts))
-        return NULL;
-    struct prediction *list = NEW_SCRATCH(struct prediction, predictions->n);
     for (size_t p = 0; p < predictions->n; p++) {
-        const uint32_t i = inference->shard.item[predictions->place[p]];
-        list[p] = predictions->list[p];
-        list[p].probability = (float)((double)(counts.right[i] + 1) /
-                                      (double)(counts.right[i] + counts.wrong[i] + 2));
+        const uint32_t i = shard->item[predictions->place[p]];
+        list[p].probability = (float)((double)(counts->right[i] + 1) /
+                                      (double)(counts->right[i] + counts->wrong[i] + 2));
     }
-    memory_free(counts.right);
+}
+
+static void predict_average(const struct model *model, const struct shard *shard,
+                            const struct item_counts *counts,
+                            const struct predictions *predictions, struct prediction *list)
+{
+    struct model *average = model_create(model_find("average"));
+    average->covariates = model->covariates;
+    ENSURE(model_declare(average, shard->dataset, model->n_students, model->n_items,
+                         model->n_skills) == OK);
+    average->kind->init(average, 0, counts);
+    void *work = average->kind->attach(average, shard, TO_PREDICT);
+    real *p = NEW_SCRATCH(real, shard->n_attempts);
+    for (size_t s = 0; s < shard->n_students; s++)
+        average->kind->predict(average, work, s, (1u << N_SPLITS) - 1, p + shard->first[s]);
+    for (size_t k = 0; k < predictions->n; k++)
+        list[k].probability = (float)p[predictions->place[k]];
+    memory_free(p);
+    average->kind->detach(work);
+    model_destroy(average);
+}
+
+struct prediction *baseline_predict(enum baseline baseline, const struct model *model,
+                                    const struct shard *shard, const struct item_counts *counts,
+                                    const struct predictions *predictions)
+{
+    struct prediction *list = NEW_SCRATCH(struct prediction, predictions->n);
+    for (size_t p = 0; p < predictions->n; p++)
+        list[p] = predictions->list[p];
+    if (baseline == BASELINE_ITEMS)
+        predict_items(shard, counts, predictions, list);
+    else
+        predict_average(model, shard, counts, predictions, list);
     return list;
 }
 
-/* Added up in the order of the data set, so that the bits are the same at any number of ranks.
- */
+void baseline_say(const char *what, double log_loss, const double *baselines)
+{
+    const double items = baselines[BASELINE_ITEMS], average = baselines[BASELINE_AVERAGE];
+    if (isnan(log_loss) || isnan(items) || isnan(average))
+        return;
+    log_say("%s log-loss %.5f; item means have %.5f, running means %.5f", what, log_loss, items,
+            average);
+    if (log_loss >= fmin(items, average))
+        log_warn("the model is no better than %s: check the data and the settings",
+                 log_loss >= items ? "predicting each item's mean"
+                                   : "each student's running mean");
+}
+
+/* Summed in the order of the data set: the same bits on any number of ranks. */
 struct baseline_target baseline_target(const struct inference *inference)
 {
     const struct shard *shard = &inference->shard;

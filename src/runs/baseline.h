@@ -1,4 +1,4 @@
-/* Predictions that know nothing of the student, to compare models with. */
+/* Baselines: predictions that a useful model must beat. */
 #ifndef COHORT_BASELINE_H
 #define COHORT_BASELINE_H
 
@@ -6,12 +6,17 @@
 #include "runs/inference.h"
 #include "runs/scoring.h"
 
-/* Collective: the attempts of `predictions` by the mean of each item instead: the probability
- * that it is answered correctly is (right + 1) / (n + 2), counted over the training attempts,
- * whoever the student is. NULL where the data the model was trained on are not at hand; caller
- * frees. */
-struct prediction *baseline_items(const struct inference *inference,
-                                  const struct predictions *predictions);
+enum baseline { BASELINE_ITEMS, BASELINE_AVERAGE, N_BASELINES };
+
+/* The attempts of `predictions` by a baseline instead; `counts` are those of the training
+ * attempts of the data that `model` was trained on. Not collective; caller frees. */
+struct prediction *baseline_predict(enum baseline baseline, const struct model *model,
+                                    const struct shard *shard, const struct item_counts *counts,
+                                    const struct predictions *predictions);
+
+/* Log-losses of a model and of the baselines on the same attempts, as one sentence; a warning
+ * if the model is not better than each. Nothing where a baseline is NaN. */
+void baseline_say(const char *what, double log_loss, const double *baselines);
 
 /* Collective: the training students' targets. */
 struct baseline_target {

@@ -1,12 +1,14 @@
-/* A blend is made in three steps: every member predicts the validation and the test attempts
- * under the one rule of prediction; weights are fitted on the validation attempts alone
- * (src/runs/blending_weights.c); and a checkpoint of kind `blend` (src/models/blend/blend.c)
- * takes up the members' tensors and settings. It depends on the members' directories no longer.
+/* A blend combines trained models into one, in three steps:
  *
- * A refit (src/runs/refit.c) has learned the validation attempts, and what it says of them is
- * worth nothing. The run it is a refit of speaks for it there, and the weights it earns are the
- * refit's. A blend with refits among its members is marked as they are: before the test
- * attempts, validation outcomes are shown, to the other members too. */
+ *     predict   every member predicts the validation and test attempts, as scoring.c describes
+ *     fit       weights are fitted on the validation attempts alone (blending_weights.c)
+ *     save      a checkpoint of kind `blend` (models/blend/blend.c) stores the members' tensors
+ *               and settings; it no longer depends on the members' directories
+ *
+ * A refit (refit.c) has learned the validation attempts, so its predictions of them are too
+ * good to fit weights on. The original run predicts them instead, and the refit gets the weight
+ * fitted for the original. If any member is a refit, all members see the validation outcomes
+ * before they predict the test attempts. */
 #include "runs/blending.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -21,7 +23,7 @@
 
 const char *const blend_methods[] = {"convex", "logistic", NULL};
 
-/* [model] of a member, as one JSON object. */
+/* [model] of a member, as a JSON object. */
 static char *settings_text(const struct inference *inference)
 {
     const struct model_kind *kind = inference->model->kind;
@@ -39,7 +41,7 @@ static char *settings_text(const struct inference *inference)
     return copy;
 }
 
-/* The [train] lines that say which attempts were held out. */
+/* The [train] lines that determine which attempts are held out. */
 static char *train_text(const struct inference *inference)
 {
     static const char *const keys[] = {"folds", "fold", "seed"};
@@ -49,7 +51,7 @@ static char *train_text(const struct inference *inference)
         if (values[k] == NULL)
             values[k] = "0";
     }
-    if (strcmp(values[1], "0") == 0) /* no fold: the data set's own split, whatever the seed */
+    if (strcmp(values[1], "0") == 0) /* no fold: the data set's own split, for any seed */
         return memory_text("folds = 0\nfold = 0\nseed = 0\n");
     return memory_text("folds = %s\nfold = %s\nseed = %s\n", values[0], values[1], values[2]);
 }
@@ -58,12 +60,12 @@ static enum status check_member(struct blend *blend, const struct inference *inf
                                 size_t m)
 {
     if (inference->model->kind->made_by != NULL)
-        return fail(BAD_USER, "%s: this is a %s itself; blend its members, or leave it out",
+        return fail(BAD_USER, "%s: this is already a %s; blend its members instead, or omit it",
                     inference->checkpoint.path, inference->model->kind->name);
     if (!inference->own_data)
         return fail(BAD_USER,
-                    "%s was trained on a data set with digest %s, and %s has digest %s: "
-                    "members must have been trained on the data they are blended on",
+                    "%s was trained on a data set with digest %s, but %s has digest %s; blend "
+                    "members on the data they were trained on",
                     inference->checkpoint.path, inference->checkpoint.data_digest,
                     inference->dataset.path, inference->dataset.digest);
     char *train = train_text(inference);
@@ -77,20 +79,20 @@ static enum status check_member(struct blend *blend, const struct inference *inf
     memory_free(train);
     if (strcmp(blend->data_digest, inference->dataset.digest) != 0)
         return fail(BAD_USER,
-                    "%s was trained on %s (digest %s), but %s on %s (digest %s): a blend "
-                    "needs members of the same data set",
+                    "%s was trained on %s (digest %s), but %s on %s (digest %s); all members "
+                    "of a blend must use the same data set",
                     inference->checkpoint.path, inference->dataset.path,
                     inference->dataset.digest, blend->paths[0], blend->data,
                     blend->data_digest);
     if (!same_fold)
         return fail(BAD_USER,
-                    "%s holds out another fold of the cross-validation than %s: a blend needs "
-                    "members that hold out the same attempts",
+                    "%s and %s hold out different folds of the cross-validation; all members "
+                    "of a blend must hold out the same attempts",
                     inference->checkpoint.path, blend->paths[0]);
     return OK;
 }
 
-/* Takes up member m's predictions for one part. */
+/* Stores member m's predictions for one part. */
 static enum status predict(struct blend *blend, const struct inference *inference, size_t m,
                            int part)
 {
@@ -114,22 +116,20 @@ static enum status predict(struct blend *blend, const struct inference *inferenc
     return OK;
 }
 
-/* The validation attempts of a refit, by the run it is a refit of, which must be what it was.
- */
+/* Predicts a refit's validation attempts by its original run, which must be unchanged. */
 static enum status predict_origin(struct blend *blend, size_t m, const char *digest)
 {
     const char *path = blend->paths[m], *origin = blend->origins[m];
     struct inference inference;
     enum status status = inference_open(&inference, origin, blend->data, blend->comm);
     if (status != OK)
-        status = fail_context(status,
-                              "%s is a refit of %s, by whose predictions its weight is fitted",
-                              path, origin);
+        status = fail_context(
+            status, "%s is a refit of %s, whose predictions are needed to fit its weight", path,
+            origin);
     else if (strcmp(inference.checkpoint.digest, digest) != 0)
         status =
             fail(BAD_USER,
-                 "%s is a refit of %s as it was with digest %s, but %s has digest %s now: "
-                 "refit it again",
+                 "%s is a refit of %s with digest %s, but %s has digest %s now; refit it again",
                  path, origin, digest, inference.checkpoint.path, inference.checkpoint.digest);
     else
         status = predict(blend, &inference, m, 0);
@@ -137,21 +137,21 @@ static enum status predict_origin(struct blend *blend, size_t m, const char *dig
     return status;
 }
 
-/* Adds to the digests of the runs that members are refits of. */
+/* Adds to the digests of the refits' original runs. */
 static enum status note_origin(struct blend *blend, const struct inference *inference, size_t m,
                                const char *digest)
 {
     if (inference->origin == NULL)
         return fail(BAD_USER,
-                    "%s: this is a refit, and there is no config.ini beside it that says of "
-                    "which run; weights are fitted by that run's predictions",
+                    "%s: this is a refit, but there is no config.ini next to it that names its "
+                    "original run, whose predictions are needed to fit its weight",
                     inference->checkpoint.path);
     const char *epochs = config_get(inference->config, "refit", "epochs");
     const int64_t epoch = inference->checkpoint.progress.epoch;
     if (epochs != NULL && epoch < strtoll(epochs, NULL, 10))
         return fail(BAD_USER,
-                    "%s: this refit is not finished (%lld of %s epochs), but would get the "
-                    "weight of the finished %s; the command that started it continues it",
+                    "%s: this refit is not finished (epoch %lld of %s), but would get the "
+                    "weight of the finished %s; repeat the command that started it",
                     inference->checkpoint.path, (long long)epoch, epochs, inference->origin);
     blend->origins[m] = memory_text("%s", inference->origin);
     char *all = blend->digests != NULL ? memory_text("%s %s", blend->digests, digest)
@@ -192,20 +192,19 @@ static enum status add_member(struct blend *blend, const char *path, const char 
     return status;
 }
 
-/* A run that is still trained may have another best epoch by now, with other tensors. */
+/* A run that is still training may have a new best epoch by now, with other tensors. */
 static enum status check_unchanged(const struct blend *blend, const struct inference *inference,
                                    size_t m)
 {
     if (strcmp(blend->checkpoints[m], inference->checkpoint.digest) == 0)
         return OK;
-    return fail(
-        BAD_IO,
-        "%s: it was replaced while the blend was made; run the same command again, when "
-        "the run is finished",
-        inference->checkpoint.path);
+    return fail(BAD_IO,
+                "%s: the checkpoint was replaced while the blend was being made; run the same "
+                "command again when training has finished",
+                inference->checkpoint.path);
 }
 
-/* The test attempts again by member m, to whom validation outcomes are shown now. */
+/* Predicts the test attempts again by member m, which now sees the validation outcomes. */
 static enum status join(struct blend *blend, size_t m)
 {
     struct inference inference;
@@ -232,11 +231,11 @@ enum status blend_create(struct blend *blend, const struct comm *comm, const cha
     int64_t n_valid = (int64_t)blend->parts[0].n;
     comm_sum_i64(comm, &n_valid, 1);
     if (n_valid == 0)
-        return fail(BAD_USER,
-                    "%s: there are no validation attempts with a known outcome, and the "
-                    "weights of a blend are fitted on those alone; import with a validation "
-                    "part, as in --split by-student=80/10/10",
-                    blend->data);
+        return fail(
+            BAD_USER,
+            "%s: no validation attempt has a known outcome, but the weights of a blend are "
+            "fitted on these; import with a validation part, as in --split by-student=80/10/10",
+            blend->data);
     return OK;
 }
 
@@ -258,7 +257,7 @@ void blend_destroy(struct blend *blend)
     *blend = (struct blend){0};
 }
 
-/* The configuration of the blend: as in a checkpoint, without places. */
+/* The configuration of the blend as checkpoints store it, without locations. */
 static char *config_of(const struct blend *blend, const struct blend_weights *weights)
 {
     char *members = memory_text("%s", "");
@@ -296,7 +295,7 @@ static void put(struct model *model, const char *name, const double *values, siz
     params_put(params, tensor_named(params, name), dense, params->value);
 }
 
-/* The tensors of a member become those of member `number` (from 1) of the model. */
+/* Copies a member's tensors to member `number` (from 1) of the model. */
 static enum status take_up(struct model *model, const struct blend *blend, size_t member,
                            size_t number)
 {
@@ -344,7 +343,7 @@ static enum status make_model(const struct blend *blend, const struct blend_weig
     return OK;
 }
 
-/* Another run's directory is not written over. */
+/* Refuses to overwrite another run. */
 static enum status check_directory(const char *directory)
 {
     char *path = memory_text("%s/config.ini", directory);
@@ -353,8 +352,8 @@ static enum status check_directory(const char *directory)
     const char *kind = status == OK ? config_get(config, "model", "kind") : NULL;
     if (status == OK && kind != NULL && strcmp(kind, "blend") != 0)
         status = fail(BAD_USER,
-                      "%s: this is a run of a model of kind %s, which would be lost; choose "
-                      "another directory for the blend",
+                      "%s: this directory holds a run (model.kind = %s), which the blend would "
+                      "overwrite; choose another directory",
                       directory, kind);
     config_destroy(config);
     memory_free(path);

@@ -1,22 +1,29 @@
-/* The weights of a blend. With q_m the probability that member m gave to what happened, convex
- * weights minimise
+/* The weights of a blend. Let q_m(t) be the probability that member m gave to the outcome of
+ * attempt t. Convex weights minimise
  *
- *     f(w) = -1/n sum_t log sum_m w_m q_m(t) + sum_m w_m,   w_m >= 0,
+ *     f(w) = -1/n sum_t log sum_m w_m q_m(t) + sum_m w_m,   w_m >= 0
  *
- * whose only minimum has sum_m w_m = 1 by itself. Newton's method: the quadratic model around w
- * is minimised over w >= 0 coordinate by coordinate (there are at most 16), and the step is
- * halved until f falls. A logistic stack is a logistic regression on the members' logits, by
- * Newton's method as well; a pull worth one answer draws its weights towards the plain mean, so
- * that members that say the same share their weight.
+ * The second term replaces the constraint sum_m w_m = 1, which holds at the only minimum.
+ * Newton's method minimises the quadratic model of f around w over w >= 0, coordinate by
+ * coordinate (at most 16), and halves the step until f falls.
  *
- * All sums over attempts are of whole numbers (fixed point), so ranks change no bit. */
+ * Logistic weights come from a logistic regression on the members' logits, also by Newton's
+ * method:
+ *
+ *     logit p(t) = b + sum_m w_m logit p_m(t),   with penalty 1/2 (sum_m (w_m - 1/M)^2 + b^2)
+ *
+ * The penalty is worth about one answer and pulls the weights towards the plain mean, so
+ * members that agree share their weight.
+ *
+ * All sums over attempts are sums of integers (fixed point): the same bits on any number of
+ * ranks. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "runs/blending.h"
 #include <math.h>
 
 enum { SIZE = BLEND_MOST + 1 };
-static const double least = 1e-6; /* probabilities are kept this far from 0 and 1 */
+static const double least = 1e-6; /* distance of probabilities from 0 and 1 */
 
 static double inside(double p)
 {
@@ -28,13 +35,13 @@ static double logit(double p)
     return log(inside(p) / (1 - inside(p)));
 }
 
-/* f, or minus a log-likelihood; its gradient; the lower triangle of its second derivatives. */
+/* f or the negative log-likelihood, its gradient, and the lower triangle of its Hessian. */
 struct sums {
     double loss, gradient[SIZE], hessian[SIZE * SIZE];
 };
 
-/* A sum over attempts is taken in units of 2^-28 and turned into these. Ratios of probabilities
- * go up to 10^6 and their products to 10^12, so the units take 128 bits. */
+/* Sums over attempts are in units of 2^-28. Ratios of probabilities reach 10^6 and their
+ * products 10^12, so the units need 128 bits. */
 enum { BITS = 28, MOST_UNITS = 1 + SIZE + SIZE * SIZE };
 
 static __int128 to_units(double value)
@@ -81,7 +88,7 @@ static void add_convex(const struct blend *blend, const double *q, size_t n, con
     }
 }
 
-/* The minimum of gradient d + d hessian d / 2 over w + d >= 0. */
+/* Minimises gradient d + d hessian d / 2 over w + d >= 0. */
 static void quadratic_step(const struct sums *sums, size_t n, const double *w, double *d)
 {
     for (size_t m = 0; m < n; m++)
@@ -114,7 +121,7 @@ static void fit_convex(const struct blend *blend, struct blend_weights *w)
         quadratic_step(&sums, n, w->weights, step);
         for (size_t m = 0; m < n; m++)
             slope += step[m] * sums.gradient[m];
-        if (slope > -1e-10) /* nats an attempt */
+        if (slope > -1e-10) /* nats per attempt */
             break;
         const double before = sums.loss;
         do {
@@ -135,7 +142,7 @@ static void fit_convex(const struct blend *blend, struct blend_weights *w)
     memory_free(q);
 }
 
-/* Of a logistic regression at the coefficients `beta` (intercept last). */
+/* The sums of a logistic regression at the coefficients `beta` (intercept last). */
 static void add_logistic(const struct blend *blend, const struct blend_weights *w,
                          const double *beta, const double *logits, struct sums *sums)
 {
@@ -208,7 +215,7 @@ static void fit_logistic(const struct blend *blend, struct blend_weights *w)
         solve(sums.hessian, step, n);
         for (size_t m = 0; m < n; m++)
             slope += step[m] * sums.gradient[m];
-        if (slope < 1e-6) /* nats, over all attempts: twice what is left to gain */
+        if (slope < 1e-6) /* nats over all attempts: twice the remaining gain */
             break;
         const double before = sums.loss;
         double length = 1;

@@ -1,25 +1,23 @@
-/* The checkpoint file (format version 2): 512 bytes of text with the XXH3 digest (128 bits) of
- * all that follows, then HDF5, which skips such a block in front by itself (h5ls, h5py and
- * others open the file as it is):
+/* The checkpoint file (format version 2) begins with 512 bytes of text that hold the XXH3
+ * digest (128 bits) of the rest. HDF5 follows. It skips the text block by itself, so h5ls, h5py
+ * and other tools open the file directly:
  *
  *     /                     attributes: format, version, model, numerics, config, data_digest,
  *                           epoch, ...
  *     /parameters/NAME      each tensor in its shape
  *     /optimizer/SLOT/NAME  momentum, or Adam's mean and square, of each tensor
- *     /state                uint8, what belongs to students (persistent chains), in student
- *                           order
+ *     /state                uint8, per-student state (persistent chains), in student order
  *     /items, /skills, /groups, /covariates
- *                           as in a data set (src/data/dataset.c): names, and the skills and
- *                           the group of each item, so that the model finds them in other data
- *                           sets and needs nothing else to know them by
+ *                           as in a data set (data/dataset.c): names, and the skills and group
+ *                           of each item; enough to find the items in other data sets
  *     /covariates/K/own     uint8, levels that no two students trained (own_levels.c)
  *
- * Version 1 had no numerics, and of items, skills and groups the names of the first two. It is
- * read as it was; tests/golden has files of every version.
+ * Version 1 had no numerics and no groups, and only the names of items and skills. It can still
+ * be read; tests/golden has files of every version.
  *
- * Nothing in it depends on the number of ranks, on the clock or on the machine, so sha256sum of
- * two checkpoints tests the whole distributed machinery. Rank 0 builds the file in memory and
- * atomic_file.c writes it: HDF5 on a full disk may hang or claim success. */
+ * The content does not depend on the number of ranks, the clock or the machine, so comparing
+ * sha256 sums of two checkpoints tests the whole distributed program. Rank 0 builds the file in
+ * memory and atomic_file.c writes it, because HDF5 on a full disk may hang or claim success. */
 #include "runs/checkpoint.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -76,8 +74,7 @@ static enum status write_flat(hid_t file, const char *group, const struct params
     return OK;
 }
 
-/* Whether the file has a tensor as the model has it now. Another version may have had others.
- */
+/* Whether the file has this tensor in this shape; other versions may have had other tensors. */
 static bool has_tensor(hid_t file, const char *name, const struct tensor *tensor)
 {
     int rank = 0;
@@ -96,10 +93,11 @@ static enum status other_shape(const struct checkpoint *checkpoint, const char *
 {
     const char *slash = strrchr(checkpoint->path, '/');
     const int n = slash != NULL ? (int)(slash + 1 - checkpoint->path) : 0;
-    return fail(BAD_DATA,
-                "the array %s is missing or not of the shape that this version of cohort "
-                "expects; train it again with `cohort train %.*sconfig.ini run=ANOTHER`",
-                name, n, checkpoint->path);
+    return fail(
+        BAD_DATA,
+        "the array %s is missing or does not have the shape that this version of cohort "
+        "expects; train the model again with `cohort train %.*sconfig.ini run=ANOTHER`",
+        name, n, checkpoint->path);
 }
 
 static enum status read_flat(const struct checkpoint *checkpoint, const char *group,
@@ -117,10 +115,10 @@ static enum status read_flat(const struct checkpoint *checkpoint, const char *gr
         enum status status = h5_read(file, name, memory_type(), n, dense);
         for (size_t i = 0; status == OK && i < n; i++)
             if (!isfinite(dense[i]))
-                status = fail(BAD_DATA,
-                              "number %zu of %s is not finite: the run diverged or the "
-                              "file was changed",
-                              i, name);
+                status = fail(
+                    BAD_DATA,
+                    "number %zu of %s is not finite; the run diverged or the file was modified",
+                    i, name);
         if (status == OK)
             params_put(params, tensor, dense, flat);
         memory_free(dense);
@@ -182,7 +180,7 @@ static void digest_text(const char *bytes, size_t n_bytes, char digest[33])
              (unsigned long long)hash.low64);
 }
 
-/* The text block in front, filled up with line ends. */
+/* The text block at the start, padded with newlines. */
 static void front_text(const char *bytes, size_t n_bytes, char block[BLOCK])
 {
     char digest[33], text[BLOCK];
@@ -198,7 +196,7 @@ enum status checkpoint_bytes(const struct checkpoint_content *content, char **by
 {
     hid_t file = h5_create_image(BLOCK);
     if (file < 0)
-        return fail(BAD_IO, "HDF5 could not begin a checkpoint in memory");
+        return fail(BAD_IO, "HDF5 could not create a checkpoint in memory");
     enum status status = write_content(file, content);
     if (status == OK && (*bytes = h5_image(file, n_bytes)) == NULL)
         status = fail(BAD_IO, "HDF5 could not finish a checkpoint in memory");
@@ -218,17 +216,14 @@ static enum status check_digest(struct checkpoint *checkpoint, size_t n_bytes)
     static const char hdf5[] = "\x89HDF\r\n";
     char block[BLOCK];
     if (n_bytes > BLOCK && memcmp(checkpoint->bytes, hdf5, strlen(hdf5)) == 0)
-        return damaged(checkpoint->path,
-                       "this is no checkpoint but some other HDF5 file, such as a data set; "
-                       "expected a run directory or a checkpoint");
+        return damaged(checkpoint->path, "not a checkpoint but some other HDF5 file, such as a "
+                                         "data set; expected a run directory or a checkpoint");
     if (n_bytes <= BLOCK || memcmp(checkpoint->bytes, format_name, strlen(format_name)) != 0)
-        return damaged(checkpoint->path,
-                       "this is not a cohort checkpoint, or it was cut short");
+        return damaged(checkpoint->path, "not a cohort checkpoint, or truncated");
     front_text(checkpoint->bytes, n_bytes, block);
     if (memcmp(block, checkpoint->bytes, BLOCK) != 0)
-        return damaged(
-            checkpoint->path,
-            "the checkpoint is damaged: its content does not have the digest it states");
+        return damaged(checkpoint->path,
+                       "the checkpoint is damaged: its content does not match its digest");
     digest_text(checkpoint->bytes, n_bytes, checkpoint->digest);
     return OK;
 }
@@ -266,7 +261,7 @@ static enum status read_items(struct checkpoint *checkpoint, int64_t version)
     return check_items(checkpoint, n_skills);
 }
 
-/* A digest says that nothing has changed by accident, not that the numbers make sense. */
+/* A digest detects accidental changes, not numbers that make no sense. */
 static enum status check_numbers(const struct checkpoint *checkpoint)
 {
     const int64_t most = (int64_t)1 << 40;
@@ -280,8 +275,8 @@ static enum status check_numbers(const struct checkpoint *checkpoint)
                  (value >= 0 && value < most);
     }
     return sound ? OK
-                 : damaged(checkpoint->path,
-                           "the checkpoint counts students, epochs or steps that cannot be");
+                 : damaged(checkpoint->path, "the checkpoint is damaged: its number of "
+                                             "students, epochs or steps is impossible");
 }
 
 static enum status read_head(struct checkpoint *checkpoint)
@@ -296,10 +291,11 @@ static enum status read_head(struct checkpoint *checkpoint)
     int64_t version = 0;
     TRY(h5_integer(file, "version", &version));
     if (version > FORMAT_VERSION)
-        return fail(BAD_USER,
-                    "%s: a newer version of cohort wrote it (format %lld; this program reads "
-                    "formats up to %d); use that version, or train it again with this one",
-                    checkpoint->path, (long long)version, FORMAT_VERSION);
+        return fail(
+            BAD_USER,
+            "%s: written by a newer version of cohort (format %lld; this program reads formats "
+            "up to %d); use that version, or train the model again with this one",
+            checkpoint->path, (long long)version, FORMAT_VERSION);
     if (version < 1)
         return damaged(checkpoint->path, "the attribute version is damaged");
     checkpoint->progress.numerics = 1;
@@ -486,7 +482,7 @@ enum status checkpoint_state(const struct checkpoint *checkpoint, const struct c
     return status;
 }
 
-/* Whether the data say of items what the model makes use of. */
+/* Whether the data agree with the model on the item properties that it uses. */
 static enum status check_uses(const struct model *model, const struct dataset *dataset)
 {
     const unsigned uses = model_uses(model);

@@ -1,6 +1,6 @@
-/* A run goes on with the settings it was begun with; only how long it goes on may change.
- * Settings are compared by name, since versions of the program differ in what can be set: one
- * that came later is at its default in a run that was begun before. */
+/* A run continues with the settings it was started with; only its length may change. Settings
+ * are compared by name, because versions of cohort differ in what can be set: a setting that is
+ * newer than the run has its default value in it. */
 #include "runs/continuation.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -35,7 +35,7 @@ static bool same_value(const char *a, const char *b)
     return numbers ? x == y : strcmp(a, b) == 0;
 }
 
-/* A setting of now. */
+/* Compares a current setting with the run's. */
 static enum status check_setting(const struct checkpoint *checkpoint,
                                  const struct config *stored, const struct config_entry *now,
                                  const char *standard)
@@ -45,25 +45,25 @@ static enum status check_setting(const struct checkpoint *checkpoint,
         return OK;
     if (strcmp(now->section, "refit") == 0)
         return fail(BAD_USER,
-                    "%s: the run that this is a refit of has changed since: it had '%s = %s' "
-                    "and has '%s = %s'; choose another run= for the refit of what it is now",
+                    "%s: the original run of this refit has changed: it had '%s = %s' and now "
+                    "has '%s = %s'; choose another run= to refit it as it is now",
                     checkpoint->path, now->key, before ? before : "", now->key, now->value);
     if (may_change(now) || (before == NULL && standard && same_value(now->value, standard)))
         return OK;
     if (before == NULL)
         return fail(BAD_USER,
-                    "%s: this run was started by a version of cohort without %s.%s, and now "
-                    "'%s = %s' is asked for; set it to its default, %s, or choose another run=",
+                    "%s: this run was started by a version of cohort without %s.%s, but now "
+                    "'%s = %s' is requested; set it to its default (%s) or choose another run=",
                     checkpoint->path, now->section, now->key, now->key, now->value,
                     standard ? standard : "none");
-    return fail(BAD_USER,
-                "%s: this run was started with '%s = %s' but now '%s = %s' is asked for: "
-                "continue it with the same settings (only epochs and patience may change), or "
-                "choose another run=",
-                checkpoint->path, now->key, before, now->key, now->value);
+    return fail(
+        BAD_USER,
+        "%s: this run was started with '%s = %s' but now '%s = %s' is requested; continue it "
+        "with the same settings (only epochs and patience may change), or choose another run=",
+        checkpoint->path, now->key, before, now->key, now->value);
 }
 
-/* A setting of the run that is none now. */
+/* Checks that a setting of the run still exists. */
 static enum status check_gone(const struct checkpoint *checkpoint, const struct config *now,
                               const struct config_entry *stored)
 {
@@ -71,9 +71,8 @@ static enum status check_gone(const struct checkpoint *checkpoint, const struct 
         return OK;
     return fail(
         BAD_USER,
-        "%s: this run was started with '%s = %s', which is not a setting of what is "
-        "asked for now; finish it with the version of cohort that started it, or choose "
-        "another run=",
+        "%s: this run was started with '%s = %s', which is no longer a setting of this model; "
+        "finish it with the version of cohort that started it, or choose another run=",
         checkpoint->path, stored->key, stored->value);
 }
 
@@ -103,8 +102,8 @@ void continuation_say_numerics(const char *run, const char *kind, int64_t revisi
 {
     char *changes = revision > 0 ? numerics_since(kind, revision, config) : NULL;
     if (changes != NULL)
-        log_say("note: %s was begun by a version of cohort whose arithmetic for %s differed "
-                "(now %s): going on may give other bits than an uninterrupted run",
+        log_say("note: %s was started by a version of cohort whose arithmetic for %s differed "
+                "(now %s); the result may differ in bits from an uninterrupted run",
                 run, kind, changes);
     memory_free(changes);
 }

@@ -1,4 +1,4 @@
-/* What a run and its continuation must have in common. */
+/* Checks that settings continue a given run. */
 #ifndef COHORT_CONTINUATION_H
 #define COHORT_CONTINUATION_H
 
@@ -6,13 +6,12 @@
 #include "base/config.h"
 #include "runs/checkpoint.h"
 
-/* Whether `config`, the text of what `groups` were resolved to, continues the run of a
- * checkpoint. */
+/* Whether `config`, the text of the resolved `groups`, can continue the run of a checkpoint. */
 CHECKED enum status continuation_check(const struct checkpoint *checkpoint, const char *config,
                                        const struct option_group *groups, size_t n_groups);
 
-/* A line if the arithmetic of its kind has changed since the run was begun, with this revision
- * of it. */
+/* Prints a note if the arithmetic of the model kind has changed since the run was started with
+ * this revision. */
 void continuation_say_numerics(const char *run, const char *kind, int64_t revision,
                                const char *config);
 

@@ -1,6 +1,11 @@
-/* A cross-validation is k ordinary runs, one for each fold, whose settings differ in train.fold
- * and in the directory. Finished folds are found finished, so a stopped cross-validation
- * continues where it was. */
+/* A cross-validation is k ordinary runs whose settings differ only in train.fold and the
+ * directory:
+ *
+ *     RUN/fold-1 ... RUN/fold-k   one run per fold, continued like any other
+ *     RUN/result.json             mean and standard deviation of the scores over the folds
+ *
+ * Finished folds are not trained again, so an interrupted cross-validation continues where it
+ * stopped. */
 #include "runs/cross_validation.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"

@@ -6,14 +6,14 @@
 #include "base/comm.h"
 #include "runs/trainer.h"
 
-/* Scores over the folds, of each split. */
+/* Mean and standard deviation (`spread`) of the scores over the folds, per split. */
 struct cross_validation {
     struct score mean[N_SPLITS], spread[N_SPLITS]; /* n = 0: none */
 };
 
-/* Collective: trains train.folds runs in directories fold-1, fold-2, ... of the run directory,
- * each of which can be stopped and continued like any other, and writes result.json with the
- * mean and spread of the scores over the folds. */
+/* Collective: trains train.folds runs in the directories fold-1, fold-2, ... of the run
+ * directory, each of which can be stopped and continued like any other. Writes result.json with
+ * the mean and standard deviation of the scores over the folds. */
 CHECKED enum status cross_validation_run(const struct comm *comm,
                                          const struct settings *settings,
                                          struct cross_validation *folds);

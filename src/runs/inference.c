@@ -1,6 +1,6 @@
-/* What evaluate, predict and export share. Rank 0 finds out what the user's path means and
- * tells the others, since only rank 0 needs to see the run directory; the data set is read by
- * all. */
+/* Opens a trained model and a data set, for evaluate, predict, export and others. Only rank 0
+ * needs to see the run directory: it resolves the path and shares what it finds. All ranks read
+ * the data set. */
 #include "runs/inference.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -33,13 +33,13 @@ static enum status check_training(const struct inference *inference)
 {
     if (inference->training == NULL)
         return fail(BAD_USER,
-                    "%s: there is no config.ini beside it that says what it was trained on; "
-                    "name a data set with --data FILE",
+                    "%s: no config.ini next to it names the data set it was trained on; name "
+                    "one with --data FILE",
                     inference->checkpoint.path);
     if (!file_exists(inference->training))
         return fail(BAD_USER,
-                    "%s: it was trained on %s, which is not there (seen from this directory); "
-                    "say with --data FILE where it is now",
+                    "%s: it was trained on %s, which does not exist (relative to the current "
+                    "directory); give its new location with --data FILE",
                     inference->checkpoint.path, inference->training);
     return OK;
 }
@@ -55,7 +55,7 @@ static int64_t train_integer(const struct inference *inference, const char *key)
     return value ? strtoll(value, NULL, 10) : 0;
 }
 
-/* Collective: this rank's students, marked as they were in training. */
+/* Collective: reads this rank's students, with the split used in training. */
 static enum status read_part(const struct inference *inference, const struct dataset *dataset,
                              struct shard *shard)
 {
@@ -71,9 +71,7 @@ static enum status read_part(const struct inference *inference, const struct dat
     return OK;
 }
 
-/* Collective; a sentence about settings (a kind that this program does not have) names the
- * file.
- */
+/* Collective; errors about settings (such as an unknown kind) get the file name as prefix. */
 static enum status load_model(struct inference *inference, struct dataset *dataset)
 {
     const char *path = inference->checkpoint.path;
@@ -104,20 +102,20 @@ enum status inference_open(struct inference *inference, const char *path, const 
     TRY(dataset_open(&inference->dataset, chosen ? data : inference->training, comm));
     inference->own_data = is_trained_on(inference, &inference->dataset);
     if (!inference->own_data && !chosen)
-        return fail(
-            BAD_USER,
-            "%s: trained on a data set with digest %s, but %s has digest %s now: it does "
-            "not match the checkpoint; use the same data, or name this one with --data "
-            "to use it all the same",
-            inference->checkpoint.path, inference->checkpoint.data_digest,
-            inference->dataset.path, inference->dataset.digest);
+        return fail(BAD_USER,
+                    "%s: trained on a data set with digest %s, but %s now has digest %s, which "
+                    "does not match the checkpoint; use the same data, or give --data to use "
+                    "this data set anyway",
+                    inference->checkpoint.path, inference->checkpoint.data_digest,
+                    inference->dataset.path, inference->dataset.digest);
     if (!inference->own_data)
         log_say(
             "note: %s is not the data set that %s was trained on; items are matched by name",
             inference->dataset.path, inference->checkpoint.path);
     TRY(load_model(inference, &inference->dataset));
     TRY(read_part(inference, &inference->dataset, &inference->shard));
-    inference->work = inference->model->kind->attach(inference->model, &inference->shard);
+    inference->work =
+        inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
     return OK;
 }
 
@@ -139,7 +137,8 @@ void inference_join(struct inference *inference)
 {
     inference->model->kind->detach(inference->work);
     resplit_join(&inference->shard);
-    inference->work = inference->model->kind->attach(inference->model, &inference->shard);
+    inference->work =
+        inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
 }
 
 enum status inference_check_splits(const struct inference *inference, unsigned splits)
@@ -148,16 +147,14 @@ enum status inference_check_splits(const struct inference *inference, unsigned s
         refit_digest(inference->config) == NULL)
         return OK;
     if (inference->origin == NULL)
-        return fail(
-            BAD_USER,
-            "%s: it has learned the validation attempts too, so none are left to try it "
-            "on; choose --split test, or take the runs it was refitted from",
-            inference->checkpoint.path);
-    return fail(
-        BAD_USER,
-        "%s: this refit of %s has learned the validation attempts too, so none are left "
-        "to try it on; choose --split test, or take %s",
-        inference->checkpoint.path, inference->origin, inference->origin);
+        return fail(BAD_USER,
+                    "%s: it was trained on the validation attempts too, so none are left to "
+                    "test it on; use --split test, or the runs it was refitted from",
+                    inference->checkpoint.path);
+    return fail(BAD_USER,
+                "%s: this refit of %s was trained on the validation attempts too, so none are "
+                "left to test it on; use --split test, or %s",
+                inference->checkpoint.path, inference->origin, inference->origin);
 }
 
 bool inference_counts(const struct inference *inference, struct item_counts *counts)
@@ -208,7 +205,7 @@ static bool starts_as_checkpoint(const char *path)
     return n == sizeof begin - 1 && memcmp(bytes, begin, n) == 0;
 }
 
-/* The attribute `format` that cohort gives its HDF5 files, NULL if it is none; caller frees. */
+/* The attribute `format` of a cohort HDF5 file; NULL: none. Caller frees. */
 static char *format_of(const char *path)
 {
     hid_t file = h5_open(path, MPI_COMM_SELF, 1);
@@ -229,8 +226,7 @@ enum status inference_recognize(const char *path, enum path_kind *kind)
         if (file_is_in(path, "config.ini") || file_is_in(path, "last.h5") ||
             file_is_in(path, "best.h5") || file_is_in(path, "fold-1"))
             return OK;
-        return fail(BAD_DATA,
-                    "%s: this directory is not a run: it has no config.ini and no checkpoint",
+        return fail(BAD_DATA, "%s: not a run directory: it has no config.ini and no checkpoint",
                     path);
     }
     *kind = PATH_CHECKPOINT;
@@ -241,10 +237,10 @@ enum status inference_recognize(const char *path, enum path_kind *kind)
     if (format != NULL && strcmp(format, "cohort data set") == 0)
         *kind = PATH_DATA_SET;
     else if (format == NULL || strcmp(format, "cohort checkpoint") != 0)
-        status = fail(BAD_DATA,
-                      "%s: this %s%s; expected a data set, a checkpoint or a run directory",
-                      path, format ? "holds " : "is no file of cohort's, or it is damaged",
-                      format ? format : "");
+        status =
+            fail(BAD_DATA, "%s: %s%s; expected a data set, a checkpoint or a run directory",
+                 path, format ? "this file holds " : "not a cohort file, or damaged",
+                 format ? format : "");
     memory_free(format);
     return status;
 }

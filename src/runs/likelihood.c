@@ -1,25 +1,27 @@
-/* Chances of steps, summed over students in fixed point, so that the bits do not depend on the
- * number of ranks. Two errors of the mean are distinguished: what sampling adds, and the spread
- * between students (of the ratio of sums, by the delta method).
+/* The log-likelihood of students' steps, in nats per step. Sums over students are in fixed
+ * point: the same bits on any number of ranks. The mean has two errors: one from sampling, and
+ * the standard error over students (of a ratio of sums, by the delta method).
  *
- * Sampling adds a random error, which averages out over steps, and a bias, which does not:
- * annealing with K temperatures finds too small a sum over states in the mean, so the
- * likelihood L(K) is too high. All steps are annealed with K / 2 and with K temperatures, then
- * with twice as many, until the differences are small:
+ * Sampling adds a random error, which averages out over steps, and a bias, which does not.
+ * Annealing with K temperatures underestimates the sum over states on average, so the
+ * likelihood L(K) is too high. All steps are annealed with K / 2 and K temperatures, then with
+ * twice as many, until the difference is small:
  *
- *     D(K) = L(K / 2) - L(K),  bias = D + D q + D q^2 + ... with q = D(K) / D(K / 2)
+ *     D(K) = L(K / 2) - L(K),   q = D(K) / D(K / 2)
  *
- * minus the first term. q is near 1/2 where there are enough temperatures, and is kept between
- * 1/2 and 9/10. What few chains lack besides is judged by halves of them (rtrbm_ais.c) and
- * added. It is the whole that settles, not each step: steps chosen for a small
- * difference would hide the bias of the others. The error is the sum of the random one and of
- * the bias. */
+ *     L(K) - L(infinity) = D(2 K) + D(4 K) + ... = D q + D q^2 + ... = D q / (1 - q)
+ *
+ * q is near 1/2 if there are enough temperatures; it is kept between 1/2 and 9/10. The bias of
+ * using few chains is estimated from halves of them (rtrbm_ais.c) and added.
+ *
+ * The total must settle, not each step: selecting steps with a small difference would hide the
+ * bias of the others. The reported error is the random error plus the bias. */
 #include "runs/likelihood.h"
 #include "base/memory.h"
 #include <math.h>
 
 enum { BITS = 28 };
-#define SETTLED 0.01 /* nats a step, besides twice the random error */
+#define SETTLED 0.01 /* nats per step, in addition to twice the random error */
 
 static int64_t fixed(double x)
 {
@@ -35,13 +37,14 @@ struct passage {
     unsigned splits;
 };
 
-/* All students by one plan; true if any step was annealed. */
+/* Measures all students by one plan; true if any step was annealed. */
 static bool measure_once(const struct passage *p, const struct likelihood_plan *plan,
                          struct likelihood *students, struct likelihood_result *result)
 {
     int64_t sums[8] = {0};
     for (size_t s = 0; s < p->shard->n_students; s++) {
-        p->model->kind->likelihood(p->model, p->work, s, p->splits, plan, &students[s]);
+        p->model->kind->sequence.likelihood(p->model, p->work, s, p->splits, plan,
+                                            &students[s]);
         sums[0] += students[s].n_steps;
         sums[1] += students[s].n_sampled;
         sums[2] += students[s].n_steps > 0;
@@ -65,7 +68,8 @@ static bool measure_once(const struct passage *p, const struct likelihood_plan *
     return sums[5] > 0;
 }
 
-/* Raises the temperatures until the mean settles; `result` has that of the plan. */
+/* Raises the number of temperatures until the mean settles; `result` holds the first
+ * measurement. */
 static void settle(const struct passage *p, struct likelihood_plan plan,
                    struct likelihood *students, struct likelihood_result *result)
 {

@@ -1,7 +1,7 @@
-/* Ranks take turns: the rank whose turn it is prints a piece of its rows into memory and hands
- * it to rank 0, which adds it to the file. So the bytes do not depend on the number of ranks,
- * and a table may be larger than any rank's memory. All ranks agree after every piece, so a
- * full disk ends them together. */
+/* Ranks take turns: one rank prints a piece of its rows into memory and sends it to rank 0,
+ * which appends it to the file. The bytes therefore do not depend on the number of ranks, and a
+ * table may be larger than the memory of any rank. All ranks agree after every piece, so a full
+ * disk stops them together. */
 #include "runs/parallel_output.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
@@ -24,25 +24,24 @@ static void print_piece(struct piece *piece, size_t *next, size_t n_rows,
 {
     FILE *out = open_memstream(&piece->bytes, &piece->n);
     if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for a piece of a table");
+        fail_abort(BAD_IO, "out of memory while printing a table");
     while (*next < n_rows && ftell(out) < PIECE)
         row(out, (*next)++, arg);
     if (fclose(out) != 0)
-        fail_abort(BAD_IO, "out of memory for a piece of a table");
+        fail_abort(BAD_IO, "out of memory while printing a table");
 }
 
 static enum status add(FILE *file, const char *bytes, size_t n, const char *path)
 {
     if (fwrite(bytes, 1, n, file) != n || fflush(file) != 0)
         return fail(BAD_IO,
-                    "%s: writing stopped: %s; what was there before is untouched: free some "
-                    "space and run the same command again",
+                    "%s: cannot write: %s; the previous file is intact; free some space and "
+                    "run the same command again",
                     path, strerror(errno));
     return OK;
 }
 
-/* A text does not take the place of a checkpoint or a data set: somebody has mistaken a name.
- */
+/* Text does not replace a checkpoint or a data set: the name was probably a mistake. */
 static enum status check_old(const char *path)
 {
     static const char *const begins[] = {"cohort checkpoint", "\x89HDF"};
@@ -51,7 +50,7 @@ static enum status check_old(const char *path)
     for (size_t b = 0; b < COUNT(begins); b++)
         if (n > strlen(begins[b]) && memcmp(bytes, begins[b], strlen(begins[b])) == 0)
             return fail(BAD_USER,
-                        "%s: this is a checkpoint or another HDF5 file, which a text would "
+                        "%s: this is a checkpoint or another HDF5 file, which the text would "
                         "replace; choose another name, or remove it first",
                         path);
     return OK;
@@ -64,7 +63,7 @@ static enum status begin(const char *path, const char *head, struct atomic_file 
     TRY(atomic_file_begin(draft, path));
     *file = fopen(draft->name, "wb");
     if (*file == NULL)
-        return fail(BAD_IO, "%s: cannot be written: %s", draft->name, strerror(errno));
+        return fail(BAD_IO, "%s: cannot write: %s", draft->name, strerror(errno));
     return add(*file, head, strlen(head), path);
 }
 
@@ -72,7 +71,7 @@ static enum status finish(enum status status, const char *path, struct atomic_fi
                           FILE *file)
 {
     if (file != NULL && fclose(file) != 0 && status == OK)
-        status = fail(BAD_IO, "%s: closing failed: %s", path, strerror(errno));
+        status = fail(BAD_IO, "%s: cannot close: %s", path, strerror(errno));
     if (status == OK)
         return atomic_file_commit(draft, path);
     atomic_file_abandon(draft);
@@ -107,7 +106,7 @@ enum status parallel_output_write(const struct comm *comm, const char *path, con
     return comm_agree(comm, status);
 }
 
-/* Nor do arrays take the place of what they were made of. */
+/* Nor do arrays replace a checkpoint or a data set. */
 static enum status check_old_h5(const char *path)
 {
     enum path_kind kind = PATH_RUN;
@@ -115,10 +114,10 @@ static enum status check_old_h5(const char *path)
     fail_clear();
     if (status != OK || kind == PATH_RUN)
         return OK;
-    return fail(BAD_USER,
-                "%s: this is a %s, which would be replaced; choose another name, or "
-                "remove it first",
-                path, kind == PATH_DATA_SET ? "data set" : "checkpoint");
+    return fail(
+        BAD_USER,
+        "%s: this is a %s, which would be replaced; choose another name, or remove it first",
+        path, kind == PATH_DATA_SET ? "data set" : "checkpoint");
 }
 
 enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
@@ -126,7 +125,7 @@ enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft
     TRY(check_old_h5(path));
     TRY(atomic_file_begin(draft, path));
     *file = h5_create(draft->name);
-    return *file < 0 ? fail(BAD_IO, "%s: cannot be written: %s", path, strerror(errno)) : OK;
+    return *file < 0 ? fail(BAD_IO, "%s: cannot write: %s", path, strerror(errno)) : OK;
 }
 
 enum status parallel_output_h5_end(enum status status, const char *path,

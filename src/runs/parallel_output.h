@@ -9,23 +9,23 @@
 #include "data/dataset.h"
 #include <stdio.h>
 
-/* Collective: a file that begins with `head` and goes on with the rows of rank 0, then those of
- * rank 1, and so on. `row` prints row r of this rank's n_rows. The file is there whole or not
- * at all, and no rank ever holds more than a piece of it. */
+/* Collective: writes a file with `head`, then the rows of rank 0, of rank 1, and so on. `row`
+ * prints row r of this rank's n_rows. The file appears complete or not at all. No rank holds
+ * more than a piece of it. */
 CHECKED enum status parallel_output_write(const struct comm *comm, const char *path,
                                           const char *head, size_t n_rows,
                                           void (*row)(FILE *out, size_t r, const void *arg),
                                           const void *arg);
 
-/* Rank 0: an HDF5 file under a temporary name; then, whatever happened in between (`status`),
- * its end: it takes its place, or is removed. */
+/* Rank 0: begins an HDF5 file under a temporary name; ends it, given the `status` of what
+ * happened in between: commits the file or removes it. */
 CHECKED enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft,
                                              hid_t *file);
 CHECKED enum status parallel_output_h5_end(enum status status, const char *path,
                                            struct atomic_file *draft, hid_t file);
 
-/* Collective: an array of which each rank has some rows, in rank order; n_columns = 0 is a
- * vector. Rank 0 has the file. */
+/* Collective: writes an array of which each rank holds some rows, in rank order; n_columns = 0:
+ * a vector. Rank 0 holds the file. */
 CHECKED enum status parallel_output_h5_array(const struct comm *comm, hid_t file,
                                              const char *name, hid_t file_type, hid_t type,
                                              size_t n_rows, size_t n_columns,

@@ -1,11 +1,12 @@
-/* Looks before a run begins or goes on. */
+/* Checks before a run starts or continues. */
 #ifndef COHORT_PRECHECK_H
 #define COHORT_PRECHECK_H
 
 #include "runs/stepper.h"
 
-/* Collective: warns of settings that cannot act, because no validation score decides anything.
- * (A refit, which has none, takes the settings of another run.) */
+/* Collective: warns of settings that have no effect because no validation score decides
+ * anything. A refit has no validation and takes its settings from another run, so it is not
+ * warned about. */
 void precheck_settings(const struct settings *settings, const struct stepper *stepper);
 
 #endif

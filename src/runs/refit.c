@@ -1,21 +1,20 @@
-/* A refit. Settings and the number of epochs are chosen on validation attempts; afterwards
- * those attempts are worth learning from too. `train.refit = RUN` trains the model of a
- * finished run again, from the start, on its training and validation attempts together
- * (src/data/resplit.c):
+/* A refit. Settings and the number of epochs are chosen on the validation attempts; afterwards
+ * the model can learn from these too. `train.refit = RUN` trains the model of a finished run
+ * again, from scratch, on its training and validation attempts together (data/resplit.c):
  *
- *     settings   those that are stored in the run's checkpoint, and no others: a setting that
- *                was not tried on the validation attempts has not been chosen on them
- *     epochs     as many as the best epoch took, if the run kept its best; else until it
- *                converges, or train.epochs. Schedules of the rate go on as they did, over the
- *                run's train.epochs, and are left where the best epoch left them. Epochs are
- *                counted, not steps: where whole students were for validation there are more
- *                students now, and more steps in an epoch.
+ *     settings   those stored in the run's checkpoint and no others, because a setting that was
+ *                not tried on the validation attempts has not been chosen on them
+ *     epochs     those up to the best epoch, if the run kept its best; otherwise until it
+ *                converges, or train.epochs. Learning-rate schedules still span the run's
+ *                train.epochs and stop where the best epoch stopped. Epochs count, not steps:
+ *                if whole students were held out for validation, an epoch now has more students
+ *                and more steps.
  *
- * Nothing is validated, and nothing stops it early. The refit's checkpoint names the checkpoint
- * it is a refit of by its digest, in a section [refit] of its configuration, so that it does
- * not depend on where runs are; config.ini has the directory. Whoever opens the checkpoint
- * marks the data as the refit did (src/runs/inference.c), and `cohort blend` finds the run
- * whose predictions of the validation attempts are honest. */
+ * A refit is not validated, and nothing stops it early. Its checkpoint identifies the original
+ * run's checkpoint by digest, in a section [refit] of its configuration, so that it does not
+ * depend on the location of runs; config.ini names the directory. inference.c applies the
+ * refit's split to the data, and `cohort blend` finds the original run, whose predictions of
+ * the validation attempts are fair. */
 #include "runs/refit.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -28,9 +27,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The run that is refitted. */
+/* The original run. */
 struct origin {
-    char *directory, *data; /* data: where it says its data set is, NULL: nowhere */
+    char *directory, *data; /* data: the path of its data set; NULL: unknown */
     struct checkpoint checkpoint;
     struct config *config; /* the checkpoint's */
 };
@@ -46,7 +45,7 @@ const char *refit_digest(const struct config *config)
     return config_get(config, "refit", "digest");
 }
 
-/* Rank 0: what the directory has to be before its checkpoints are looked at. */
+/* Rank 0: checks the directory before its checkpoints are read. */
 static enum status check_directory(const char *directory)
 {
     struct stat info;
@@ -56,7 +55,7 @@ static enum status check_directory(const char *directory)
     if (!S_ISDIR(info.st_mode))
         return fail(
             BAD_USER,
-            "train.refit = %s: this is a file; expected the directory of a finished run",
+            "train.refit = %s: not a directory; expected the directory of a finished run",
             directory);
     char *file = NULL;
     const enum status status = run_find(directory, &file);
@@ -64,7 +63,7 @@ static enum status check_directory(const char *directory)
     return status == OK ? OK : fail_context(status, "train.refit");
 }
 
-/* Collective: whether the run has come to its end. */
+/* Collective: whether the run is finished. */
 static enum status check_finished(const struct comm *comm, const char *directory)
 {
     char *last = memory_text("%s/last.h5", directory);
@@ -74,16 +73,16 @@ static enum status check_finished(const struct comm *comm, const char *directory
     comm_max_i64(comm, &there, 1);
     if (!there)
         status = fail(BAD_USER,
-                      "train.refit = %s: this run has no last.h5, so it is not finished; the "
-                      "command that started it continues it",
+                      "train.refit = %s: this run has no last.h5, so it is not finished; "
+                      "repeat the command that started it to continue it",
                       directory);
     else if ((status = checkpoint_open(&checkpoint, last, comm)) == OK) {
         if (!checkpoint.progress.finished)
-            status =
-                fail(BAD_USER,
-                     "train.refit = %s: this run is not finished (%lld epochs so far), so "
-                     "its best epoch is not known; the command that started it continues it",
-                     directory, (long long)checkpoint.progress.epoch);
+            status = fail(
+                BAD_USER,
+                "train.refit = %s: this run is not finished (epochs so far: %lld), so its best "
+                "epoch is not known; repeat the command that started it to continue it",
+                directory, (long long)checkpoint.progress.epoch);
         checkpoint_close(&checkpoint);
     }
     memory_free(last);
@@ -96,13 +95,13 @@ static enum status check_kind(const struct origin *origin)
     TRY(model_choose(origin->config, &kind));
     if (kind->made_by != NULL)
         return fail(BAD_USER,
-                    "train.refit = %s: this is a %s, which is not trained but made of other "
-                    "runs; refit those, and %s those refits",
+                    "train.refit = %s: this is a %s, which is built from other runs; refit "
+                    "those, then %s the refits",
                     origin->directory, kind->name, kind->name);
     if (refit_digest(origin->config) != NULL)
         return fail(BAD_USER,
-                    "train.refit = %s: this is a refit itself: it has learned its validation "
-                    "attempts already",
+                    "train.refit = %s: this is already a refit: it was trained on its "
+                    "validation attempts too",
                     origin->directory);
     return OK;
 }
@@ -141,13 +140,14 @@ static bool is_place(const struct config_entry *entry)
     return strcmp(entry->section, "data") == 0 || strcmp(entry->section, "run") == 0;
 }
 
-/* The settings of the run, with what the user said of places or, if `all`, of everything. */
+/* The settings of the run, with the user's locations or, if `all`, all of the user's
+ * settings. */
 static enum status combine(const struct origin *origin, const struct config *said, bool all,
                            struct settings *settings)
 {
     struct config *config = config_create();
-    /* From the text: origin->config also has what the preset suggested, which would be taken
-     * for something that was said, and win. */
+    /* Read from the text: origin->config also holds what the preset suggested, which would
+     * count as set explicitly and win. */
     enum status status =
         config_read_text(config, origin->checkpoint.config, origin->checkpoint.path);
     if (status == OK && origin->data != NULL) {
@@ -172,7 +172,7 @@ static enum status combine(const struct origin *origin, const struct config *sai
     return status;
 }
 
-/* The first line in which two configurations of the same kind of model differ. */
+/* Reports the first line in which two configurations of the same model kind differ. */
 static enum status compare(const struct origin *origin, const char *own, const char *said)
 {
     const char *section = "";
@@ -181,8 +181,8 @@ static enum status compare(const struct origin *origin, const char *own, const c
         const size_t a = strcspn(own, "\n"), b = strcspn(said, "\n");
         if (a != b || memcmp(own, said, a) != 0)
             return fail(BAD_USER,
-                        "%.*s.%.*s: a refit takes over all settings, and %s was trained with "
-                        "'%.*s'; leave it out, or train a run with it and refit that",
+                        "%.*s.%.*s: a refit keeps all settings, and %s was trained with "
+                        "'%.*s'; omit it, or train a run with it and refit that",
                         (int)n_section, section, (int)b, said, origin->directory, (int)a, own);
         if (own[0] == '[') {
             section = own + 1;
@@ -194,15 +194,15 @@ static enum status compare(const struct origin *origin, const char *own, const c
     return OK;
 }
 
-/* What the user said beside refit= must be what the run has. */
+/* The user's other settings must agree with the run's. */
 static enum status check_said(const struct origin *origin, const struct settings *own,
                               const struct config *said)
 {
     const char *kind = config_get(said, "model", "kind");
     if (kind != NULL && strcmp(kind, own->model->kind->name) != 0)
         return fail(BAD_USER,
-                    "model.kind = %s, but %s is a model of kind %s: a refit takes over all "
-                    "settings; leave it out",
+                    "model.kind = %s, but %s was trained with %s, and a refit keeps all "
+                    "settings; omit it",
                     kind, origin->directory, own->model->kind->name);
     struct settings both;
     enum status status = combine(origin, said, true, &both);
@@ -217,21 +217,20 @@ static enum status check_said(const struct origin *origin, const struct settings
     return status;
 }
 
-/* Rank 0: the refit must not be written over its origin. */
+/* Rank 0: the refit must not overwrite its original run. */
 static enum status check_places(const struct origin *origin, const struct settings *settings)
 {
     struct stat from, to;
     if (stat(origin->directory, &from) == 0 && stat(settings->run.directory, &to) == 0 &&
         from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        return fail(
-            BAD_USER,
-            "run= and refit= both name %s, and the refit would be written over the run; "
-            "choose another run=",
-            origin->directory);
+        return fail(BAD_USER,
+                    "run= and refit= both name %s, so the refit would overwrite the run; "
+                    "choose another run=",
+                    origin->directory);
     return OK;
 }
 
-/* Collective: validation attempts are those of the run only in the same data set. */
+/* Collective: only the same data set has the run's validation attempts. */
 static enum status check_data(const struct comm *comm, const struct origin *origin,
                               const struct settings *settings)
 {
@@ -239,8 +238,8 @@ static enum status check_data(const struct comm *comm, const struct origin *orig
     enum status status = dataset_open(&dataset, settings->data.file, comm);
     if (status == OK && strcmp(dataset.digest, origin->checkpoint.data_digest) != 0)
         status = fail(BAD_USER,
-                      "%s was trained on a data set with digest %s, but %s has digest %s: a "
-                      "refit needs the same data; say with data= where they are",
+                      "%s was trained on a data set with digest %s, but %s has digest %s; a "
+                      "refit needs the same data: give its location with data=",
                       origin->directory, origin->checkpoint.data_digest, dataset.path,
                       dataset.digest);
     dataset_close(&dataset);
@@ -255,7 +254,7 @@ static enum status check(const struct comm *comm, const struct origin *origin,
     return check_data(comm, origin, settings);
 }
 
-/* The settings know themselves as a refit. */
+/* Marks the settings as a refit. */
 static enum status take_over(const struct origin *origin, struct settings *settings)
 {
     char *line = memory_text("train.refit=%s", origin->directory);

@@ -1,4 +1,4 @@
-/* A chosen model trained again, on training and validation attempts together. */
+/* Training a finished run's model again, on training and validation attempts together. */
 #ifndef COHORT_REFIT_H
 #define COHORT_REFIT_H
 
@@ -7,16 +7,17 @@
 #include "base/config.h"
 #include "runs/trainer.h"
 
-/* Collective: as settings_create, where train.refit may name a finished run. The settings are
- * then those of that run's best epoch; the user may add the places ([data], [run]) and repeat
- * settings, but not change them. */
+/* Collective: like settings_create, but train.refit may name a finished run. The settings are
+ * then those of that run and its best epoch. The user may set locations ([data], [run]) and
+ * repeat settings, but not change them. */
 CHECKED enum status refit_settings(const struct comm *comm, struct settings *settings,
                                    struct config *config);
 
-/* What a checkpoint's configuration says of it, to be added to config_text; caller frees. */
+/* The section [refit] of a checkpoint's configuration, to append to config_text; caller
+ * frees. */
 char *refit_text(const struct refit *refit);
 
-/* The digests that such a configuration names, NULL: it is of no refit. */
+/* The digests in that section; NULL: not a refit. */
 const char *refit_digest(const struct config *config);
 
 #endif

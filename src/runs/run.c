@@ -1,7 +1,7 @@
-/* A run is a directory, and the same command starts it, continues it and, when it is finished,
- * does nothing. Everything in it is replaced by rename, so a kill at any moment leaves a run
- * that goes on. The lock is the kernel's: it goes with the process that holds it, however it
- * ends. */
+/* A run is a directory. The same command starts it, continues it and, when it is finished, does
+ * nothing. Files in it are replaced by rename, so after a kill at any moment the run can
+ * continue. The lock belongs to the process that holds it, and the kernel releases it however
+ * the process ends. */
 #include "runs/run.h"
 #include "base/atomic_file.h"
 #include "base/config.h"
@@ -42,8 +42,8 @@ static enum status taken(const struct run *run, const char *lock)
     const bool known = file_read(lock, &owner, &n) == OK && n > 0;
     const enum status status =
         fail(BAD_USER,
-             "%s: another job has this run (%.*s); two jobs cannot share a run directory: wait "
-             "for it, stop it, or choose another run=",
+             "%s: another job is using this run (%.*s); two jobs cannot share a run directory: "
+             "wait for it, stop it, or choose another run=",
              run->directory, known ? (int)strcspn(owner, "\n") : 7, known ? owner : "unknown");
     memory_free(owner);
     return status;
@@ -55,12 +55,12 @@ static enum status sign(const struct run *run, const char *lock)
     gethostname(host, sizeof host - 1);
     const int n = snprintf(owner, sizeof owner, "process %ld on %s\n", (long)getpid(), host);
     if (ftruncate(run->lock, 0) != 0 || pwrite(run->lock, owner, (size_t)n, 0) != n)
-        return fail(BAD_IO, "%s: cannot be written: %s", lock, strerror(errno));
+        return fail(BAD_IO, "%s: cannot write: %s", lock, strerror(errno));
     return OK;
 }
 
-/* A job that ends lets go of its files one after the other, which takes a moment. And a job
- * that Slurm starts again may come before the disk has noticed that its old node is lost. */
+/* A job that ends releases its files one by one, which takes a moment. And a job restarted by
+ * Slurm may start before the file system has noticed that its old node is gone. */
 static enum status wait_for_lock(struct run *run, const char *lock)
 {
     enum { MOMENT = 1, LEASE = 300 }; /* seconds */
@@ -68,7 +68,7 @@ static enum status wait_for_lock(struct run *run, const char *lock)
     TRY(file_lock_take(lock, MOMENT, &run->lock));
     if (run->lock >= 0 || restarts == NULL || atoi(restarts) == 0)
         return OK;
-    log_say("%s: the run is still locked, by this job before it was started again: waiting",
+    log_say("%s: the run is still locked by this job's previous start; waiting",
             run->directory);
     return file_lock_take(lock, LEASE, &run->lock);
 }
@@ -105,13 +105,13 @@ void run_close(struct run *run)
     *run = (struct run){.lock = -1};
 }
 
-/* Out of the way, or the next save would keep it as previous.h5, in place of the whole one. */
+/* Otherwise the next save would keep it as previous.h5 and replace the intact one. */
 static enum status set_aside(const struct run *run)
 {
     char *last = run_path(run, "last.h5"), *aside = run_path(run, "last.h5.damaged");
     enum status status = OK;
     if (rename(last, aside) != 0)
-        status = fail(BAD_IO, "%s: cannot be renamed to %s: %s", last, aside, strerror(errno));
+        status = fail(BAD_IO, "%s: cannot rename to %s: %s", last, aside, strerror(errno));
     memory_free(last);
     memory_free(aside);
     return status;
@@ -140,11 +140,12 @@ enum status run_resume(const struct run *run, struct checkpoint *checkpoint, boo
     if (n_damaged == 0)
         return OK;
     if (!*found)
-        return fail(BAD_DATA,
-                    "%s: no checkpoint of this run can be read; remove the directory to "
-                    "start again",
-                    run->directory);
-    log_warn("continuing from %s; the other is kept as last.h5.damaged", checkpoint->path);
+        return fail(
+            BAD_DATA,
+            "%s: no checkpoint of this run can be read; remove the directory to start again",
+            run->directory);
+    log_warn("continuing from %s; the damaged one is kept as last.h5.damaged",
+             checkpoint->path);
     const enum status status =
         comm_agree(run->comm, run->comm->rank == 0 ? set_aside(run) : OK);
     if (status != OK)
@@ -152,7 +153,7 @@ enum status run_resume(const struct run *run, struct checkpoint *checkpoint, boo
     return status;
 }
 
-/* Rank 0: the epoch that a checkpoint is of, -1 if it is not there or damaged. */
+/* Rank 0: the epoch of a checkpoint, -1 if it does not exist or is damaged. */
 static int64_t epoch_in(const char *path)
 {
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
@@ -166,9 +167,9 @@ static int64_t epoch_in(const char *path)
     return epoch;
 }
 
-/* best.h5 is written before last.h5: after a kill in between it is ahead of it. Going on, the
- * run may never come by that epoch again, if it is to end sooner or its rate falls otherwise.
- */
+/* best.h5 is written before last.h5, so after a kill in between it is ahead of last.h5. The
+ * continued run may never reach that epoch again, if it is to end sooner or uses another
+ * schedule. */
 enum status run_settle_best(const struct run *run, const struct progress *progress)
 {
     if (progress->best_epoch == 0) {
@@ -179,8 +180,7 @@ enum status run_settle_best(const struct run *run, const struct progress *progre
     enum status status = OK;
     if (epoch_in(best) != progress->best_epoch && epoch_in(previous) == progress->best_epoch &&
         rename(previous, best) != 0)
-        status =
-            fail(BAD_IO, "%s: cannot be renamed to %s: %s", previous, best, strerror(errno));
+        status = fail(BAD_IO, "%s: cannot rename to %s: %s", previous, best, strerror(errno));
     memory_free(best);
     memory_free(previous);
     return status;
@@ -206,7 +206,7 @@ enum status run_save_last(const struct run *run, const char *bytes, size_t n_byt
     return save(run, "last.h5", "previous.h5", bytes, n_bytes);
 }
 
-/* The epoch of the record that a line holds, 0 if it is none. */
+/* The epoch of a log line, 0 if it is not a record. */
 static int64_t epoch_of(const char *line, size_t n)
 {
     json_t *record = json_loadb(line, n, 0, NULL);
@@ -239,7 +239,7 @@ enum status run_log_cut(const struct run *run, int64_t last)
     return status;
 }
 
-/* A text in the last record of log.jsonl; NULL if there is none. Caller frees. */
+/* A string in the last record of log.jsonl; NULL if there is none. Caller frees. */
 static enum status last_logged(const struct run *run, const char *key, char **value)
 {
     char *path = run_path(run, "log.jsonl"), *text = NULL;
@@ -264,9 +264,9 @@ enum status run_compare_blas(const struct run *run)
     char *before = NULL;
     TRY(last_logged(run, "blas", &before));
     if (before != NULL && strcmp(before, machine_blas_kernel()) != 0)
-        log_warn("this run was trained with OpenBLAS's kernels for %s and goes on with those "
-                 "for %s: its numbers will agree with those of one kernel to about 1e-9, not "
-                 "to the bit; OPENBLAS_CORETYPE=%s keeps the bits",
+        log_warn("this run was trained with OpenBLAS kernels for %s and continues with those "
+                 "for %s; results will agree to about 1e-9, not to the bit; set "
+                 "OPENBLAS_CORETYPE=%s to keep the bits",
                  before, machine_blas_kernel(), before);
     memory_free(before);
     return OK;
@@ -282,7 +282,7 @@ enum status run_log_add(const struct run *run, const char *record)
     const bool failed = file == NULL || fprintf(file, "%s\n", record) < 0;
     const int reason = errno;
     if ((file != NULL && fclose(file) != 0) || failed)
-        status = fail(BAD_IO, "%s: cannot be added to: %s; the last checkpoint is intact", path,
+        status = fail(BAD_IO, "%s: cannot append: %s; the last checkpoint is intact", path,
                       strerror(failed ? reason : errno));
     memory_free(path);
     return status;
@@ -301,22 +301,22 @@ enum status run_remove(const struct run *run, const char *name)
     char *path = run_path(run, name);
     enum status status = OK;
     if (unlink(path) != 0 && errno != ENOENT)
-        status = fail(BAD_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        status = fail(BAD_IO, "%s: cannot remove: %s", path, strerror(errno));
     memory_free(path);
     return status;
 }
 
-/* Directories of several runs. */
+/* Refuses directories of several runs. */
 static enum status check_single(const char *directory)
 {
     if (file_is_in(directory, "fold-1"))
         return fail(BAD_USER,
-                    "%s: this is a cross-validation, which has a run for each fold; name one "
-                    "of them, as in %s/fold-1",
+                    "%s: this is a cross-validation, with one run per fold; name one of them, "
+                    "such as %s/fold-1",
                     directory, directory);
     if (file_is_in(directory, "sweep.ini"))
         return fail(BAD_USER,
-                    "%s: this is a sweep, which has a run for each trial; name one of those in "
+                    "%s: this is a sweep, with one run per trial; name one of those in "
                     "%s/trials, or train the best with `cohort train %s/best.ini`",
                     directory, directory, directory);
     return OK;
@@ -340,10 +340,10 @@ enum status run_find(const char *path, char **checkpoint)
             *checkpoint = memory_text("%s/%s", path, names[n]);
     if (*checkpoint != NULL)
         return OK;
-    return fail(BAD_USER,
-                "%s: there is no checkpoint in this directory; train one with `cohort train "
-                "... run=%s`",
-                path, path);
+    return fail(
+        BAD_USER,
+        "%s: no checkpoint in this directory; train a model with `cohort train ... run=%s`",
+        path, path);
 }
 
 char *run_beside(const char *path, const char *name)
@@ -368,7 +368,7 @@ char *run_setting(const char *path, const char *section, const char *key)
     return setting;
 }
 
-/* Rank 0: config.ini of a run that has a checkpoint; NULL: there is no such. */
+/* Rank 0: config.ini of a run with a checkpoint; NULL: there is none. */
 static char *known_settings(const char *directory)
 {
     char *last = memory_text("%s/last.h5", directory);
@@ -395,7 +395,7 @@ static bool is_said(const char *value)
     return value != NULL && value[0] != '\0';
 }
 
-/* A refit has its settings from the run it is a refit of, which may have changed. */
+/* A refit takes its settings from its original run, which may have changed. */
 static char *refit_settings_of(const struct config *said, const struct config *known)
 {
     const char *origin = config_get(known, "train", "refit");

@@ -1,12 +1,17 @@
-/* One rule of prediction for all models: p(t) comes from what was shown before t. The model
- * keeps the rule (a test flips later outcomes and finds no bit changed); this file only
- * collects. */
+/* One rule of prediction for all models: p(t) depends only on what the student did before t and
+ * on item t itself.
+ *
+ *     attempts of a student   a(1)  a(2)  ...  a(t-1)  | a(t)  a(t+1)  ...
+ *                             ----- seen by p(t) ----  |  not seen
+ *
+ * The model keeps the rule (a test flips later outcomes and finds no bit changed); this file
+ * collects the predictions. */
 #include "runs/scoring.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <math.h>
 
-/* Probabilities by the shard's attempts. */
+/* Probabilities of the shard's attempts. */
 static void predict_all(const struct model *model, void *work, const struct shard *shard,
                         unsigned splits, real *p)
 {
@@ -27,8 +32,7 @@ enum status scoring_predict(const struct model *model, void *work, const struct 
                             unsigned splits, struct predictions *predictions)
 {
     if (model_task(model) != TASK_TRACE)
-        return fail(BAD_USER, "this model predicts one target for a whole student, not single "
-                              "answers");
+        return fail(BAD_USER, "this model predicts one target per student, not single answers");
     size_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
         n += splits >> mark_split(shard->mark[t]) & 1;
@@ -54,9 +58,8 @@ enum status scoring_predict(const struct model *model, void *work, const struct 
     if (defined)
         return OK;
     scoring_free(predictions);
-    return fail(DIVERGED,
-                "the model's parameters are so large that its predictions are no numbers: "
-                "training diverged; begin again with a lower optimizer.rate");
+    return fail(DIVERGED, "the model's parameters are so large that its predictions are NaN: "
+                          "training diverged; start again with a lower optimizer.rate");
 }
 
 void scoring_free(struct predictions *predictions)

@@ -6,8 +6,9 @@
 #include "learn/metrics.h"
 #include "learn/model.h"
 
-/* Probabilities for all attempts of the shard whose split is in the set of bits `splits`, those
- * with an unknown outcome included; `place[i]` is the attempt of the shard. Not collective. */
+/* Probabilities for all attempts of the shard whose split is in the set of bits `splits`,
+ * including those with an unknown outcome; `place[i]` is the attempt's index in the shard. Not
+ * collective. */
 struct predictions {
     size_t n;
     struct prediction *list;
@@ -18,7 +19,7 @@ CHECKED enum status scoring_predict(const struct model *model, void *work,
                                     struct predictions *predictions);
 void scoring_free(struct predictions *predictions);
 
-/* Leaves out attempts with an unknown outcome and, if asked, each student's first attempt. */
+/* Removes attempts with an unknown outcome and, if asked, each student's first attempt. */
 void scoring_keep(struct predictions *predictions, const struct shard *shard, bool skip_first);
 
 #endif

@@ -1,5 +1,4 @@
-/* The settings of a run: the tables of [data], [model], [optimizer], [train] and [run],
- * together. */
+/* The settings of a run: the tables of [data], [model], [optimizer], [train] and [run]. */
 #include "runs/settings.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -13,44 +12,43 @@ static const char *const monitors[] = {"cbd",  "log_loss",   "auc", "accuracy",
 
 static const struct option data_table[] = {
     {"file", OPTION_TEXT, AT(data_options, file), NULL, 0, 0, NULL,
-     "the data set, from `cohort import` or `cohort simulate`"},
+     "the data set, as written by `cohort import` or `cohort simulate`"},
 };
 
 static const struct option train_table[] = {
     {"epochs", OPTION_INTEGER, AT(train_options, epochs), "20", 0, 1e9, NULL,
-     "passes over the training students"},
+     "number of passes over the training students"},
     {"batch", OPTION_INTEGER, AT(train_options, batch), "1000", 1, 1e9, NULL,
-     "students in a mini-batch, about"},
+     "approximate number of students per mini-batch"},
     {"block", OPTION_INTEGER, AT(train_options, block), "10", 1, 1e9, NULL,
-     "students in a block; batch / block lanes bound the number of ranks"},
+     "students per block; at most batch / block ranks can be used"},
     {"seed", OPTION_INTEGER, AT(train_options, seed), "1", 0, 9e18, NULL,
-     "names all random numbers of the run"},
+     "seed of all random numbers of the run"},
     {"patience", OPTION_INTEGER, AT(train_options, patience), "0", 0, 1e9, NULL,
-     "stop after so many epochs without a better validation score; 0: never"},
+     "stop after this many epochs without a better validation score; 0: never"},
     {"monitor", OPTION_CHOICE, AT(train_options, monitor), "log_loss", 0, 0, monitors,
-     "the validation score that decides which epoch is best; likelihood: of whole steps, for "
-     "models that have one"},
+     "validation score that selects the best epoch; likelihood: the log-likelihood of whole "
+     "steps, for models that have one"},
     {"valid_every", OPTION_INTEGER, AT(train_options, valid_every), "1", 1, 1e9, NULL,
-     "epochs between validations"},
+     "number of epochs between validations"},
     {"chains", OPTION_INTEGER, AT(train_options, chains), "4", 2, 1e5, NULL,
-     "monitor = likelihood: annealed chains for each step that is too large to be summed"},
+     "with monitor = likelihood: annealed chains per step that is too large to sum exactly"},
     {"temperatures", OPTION_INTEGER, AT(train_options, temperatures), "60", 1, 1e6, NULL,
-     "monitor = likelihood: temperatures along each chain; doubled until the mean settles"},
+     "with monitor = likelihood: temperatures per chain, doubled until the mean settles"},
     {"most_temperatures", OPTION_INTEGER, AT(train_options, most_temperatures), "960", 1, 1e6,
-     NULL, "monitor = likelihood: no more temperatures than so many"},
+     NULL, "with monitor = likelihood: upper limit for that doubling"},
     {"folds", OPTION_INTEGER, AT(train_options, folds), "0", 0, 1000, NULL,
-     "cross-validate with so many folds; 0: train once on the data set's own split"},
+     "number of cross-validation folds; 0: train once on the data set's own split"},
     {"fold", OPTION_INTEGER, AT(train_options, fold), "0", 0, 1000, NULL,
-     "train one fold only; 0: all of them"},
+     "train only this fold; 0: all folds"},
     {"refit", OPTION_TEXT, AT(train_options, refit), "", 0, 0, NULL,
-     "a finished run to be trained again on its training and validation attempts together, "
-     "with "
-     "its settings and for as many epochs as its best took; refit= is short for it"},
+     "finished run to train again on its training and validation attempts together, with its "
+     "settings and up to its best epoch; short: refit="},
 };
 
 static const struct option run_table[] = {
     {"directory", OPTION_TEXT, AT(run_options, directory), NULL, 0, 0, NULL,
-     "where checkpoints, log and result go; the same command continues there"},
+     "run directory for checkpoints, log and result; the same command continues a run there"},
     {"save_minutes", OPTION_NUMBER, AT(run_options, save_minutes), "0.5", 0, 1e9, NULL,
      "minutes between checkpoints; one is also written at the end and on a signal"},
 };
@@ -84,33 +82,34 @@ static enum status check(const struct settings *settings)
 {
     const struct train_options *train = &settings->train;
     if (settings->data.file[0] == '\0')
-        return fail(BAD_USER, "data= is empty: expected the file of a data set");
+        return fail(BAD_USER, "data= is empty; expected the file of a data set");
     if (settings->run.directory[0] == '\0')
-        return fail(BAD_USER, "run= is empty: expected a directory for checkpoints and log");
-    if (settings_metric(settings) < 0 && settings->model->kind->likelihood == NULL)
+        return fail(BAD_USER, "run= is empty; expected a directory for checkpoints and log");
+    if (settings_metric(settings) < 0 && settings->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
-                    "train.monitor = likelihood, but a model of kind %s has no likelihood of "
-                    "steps; use one of the other scores",
+                    "train.monitor = likelihood, but %s models have no likelihood of steps; "
+                    "use another score",
                     settings->model->kind->name);
     if (train->refit[0] != '\0')
+        return fail(BAD_USER,
+                    "train.refit = %s: a refit has no validation attempts to choose anything "
+                    "by; use it with `cohort train` or `cohort submit` only",
+                    train->refit);
+    if (train->block > train->batch)
         return fail(
             BAD_USER,
-            "train.refit = %s: a refit is one run of `cohort train` or `cohort submit`; "
-            "nothing can be chosen by it, since it holds no validation attempts out",
-            train->refit);
-    if (train->block > train->batch)
-        return fail(BAD_USER,
-                    "train.block = %lld is more than train.batch = %lld; expected a block "
-                    "that is a part of the batch",
-                    (long long)train->block, (long long)train->batch);
+            "train.block = %lld is larger than train.batch = %lld; a block is part of a batch",
+            (long long)train->block, (long long)train->batch);
     if (train->folds == 1 || train->folds == 2)
         return fail(BAD_USER,
-                    "train.folds = %lld: expected at least 3, since one fold is for the "
-                    "test, one for validation and the rest for training; 0 is none",
+                    "train.folds = %lld: expected at least 3 (one fold for test, one for "
+                    "validation, the rest for training), or 0 for no cross-validation",
                     (long long)train->folds);
     if (train->fold > train->folds)
-        return fail(BAD_USER, "train.fold = %lld, but train.folds = %lld",
-                    (long long)train->fold, (long long)train->folds);
+        return fail(
+            BAD_USER,
+            "train.fold = %lld, but train.folds = %lld; expected a fold no larger than that",
+            (long long)train->fold, (long long)train->folds);
     return OK;
 }
 
@@ -120,12 +119,12 @@ enum status settings_create(struct settings *settings, struct config *config)
     const struct model_kind *kind = NULL;
     TRY(model_choose(config, &kind));
     if (kind->made_by != NULL)
-        return fail(BAD_USER, "model.kind = %s: such a model is not trained but made, by `%s`",
+        return fail(BAD_USER, "model.kind = %s: this model is not trained but built by `%s`",
                     kind->name, kind->made_by);
     if (kind->defaults != NULL)
         TRY(config_suggest(config, kind->defaults, "defaults of the kind"));
-    if (kind->prepare != NULL)
-        TRY(kind->prepare(config));
+    if (kind->setup.prepare != NULL)
+        TRY(kind->setup.prepare(config));
     settings->model = model_create(kind);
     struct option_group *groups = settings->groups;
     groups[GROUP_DATA] =

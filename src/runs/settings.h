@@ -1,4 +1,4 @@
-/* Everything that is set for a run. */
+/* All settings of a run. */
 #ifndef COHORT_SETTINGS_H
 #define COHORT_SETTINGS_H
 
@@ -21,16 +21,16 @@ struct run_options {
     double save_minutes;
 };
 
-/* What a refit (train.refit) has from the run it is a refit of; see refit.h. */
+/* What a refit (train.refit) takes from its original run; see refit.h. */
 struct refit {
-    char digest[33]; /* of the checkpoint whose model is refitted; "": this is no refit */
+    char digest[33]; /* of the refitted checkpoint; "": not a refit */
     int64_t epochs;  /* to train; 0: train.epochs, or until it converges */
 };
 
-/* Everything that is set for a run, and the groups of options that set it. */
+/* All settings of a run, and the groups of options they come from. */
 enum { N_SETTINGS_GROUPS = 6 };
 struct settings {
-    struct config *config; /* owns the texts */
+    struct config *config; /* owns the strings */
     struct model *model;   /* not declared yet */
     struct model_names names;
     struct data_options data;
@@ -41,20 +41,20 @@ struct settings {
     struct option_group groups[N_SETTINGS_GROUPS];
 };
 
-/* Sections and keys that say where things are, not what is computed; for config_text. */
+/* Sections and keys of locations, which do not change what is computed; for config_text. */
 extern const char *const settings_places[];
 
-/* Takes over `config`; chooses the model kind and fills all structs. Not for refits: those are
- * refit_settings's. */
+/* Takes ownership of `config`, chooses the model kind and fills all structs. For refits use
+ * refit_settings. */
 CHECKED enum status settings_create(struct settings *settings, struct config *config);
 void settings_destroy(struct settings *settings);
 
-/* The name of the score that train.monitor chose. */
+/* The name of the score that train.monitor selects. */
 const char *settings_monitor(const struct settings *settings);
-int settings_metric(
-    const struct settings *settings); /* the same, for metrics_value; -1: likelihood */
+/* The same as an index for metrics_value; -1: likelihood. */
+int settings_metric(const struct settings *settings);
 
-/* The tables of all sections but [model], for help. */
+/* The tables of all sections except [model], for help. */
 void settings_help_groups(struct option_group groups[4]);
 
 #endif

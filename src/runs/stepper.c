@@ -1,7 +1,11 @@
-/* One step of training: every own lane's block adds to the tally; the tallies are summed
- * exactly; each rank moves its slice of the parameters and shares it. What a step computes does
- * not depend on the number of ranks; the trainer decides when steps happen and what is kept of
- * them. */
+/* One training step:
+ *
+ *     lane 1: block -> tally \
+ *     lane 2: block -> tally  +-- exact sum --> each rank updates its slice of the parameters
+ *     ...                    /                  and shares it with all others
+ *
+ * The result of a step does not depend on the number of ranks. The trainer decides when to take
+ * steps and what to keep. */
 #include "runs/stepper.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -10,8 +14,7 @@
 #include "data/own_levels.h"
 #include "data/resplit.h"
 
-/* Training needs both outcomes; with one, every model would learn to say it and nothing else.
- */
+/* Training needs both outcomes; with only one, every model would just learn to predict it. */
 static enum status check_outcomes(const struct stepper *stepper,
                                   const struct item_counts *counts)
 {
@@ -23,19 +26,18 @@ static enum status check_outcomes(const struct stepper *stepper,
     }
     if (n_right + n_wrong == 0)
         return fail(BAD_USER,
-                    "%s: no training attempt has a known outcome: there is nothing to learn "
-                    "from; see `cohort inspect` and the split of the import",
+                    "%s: no training attempt has a known outcome, so there is nothing to learn "
+                    "from; check `cohort inspect` and the split used for the import",
                     stepper->dataset.path);
     if (n_right == 0 || n_wrong == 0)
         return fail(BAD_USER,
-                    "%s: all %lld training outcomes are %s: there is nothing to learn; "
+                    "%s: all %lld training outcomes are %s, so there is nothing to learn; "
                     "check the outcome column of the import",
                     stepper->dataset.path, (long long)(n_right + n_wrong),
                     n_right > 0 ? "correct" : "incorrect");
     if (n_new > 0)
-        log_say("note: %lld of %zu items have no training attempt; what is predicted for them "
-                "comes "
-                "from the student alone",
+        log_say("note: items without a training attempt: %lld of %zu; predictions for them "
+                "depend on the student alone",
                 (long long)n_new, counts->n_items);
     return OK;
 }
@@ -46,15 +48,14 @@ static enum status join(struct stepper *stepper)
     stepper->n_joined = resplit_join(&stepper->shard);
     comm_sum_i64(stepper->comm, &stepper->n_joined, 1);
     if (stepper->n_joined == 0)
-        return fail(
-            BAD_USER,
-            "%s: there are no validation attempts, so a refit of %s would be what it is "
-            "already; import with a validation part, as in --split by-student=80/10/10",
-            stepper->dataset.path, stepper->settings->train.refit);
+        return fail(BAD_USER,
+                    "%s: there are no validation attempts, so a refit of %s would change "
+                    "nothing; import with a validation part, as in --split by-student=80/10/10",
+                    stepper->dataset.path, stepper->settings->train.refit);
     return OK;
 }
 
-/* Students fall into folds by chance: few of them leave some folds empty. */
+/* Students are assigned to folds at random, so with few students some folds may be empty. */
 static enum status check_fold(const struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
@@ -65,10 +66,10 @@ static enum status check_fold(const struct stepper *stepper)
     if (n[VALID] > 0 && n[TEST] > 0)
         return OK;
     return fail(BAD_USER,
-                "%s: no attempt is for %s in fold %lld of train.folds = %lld; there are %zu "
-                "students: use fewer folds",
-                stepper->dataset.path, n[TEST] == 0 ? "the test" : "validation",
-                (long long)o->fold, (long long)o->folds, stepper->dataset.n_students);
+                "%s: no attempt is for %s in fold %lld of train.folds = %lld (students: %zu); "
+                "use fewer folds",
+                stepper->dataset.path, n[TEST] == 0 ? "test" : "validation", (long long)o->fold,
+                (long long)o->folds, stepper->dataset.n_students);
 }
 
 static enum status read_data(struct stepper *stepper)
@@ -86,24 +87,24 @@ static enum status read_data(struct stepper *stepper)
     return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
 }
 
-/* Linux gives out memory that it does not have, and kills whoever uses it: so what training
- * needs at least is compared with what there is before the first of it is touched. Of each
- * parameter there are its value, the optimizer's slots, a checkpoint of these in two forms, and
- * each rank's tally. */
+/* Linux grants memory it does not have and kills the process that uses it. So before any is
+ * touched, the minimum that training needs is compared with what there is. Each parameter has
+ * its value, the optimizer's slots, a checkpoint of these in two forms, and each rank's
+ * tally. */
 static enum status check_memory(const struct stepper *stepper)
 {
     const size_t n = params_count(&stepper->model->params);
     const double stored =
-        (double)n * sizeof(real) * (stepper->model->kind->learn != NULL ? 1 : 2);
+        (double)n * sizeof(real) * (stepper->model->kind->fit.learn != NULL ? 1 : 2);
     const double need =
         3 * stored + (double)n * sizeof(int32_t) * comm_neighbours(stepper->comm);
     const double memory = machine_memory();
-    return need <= memory
-               ? OK
-               : fail(BAD_USER,
-                      "the settings ask for %zu parameters, which need %.1f GB of memory to "
-                      "train, and there are %.1f GB; use fewer hidden units, layers or factors",
-                      n, need / 1e9, memory / 1e9);
+    return need <= memory ? OK
+                          : fail(BAD_USER,
+                                 "the settings need %zu parameters, and training them needs "
+                                 "%.1f GB of memory, but there are only %.1f GB; use fewer "
+                                 "hidden units, layers or factors",
+                                 n, need / 1e9, memory / 1e9);
 }
 
 static enum status start_model(struct stepper *stepper)
@@ -122,16 +123,17 @@ static enum status start_model(struct stepper *stepper)
     TRY(status);
 
     own_levels_find(&stepper->dataset, &stepper->shard);
-    stepper->work = kind->attach(stepper->model, &stepper->shard);
+    stepper->work = kind->attach(stepper->model, &stepper->shard, TO_TRAIN);
     bool *has_training = NEW(bool, stepper->shard.n_students);
     kind->training(stepper->work, has_training, &stepper->n_training);
     status = lanes_fill(&stepper->lanes, &stepper->shard, has_training,
-                        kind->lengths ? kind->lengths(stepper->work) : NULL, (size_t)o->batch);
+                        kind->speed.lengths ? kind->speed.lengths(stepper->work) : NULL,
+                        (size_t)o->batch);
     memory_free(has_training);
     TRY(status);
     comm_sum_i64(stepper->comm, &stepper->n_training, 1);
     exact_slices_create(&stepper->slices, stepper->comm, &stepper->model->params);
-    if (kind->learn != NULL) {
+    if (kind->fit.learn != NULL) {
         stepper->lanes.n_steps = 1;
         return OK;
     }
@@ -139,11 +141,11 @@ static enum status start_model(struct stepper *stepper)
                      &stepper->model->params, &stepper->slices, o->epochs);
     bool wide = true;
     int bits = 32;
-    if (kind->measure != NULL)
-        kind->measure(stepper->model, stepper->work, stepper->comm,
-                      stepper->lanes.most_students, &wide, &bits);
+    if (kind->speed.measure != NULL)
+        kind->speed.measure(stepper->model, stepper->work, stepper->comm,
+                            stepper->lanes.most_students, &wide, &bits);
     tally_create(&stepper->tally, stepper->model->params.n, wide, bits, &stepper->slices);
-    tally_expect(&stepper->tally, stepper->lanes.n_lanes); /* a block adds one */
+    tally_expect(&stepper->tally, stepper->lanes.n_lanes); /* one per block */
     return OK;
 }
 
@@ -182,7 +184,7 @@ static enum status pass(struct stepper *stepper, const struct draw *draw)
                         .lanes = &stepper->lanes,
                         .draw = *draw,
                         .share = 1};
-    TRY(stepper->model->kind->learn(stepper->model, stepper->work, &pass));
+    TRY(stepper->model->kind->fit.learn(stepper->model, stepper->work, &pass));
     stepper->tally.loss += pass.loss;
     stepper->tally.n_scored += pass.n_scored;
     stepper->converged = pass.converged;
@@ -194,7 +196,7 @@ enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step)
 {
     const struct draw draw = {.seed = (uint64_t)stepper->settings->train.seed,
                               .epoch = (uint32_t)epoch};
-    if (stepper->model->kind->learn != NULL)
+    if (stepper->model->kind->fit.learn != NULL)
         return pass(stepper, &draw);
     const int64_t n_steps = (int64_t)stepper->lanes.n_steps;
     tally_clear(&stepper->tally);

@@ -1,4 +1,4 @@
-/* A model, its data on all ranks, and one step of training after the other. */
+/* A model with its data on all ranks, trained step by step. */
 #ifndef COHORT_STEPPER_H
 #define COHORT_STEPPER_H
 
@@ -12,28 +12,27 @@
 struct stepper {
     const struct comm *comm;
     const struct settings *settings;
-    struct model *model; /* the settings' own */
+    struct model *model; /* owned by the settings */
     struct dataset dataset;
     struct lanes lanes;
     struct shard shard;
     void *work;         /* the model's view of the shard */
     int64_t n_training; /* attempts, over all ranks */
-    int64_t n_joined;   /* of a refit: attempts that were for validation, over all ranks */
+    int64_t n_joined;   /* of a refit: former validation attempts, over all ranks */
     struct exact_slices slices;
     struct optimizer optimizer;
-    struct tally
-        tally; /* of the last step; its loss and counts add up until somebody clears them */
-    bool converged; /* a kind that learns by passes has nothing left to learn */
-    double share;   /* of the training attempts that the last pass looked at */
+    struct tally tally; /* of the last step; its loss and counts add up until cleared */
+    bool converged;     /* for a kind that learns by passes */
+    double share;       /* fraction of the training attempts used in the last pass */
 };
 
-/* Collective: reads the data, declares the model and gives it its first values. Destroy it even
- * after a failure. */
+/* Collective: reads the data, declares the model and initialises it. Destroy it even after a
+ * failure. */
 CHECKED enum status stepper_create(struct stepper *stepper, const struct comm *comm,
                                    const struct settings *settings);
 void stepper_destroy(struct stepper *stepper);
 
-/* Collective: steps 0 .. lanes.n_steps - 1 of epoch 0, 1, 2, ... */
+/* Collective: steps 0 .. lanes.n_steps - 1 of epochs 0, 1, 2, ... */
 void stepper_begin_epoch(struct stepper *stepper, int64_t epoch);
 CHECKED enum status stepper_step(struct stepper *stepper, int64_t epoch, int64_t step);
 

@@ -1,5 +1,5 @@
-/* Scores of targets are sums of a few numbers for each student. To have the same bits at any
- * number of ranks, rank 0 gathers them all and adds them up in the order of the students. */
+/* Scores of targets are sums of a few numbers per student. Rank 0 gathers all numbers and sums
+ * them in student order: the same bits on any number of ranks. */
 #include "runs/targets.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -17,7 +17,7 @@ enum status targets_predict(const struct model *model, void *work, const struct 
             students[(*n)++] = (uint32_t)s;
     }
     double *mean = NEW_SCRATCH(double, *n), *variance = NEW_SCRATCH(double, *n);
-    model->kind->predict_target(model, work, students, *n, mean, variance);
+    model->kind->target.predict(model, work, students, *n, mean, variance);
     *targets = NEW_SCRATCH(struct target_prediction, *n);
     bool defined = true;
     for (size_t i = 0; i < *n; i++) {
@@ -33,9 +33,8 @@ enum status targets_predict(const struct model *model, void *work, const struct 
         return OK;
     memory_free(*targets);
     *targets = NULL;
-    return fail(DIVERGED,
-                "the model's parameters are so large that its predictions are no numbers: "
-                "training diverged; begin again with a lower optimizer.rate");
+    return fail(DIVERGED, "the model's parameters are so large that its predictions are NaN: "
+                          "training diverged; start again with a lower optimizer.rate");
 }
 
 static void score_chances(const struct comm *comm, const struct target_prediction *targets,

@@ -1,11 +1,16 @@
-/* The training loop. In an epoch every lane shuffles its students; in each of its steps every
- * own lane's block adds to the tally, the tallies are summed exactly, and each rank moves its
- * slice of the parameters and shares it. Then: validate, remember the best epoch, save.
+/* The training loop:
  *
- * What happens does not depend on the number of ranks, on when checkpoints were written, or on
- * how often the run was stopped and continued. Signals and the clock are looked at together
- * every so many steps (the number is agreed on, about a tenth of a second's worth), because all
- * ranks must stop at the same step. */
+ *     for each epoch
+ *         every lane shuffles its students
+ *         for each step                       (stepper.c)
+ *             blocks -> tallies -> exact sum -> parameters
+ *             now and then: look at signals and the clock, save
+ *         validate, remember the best epoch, log, save
+ *
+ * The result does not depend on the number of ranks, on when checkpoints were written, or on
+ * how often the run was stopped and continued. All ranks must stop at the same step, so they
+ * look at signals and the clock together, every so many steps. They agree on that number; it is
+ * worth about a tenth of a second. */
 #include "runs/trainer.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -19,9 +24,8 @@
 #include "runs/precheck.h"
 #include "runs/refit.h"
 #include "runs/run.h"
-#include "runs/scoring.h"
+#include "runs/split_score.h"
 #include "runs/stepper.h"
-#include "runs/targets.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,33 +40,35 @@ struct trainer {
     char *config; /* as stored in the checkpoint */
     struct progress progress;
     struct score valid; /* of the last validation; n = 0: none */
-    double likelihood;  /* of the last validation, if it is what decides */
-    char *best;         /* rank 0: checkpoint of the best epoch, if it is not written yet */
+    double likelihood;  /* of the last validation, if it decides */
+    char *best;         /* rank 0: checkpoint of the best epoch, if not written yet */
     size_t n_best;
-    double started, saved, spoke; /* moments */
-    double trained;               /* seconds in the steps of the epoch */
-    double rate;                  /* attempts a second in them */
+    double started, saved, spoke; /* points in time */
+    double trained;               /* seconds spent in the steps of the epoch */
+    double rate;                  /* attempts per second in them */
     int64_t steps_at_start, check_every;
 };
 
-/* Takes up what a checkpoint says. */
+/* Restores the state of a checkpoint. */
 static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
     TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_SETTINGS_GROUPS));
     if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
         return fail(BAD_USER,
-                    "%s: trained on a data set with digest %s, but %s has digest %s: it does "
-                    "not match the checkpoint; use the same data, or another run=",
+                    "%s: trained on a data set with digest %s, but %s has digest %s, which "
+                    "does not match the checkpoint; use the same data, or another run=",
                     checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
                     t->stepper.dataset.digest);
     if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
-        return fail(BAD_DATA, "%s: its step lies beyond the epoch; remove it",
-                    checkpoint->path);
+        return fail(
+            BAD_DATA,
+            "%s: the checkpoint is damaged: its step is beyond the end of the epoch; remove it",
+            checkpoint->path);
     TRY(checkpoint_params(checkpoint, t->comm, t->model));
     TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
     size_t n_state = 0;
     void *state =
-        t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_state) : NULL;
+        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_state) : NULL;
     TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
     t->progress = checkpoint->progress;
     log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
@@ -70,13 +76,14 @@ static enum status restore(struct trainer *t, const struct checkpoint *checkpoin
     return OK;
 }
 
-/* Collective: gathers what ranks hold in parts; the checkpoint's bytes are rank 0's. */
+/* Collective: gathers what ranks hold in parts; rank 0 gets the checkpoint's bytes. */
 static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
 {
     for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
         exact_slices_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
     size_t n_own = 0, n_state = 0;
-    void *own = t->model->kind->state ? t->model->kind->state(t->stepper.work, &n_own) : NULL;
+    void *own =
+        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_own) : NULL;
     void *state = comm_gather(t->comm, own, n_own, &n_state);
     const struct checkpoint_content content = {
         .model = t->model,
@@ -93,7 +100,7 @@ static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
     return comm_agree(t->comm, status);
 }
 
-/* Collective: the best epoch waits in memory until the next checkpoint is written. */
+/* Collective: keeps the best epoch in memory until the next checkpoint is written. */
 static enum status keep_best(struct trainer *t)
 {
     memory_free(t->best);
@@ -101,8 +108,8 @@ static enum status keep_best(struct trainer *t)
     return collect(t, &t->best, &t->n_best);
 }
 
-/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch, and
- * previous_best.h5 is what was the best then. */
+/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch and
+ * previous_best.h5 is the best epoch of that time. */
 static enum status save(struct trainer *t)
 {
     char *bytes = NULL;
@@ -120,7 +127,7 @@ static enum status save(struct trainer *t)
     return comm_agree(t->comm, status);
 }
 
-/* Names the tensor in which training left the numbers a computer can hold. */
+/* Names the tensor that became infinite or NaN. */
 static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
 {
     double largest = t->stepper.optimizer.largest;
@@ -138,14 +145,14 @@ static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
                 break;
         }
     return fail(DIVERGED,
-                "training diverged in epoch %lld, by step %lld: %s reached %g; what was saved "
-                "before is intact; begin another run= with a lower optimizer.rate, or set "
-                "optimizer.clip",
+                "training diverged in epoch %lld, by step %lld: %s reached %g; checkpoints "
+                "saved before are intact; start another run= with a lower optimizer.rate, or "
+                "set optimizer.clip",
                 (long long)t->progress.epoch + 1, (long long)t->progress.all_steps,
                 worst ? worst->name : "a tensor", most);
 }
 
-/* How many epochs there are to train, at most. */
+/* The number of epochs to train, at most. */
 static int64_t n_epochs(const struct trainer *t)
 {
     return t->settings->refit.epochs > 0 ? t->settings->refit.epochs
@@ -161,15 +168,14 @@ static void show_progress(const struct trainer *t)
         return;
     const double rate = (double)steps / seconds;
     log_live(
-        "epoch %lld of %lld, step %lld of %zu, %.2f million attempts a second, %.0f s left",
+        "epoch %lld of %lld, step %lld of %zu, %.2f million attempts per second, %.0f s left",
         (long long)t->progress.epoch + 1, (long long)n_epochs(t), (long long)t->progress.step,
         t->stepper.lanes.n_steps,
         rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6,
         (double)(all - t->progress.all_steps) / rate);
 }
 
-/* Collective, now and then: saves if it must, if it is time, or if a signal came to any rank.
- */
+/* Collective, now and then: saves if it must, if it is time, or if any rank got a signal. */
 static enum status look_around(struct trainer *t, bool must_save)
 {
     const double now = log_clock(), seconds = now - t->started;
@@ -186,8 +192,8 @@ static enum status look_around(struct trainer *t, bool must_save)
         TRY(save(t));
     if (wishes[0] && !t->progress.finished)
         return fail(STOPPED,
-                    "stopped by a signal after epoch %lld, step %lld; everything is saved: the "
-                    "same command continues",
+                    "stopped by a signal after epoch %lld, step %lld; everything is saved; run "
+                    "the same command again to continue",
                     (long long)t->progress.epoch, (long long)t->progress.step);
     return OK;
 }
@@ -218,33 +224,9 @@ static enum status train_epoch(struct trainer *t)
     return OK;
 }
 
-static enum status score_finals(struct trainer *t, enum split split, struct score *score)
-{
-    struct target_prediction *targets = NULL;
-    size_t n = 0;
-    TRY(comm_agree(t->comm, targets_predict(t->model, t->stepper.work, &t->stepper.shard,
-                                            1u << split, &targets, &n)));
-    targets_score(t->comm, t->model, targets, n, score);
-    memory_free(targets);
-    return OK;
-}
-
-static enum status score_split(struct trainer *t, enum split split, struct score *score)
-{
-    if (model_task(t->model) != TASK_TRACE)
-        return score_finals(t, split, score);
-    struct predictions predictions;
-    TRY(comm_agree(t->comm, scoring_predict(t->model, t->stepper.work, &t->stepper.shard,
-                                            1u << split, &predictions)));
-    scoring_keep(&predictions, &t->stepper.shard, false);
-    metrics_score(t->comm, predictions.list, predictions.n, score);
-    scoring_free(&predictions);
-    return OK;
-}
-
-/* The log-likelihood of the validation students' steps, if that is what decides; else NaN. What
- * sampling probably makes it too high by is taken off, since it is largest for the sharpest
- * model; a chance above 1 is no score. */
+/* The log-likelihood of the validation students' steps if it decides, else NaN. The estimated
+ * bias from sampling is subtracted, because it is largest for the sharpest model. A probability
+ * above 1 is not a score. */
 static double measure_likelihood(struct trainer *t)
 {
     if (settings_metric(t->settings) >= 0)
@@ -261,7 +243,7 @@ static double measure_likelihood(struct trainer *t)
     return result.mean > result.standard_error ? NAN : result.mean - result.bias;
 }
 
-/* True if the score just measured is the best so far. */
+/* True if the last score is the best so far. */
 static bool is_better(struct trainer *t)
 {
     const int metric = settings_metric(t->settings);
@@ -278,14 +260,13 @@ static bool is_better(struct trainer *t)
     return better;
 }
 
-/* Whether numbers are predicted rather than chances. */
+/* Whether the model predicts numbers, not probabilities. */
 static bool is_score(const struct trainer *t)
 {
     return model_task(t->model) == TASK_SCORE || model_task(t->model) == TASK_DENSITY;
 }
 
-/* A line for people, unless the last one is only just out: short epochs would fill the screen.
- */
+/* Prints a line unless the last one is very recent: short epochs would flood the screen. */
 static void say_epoch(struct trainer *t, double loss, bool best)
 {
     const double now = log_clock();
@@ -294,14 +275,14 @@ static void say_epoch(struct trainer *t, double loss, bool best)
     t->spoke = now;
     char valid[128] = "";
     if (t->valid.n > 0 && isfinite(t->likelihood))
-        snprintf(valid, sizeof valid, ", valid log-likelihood of a step %.4f%s", t->likelihood,
+        snprintf(valid, sizeof valid, ", valid log-likelihood per step %.4f%s", t->likelihood,
                  best ? " (best)" : "");
     else if (t->valid.n > 0)
         snprintf(valid, sizeof valid, ", valid %s %.5f, log-loss %.5f, %s %.4f%s",
                  is_score(t) ? "rmse" : "cbd", is_score(t) ? t->valid.rmse : t->valid.cbd,
                  t->valid.log_loss, is_score(t) ? "r2" : "auc",
                  is_score(t) ? t->valid.r2 : t->valid.auc, best ? " (best)" : "");
-    log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts a second",
+    log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts per second",
             (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
 }
 
@@ -318,7 +299,7 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
         json_object_set_new(record, "valid", score_json(&t->valid));
     if (t->valid.n > 0 && isfinite(t->likelihood))
         json_object_set_new(record, "likelihood", json_real(t->likelihood));
-    if (t->model->kind->by_blas)
+    if (t->model->kind->fit.by_blas)
         json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
@@ -336,15 +317,15 @@ static bool is_done(const struct trainer *t)
            (o->patience > 0 && t->progress.stale >= o->patience);
 }
 
-/* Where there is a running mean of the parameters and nothing is validated, the mean at the end
- * is the result, and kept as the best. */
+/* If parameters are averaged and nothing is validated, the average at the end is the result and
+ * is kept as the best. */
 static bool ends_with_mean(const struct trainer *t)
 {
-    return t->model->kind->learn == NULL && t->settings->optimizer.average > 0 &&
+    return t->model->kind->fit.learn == NULL && t->settings->optimizer.average > 0 &&
            t->progress.best_epoch == 0 && t->progress.all_steps > 0;
 }
 
-/* What follows an epoch's last step. */
+/* Everything after the last step of an epoch. */
 static enum status finish_epoch(struct trainer *t, bool *done)
 {
     const struct train_options *o = &t->settings->train;
@@ -357,13 +338,14 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     bool best = false;
     t->valid = (struct score){0};
     t->likelihood = NAN;
-    const bool steps = t->model->kind->learn == NULL;
+    const bool steps = t->model->kind->fit.learn == NULL;
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
-        TRY(score_split(t, VALID, &t->valid));
+        TRY(split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard, VALID, NULL,
+                        &t->valid, NULL));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && (steps || t->model->kind->keeps_best)) {
+    if (t->valid.n > 0 && (steps || t->model->kind->fit.keeps_best)) {
         t->likelihood = measure_likelihood(t);
         best = is_better(t);
     }
@@ -377,7 +359,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     return look_around(t, *done);
 }
 
-/* Scores the best epoch's parameters, or the last ones where nothing was validated. */
+/* Scores the parameters of the best epoch, or the last ones if nothing was validated. */
 static enum status score_best(struct trainer *t, struct result *result)
 {
     enum status status = OK;
@@ -388,22 +370,26 @@ static enum status score_best(struct trainer *t, struct result *result)
         if (status == OK && t->progress.best_epoch > 0 &&
             (best.progress.epoch != t->progress.best_epoch ||
              best.progress.best != t->progress.best))
-            status = fail(
-                BAD_DATA,
-                "%s: it is of epoch %lld with a score of %.6g, but epoch %lld with %.6g was "
-                "the best: these are files of different moments, or of different runs",
-                path, (long long)best.progress.epoch, best.progress.best,
-                (long long)t->progress.best_epoch, t->progress.best);
+            status = fail(BAD_DATA,
+                          "%s: this is epoch %lld with score %.6g, but the best was epoch %lld "
+                          "with %.6g; the files are from different times or different runs",
+                          path, (long long)best.progress.epoch, best.progress.best,
+                          (long long)t->progress.best_epoch, t->progress.best);
         if (status == OK)
             status = checkpoint_params(&best, t->comm, t->model);
         checkpoint_close(&best);
         memory_free(path);
         if (status != OK)
-            status = fail_context(status, "the best epoch cannot be had, train it again in "
-                                          "another run=");
+            status = fail_context(
+                status, "the best epoch cannot be read (train again with another run=)");
     }
+    struct item_counts counts;
+    item_counts_take(&counts, &t->stepper.shard);
     for (int split = VALID; status == OK && split < N_SPLITS; split++)
-        status = score_split(t, (enum split)split, &result->scores[split]);
+        status = split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard,
+                             (enum split)split, &counts, &result->scores[split],
+                             result->baselines[split]);
+    memory_free(counts.right);
     return status;
 }
 
@@ -432,7 +418,7 @@ static enum status write_result(const struct trainer *t, const struct result *re
     return status;
 }
 
-/* Rank 0: what is in the directory follows the checkpoint, or the start. */
+/* Rank 0: makes the directory agree with the checkpoint, or with the start. */
 static enum status prepare(const struct trainer *t, bool had_ended)
 {
     if (t->progress.best_epoch > 0 || !had_ended)
@@ -447,7 +433,7 @@ static enum status prepare(const struct trainer *t, bool had_ended)
     return status == OK ? run_remove(&t->run, "result.json") : status;
 }
 
-/* The settings without places, as checkpoints hold them; caller frees. */
+/* The settings without locations, as checkpoints store them; caller frees. */
 static char *stored_config(const struct settings *settings)
 {
     char *text = config_text(settings->groups, N_SETTINGS_GROUPS, settings_places);
@@ -459,7 +445,7 @@ static char *stored_config(const struct settings *settings)
     return all;
 }
 
-/* A run that has no more epochs to train than it has already, or none at all. */
+/* Ends a run that already has all its epochs, or is to have none. */
 static enum status end_here(struct trainer *t)
 {
     if (ends_with_mean(t)) {
@@ -490,19 +476,20 @@ static enum status begin(struct trainer *t, bool *done)
     TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, had_ended) : OK));
     if (*done)
         return had_ended ? OK : end_here(t);
-    log_say(
-        "%s on %s: %zu parameters; %lld training attempts, %zu students a step, %zu step%s an "
-        "epoch, %zu lanes, %d rank%s",
-        t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
-        (long long)t->stepper.n_training,
-        (t->stepper.lanes.n_training + t->stepper.lanes.n_steps - 1) / t->stepper.lanes.n_steps,
-        t->stepper.lanes.n_steps, t->stepper.lanes.n_steps == 1 ? "" : "s",
-        t->stepper.lanes.n_lanes, t->comm->size, t->comm->size == 1 ? "" : "s");
+    const struct lanes *lanes = &t->stepper.lanes;
+    const size_t per_step = (lanes->n_training + lanes->n_steps - 1) / lanes->n_steps;
+    log_say("%s on %s: %zu parameters; %lld training attempts, %zu student%s per step, %zu "
+            "step%s per epoch, %zu lane%s, %d rank%s",
+            t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
+            (long long)t->stepper.n_training, per_step, per_step == 1 ? "" : "s",
+            lanes->n_steps, lanes->n_steps == 1 ? "" : "s", lanes->n_lanes,
+            lanes->n_lanes == 1 ? "" : "s", t->comm->size, t->comm->size == 1 ? "" : "s");
     precheck_settings(t->settings, &t->stepper);
     if (t->stepper.n_joined > 0)
-        log_say("a refit of %s, for %s%lld epochs; %lld attempts were for validation there",
+        log_say("refit of %s: %s%lld epoch%s; validation attempts joined to training: %lld",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
-                (long long)n_epochs(t), (long long)t->stepper.n_joined);
+                (long long)n_epochs(t), n_epochs(t) == 1 ? "" : "s",
+                (long long)t->stepper.n_joined);
     continuation_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
                               t->config);
     return OK;
@@ -527,7 +514,7 @@ static enum status train(struct trainer *t, struct result *result)
         const enum status status = train_epoch(t);
         if (status == DIVERGED && t->best != NULL &&
             run_save_best(&t->run, t->best, t->n_best) != OK)
-            log_warn("the best epoch before could not be saved");
+            log_warn("the best epoch so far could not be saved");
         TRY(status);
         t->trained = log_clock() - epoch_started;
         t->rate =
@@ -552,6 +539,9 @@ enum status trainer_run(const struct comm *comm, struct settings *settings,
     struct trainer t = {
         .comm = comm, .settings = settings, .model = settings->model, .run = {.lock = -1}};
     *result = (struct result){0};
+    for (int split = 0; split < N_SPLITS; split++)
+        for (int b = 0; b < N_BASELINES; b++)
+            result->baselines[split][b] = NAN;
     enum status status = train(&t, result);
     run_close(&t.run);
     memory_free(t.config);

@@ -6,18 +6,20 @@
 #include "base/comm.h"
 #include "data/dataset.h"
 #include "learn/metrics.h"
+#include "runs/baseline.h"
 #include "runs/settings.h"
 
-/* What a finished run reports. */
+/* The report of a finished run. */
 struct result {
     int64_t epochs, best_epoch;
     double best, seconds;
     bool stopped_early, converged, was_finished;
-    struct score scores[N_SPLITS]; /* of the best epoch's parameters; n = 0: none */
+    struct score scores[N_SPLITS];           /* of the best epoch; n = 0: none */
+    double baselines[N_SPLITS][N_BASELINES]; /* log-losses on the same attempts; NaN: none */
 };
 
-/* Collective: starts, continues, or finds finished the run that `settings` describe. STOPPED
- * after a signal, everything saved. */
+/* Collective: starts or continues the run that `settings` describe, or finds it finished.
+ * STOPPED after a signal, with everything saved. */
 CHECKED enum status trainer_run(const struct comm *comm, struct settings *settings,
                                 struct result *result);
 

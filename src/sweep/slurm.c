@@ -1,15 +1,15 @@
-/* Jobs for Slurm. A job's script is a template of jobs/, which people can also edit by hand: it
- * is compiled into the program as it stands (the Makefile makes a C text of it), and a few of
- * its lines are replaced here:
+/* Jobs for Slurm. A job script is one of the templates in jobs/, which people can also edit by
+ * hand. The Makefile turns the templates into C strings, so they are part of the program. Some
+ * of their lines are replaced here:
  *
- *     lines that hold " # 1 account", ... " # 5 modules"      what the template asks people for
- *     lines that begin with #SBATCH --job-name=, cohort=, ...  what only a program knows
+ *     lines with " # 1 account", ... " # 5 modules"           what the template asks people for
+ *     lines starting with #SBATCH --job-name=, cohort=, ...   what only a program knows
  *
- * A change that finds no line, or two, is our own mistake.
+ * A replacement that finds no line, or two, is a bug of cohort.
  *
- * sbatch gets the environment this process was started with. What MPI has added since would
- * make a job's ranks believe that they were started already; what a job around us has set
- * (SLURM_...) is about that job. */
+ * sbatch gets the environment that this process was started with. Variables that MPI has added
+ * since would make the job's ranks believe they were already launched; those of a surrounding
+ * job (SLURM_...) describe that job. */
 #define _GNU_SOURCE
 #include "sweep/slurm.h"
 #include "base/fail.h"
@@ -42,7 +42,7 @@ static bool is_plain(const char *word)
                                                 "UVWXYZ0123456789_-+=.,:/@")] == '\0';
 }
 
-/* A word for the shell. */
+/* Prints a word for the shell. */
 static void put_word(FILE *out, const char *word)
 {
     if (is_plain(word)) {
@@ -58,7 +58,7 @@ static void put_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* A value in a line for sbatch. */
+/* Prints a value in an #SBATCH line. */
 static void put_value(FILE *out, const char *value)
 {
     if (is_plain(value)) {
@@ -209,7 +209,7 @@ char *slurm_log(const char *directory, const char *name)
     return pattern;
 }
 
-/* A mark that begins with a blank stands anywhere in its line, another one at the start. */
+/* A mark that begins with a space matches anywhere in a line, others at its start. */
 static const struct change {
     const char *mark;
     void (*put)(FILE *out, const struct slurm_script *script);
@@ -237,7 +237,7 @@ static bool has_mark(const char *line, size_t n, const char *mark)
                           : n >= length && memcmp(line, mark, length) == 0;
 }
 
-/* What neither a line for sbatch nor a name of a log can hold. */
+/* Refuses what neither an #SBATCH line nor the name of a log can hold. */
 static enum status check(const struct slurm_script *script)
 {
     const struct slurm_job *job = script->job;
@@ -245,13 +245,11 @@ static enum status check(const struct slurm_script *script)
                                   job->sbatch,  script->name,   script->log, script->made_by};
     for (size_t v = 0; v < COUNT(values); v++)
         if (strchr(values[v], '\n') != NULL)
-            return fail(BAD_USER,
-                        "'%s' holds the end of a line, which cannot be written into a job's "
-                        "script",
+            return fail(BAD_USER, "'%s' contains a newline, which a job script cannot hold",
                         values[v]);
     if (strchr(script->log, '\\') != NULL)
         return fail(BAD_USER,
-                    "'%s': Slurm writes to no file with a backslash in its name; choose "
+                    "'%s': Slurm cannot write to a file with a backslash in its name; choose "
                     "another run=",
                     script->log);
     return OK;
@@ -265,10 +263,10 @@ enum status slurm_write(const struct slurm_script *script, char **text)
     size_t size = 0;
     FILE *out = open_memstream(&buffer, &size);
     if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for a job's script");
+        fail_abort(BAD_IO, "out of memory for a job script");
     int n_found[COUNT(changes)] = {0};
-    bool in_head = true; /* the template's words for those who edit it */
-    fprintf(out, "#!/bin/bash\n# Made by `%s` of cohort %s from its template %s.\n",
+    bool in_head = true; /* comments for people who edit the template */
+    fprintf(out, "#!/bin/bash\n# Written by `%s` of cohort %s from its template %s.\n",
             script->made_by, COHORT_VERSION, template_names[script->template]);
     for (const char *line = templates[script->template]; *line != '\0';) {
         const size_t n = strcspn(line, "\n");
@@ -292,9 +290,9 @@ enum status slurm_write(const struct slurm_script *script, char **text)
     return OK;
 }
 
-/* ---- talking to Slurm */
+/* ---- calling Slurm */
 
-/* The environment at the start of this process, without that of a job around it; caller frees
+/* The environment at the start of this process, without that of a surrounding job; caller frees
  * both. */
 static char **first_environment(char **bytes)
 {
@@ -328,9 +326,9 @@ static char *read_back(FILE *file)
     return text;
 }
 
-/* What a program said and how it ended. */
+/* A program's output and exit code. */
 struct answer {
-    int code; /* -1: it could not be started, for `reason` */
+    int code; /* -1: could not be started, for `reason` */
     int reason;
     char *out, *err;
 };
@@ -362,7 +360,8 @@ static enum status call(const char *const *words, const char *input, struct answ
         rewind(files[0]);
     }
     if (!ready)
-        status = fail(BAD_IO, "no temporary file for %s: %s", words[0], strerror(errno));
+        status = fail(BAD_IO, "cannot create a temporary file for %s: %s", words[0],
+                      strerror(errno));
     char *bytes = NULL, **environment = first_environment(&bytes);
     pid_t child = 0;
     if (status == OK) {
@@ -383,12 +382,12 @@ static enum status call(const char *const *words, const char *input, struct answ
     return status;
 }
 
-/* What a program of Slurm's said against us, on one line. */
+/* Reports a Slurm program's error on one line. */
 static enum status refused(const char *program, const struct answer *answer)
 {
     if (answer->code == -1 || answer->code == 127)
         return fail(BAD_USER,
-                    "%s cannot be started (%s): is this machine part of a cluster with Slurm? "
+                    "%s cannot be started (%s); is this machine part of a Slurm cluster? "
                     "`--dry-run` shows the script without it",
                     program, strerror(answer->reason != 0 ? answer->reason : ENOENT));
     char *words = answer->err;
@@ -418,7 +417,7 @@ enum status slurm_submit(const char *script, const char *const *options, int64_t
     if (answer.code != 0)
         status = refused("sbatch", &answer);
     else if (end == answer.out)
-        status = fail(BAD_USER, "sbatch said '%s', expected the number of a job", answer.out);
+        status = fail(BAD_USER, "sbatch printed '%s'; expected a job number", answer.out);
     answer_free(&answer);
     return status;
 }
@@ -447,7 +446,7 @@ enum status slurm_array_size(int64_t *size)
         *size = equals != NULL ? strtoll(equals + 1, NULL, 10) : 1001;
         if (*size < 2)
             status = fail(BAD_USER,
-                          "this Slurm allows no array jobs (MaxArraySize = %" PRId64
+                          "Slurm allows no array jobs here (MaxArraySize = %" PRId64
                           "); run the sweep in one job with jobs/sweep.sbatch",
                           *size);
     }

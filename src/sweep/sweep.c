@@ -2,14 +2,16 @@
  *
  *     grid     every combination of the values, the first key changing slowest; a range needs
  *              its number of points: log(1e-4, 1e-2, 5)
- *     random   `trials` points, uniform over lists and ranges (over logarithms for log)
- *     halton   the same, but evenly spread: coordinate d of trial n is the radical inverse of n
- *              to the d-th prime, turned by a random amount
+ *     random   `trials` points, uniform over lists and ranges (for log: over logarithms)
+ *     halton   the same, but evenly spaced: coordinate d of trial n is the radical inverse of n
+ *              in base p(d), the d-th prime, shifted by a random number u(d) modulo 1:
  *
- * A trial's id is a digest of all its settings but the number of epochs, so that it does not
- * depend on what other trials there are, nor on how far halving takes it. Every trial's
- * settings are resolved here, before anything is written: what one of them would refuse, the
- * sweep refuses. */
+ *                  n = sum_i a_i p^i,   x = sum_i a_i p^(-i-1) + u,   x - floor(x)
+ *
+ * A trial's id is a digest of all its settings except the number of epochs, so it does not
+ * depend on the other trials, nor on how far successive halving takes it. The settings of all
+ * trials are resolved here, before anything is written: the sweep refuses what any trial would
+ * refuse. */
 #include "sweep/sweep.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -26,17 +28,17 @@ static const char *const designs[] = {"grid", "random", "halton", NULL};
 #define AT(field) offsetof(struct sweep_options, field)
 const struct option sweep_table[] = {
     {"design", OPTION_CHOICE, AT(design), "grid", 0, 0, designs,
-     "every combination; points at random; points evenly spread at random"},
+     "grid: every combination; random: independent random points; halton: evenly spaced random "
+     "points"},
     {"trials", OPTION_INTEGER, AT(trials), "0", 0, MOST_TRIALS, NULL,
-     "how many, for random and halton"},
-    {"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e18, NULL, "names the points"},
-    {"ranks", OPTION_INTEGER, AT(ranks), "1", 1, 1e6, NULL,
-     "ranks that train a trial together"},
+     "number of trials, for random and halton"},
+    {"seed", OPTION_INTEGER, AT(seed), "1", 0, 9e18, NULL, "seed of the random points"},
+    {"ranks", OPTION_INTEGER, AT(ranks), "1", 1, 1e6, NULL, "ranks per trial"},
     {"rungs", OPTION_INTEGER, AT(rungs), "1", 1, 20, NULL,
-     "successive halving in so many rungs: all trials are trained shortly, the best go on; 1: "
-     "none"},
+     "number of rungs of successive halving: all trials are trained briefly; the best "
+     "continue; 1: no halving"},
     {"factor", OPTION_NUMBER, AT(factor), "3", 1.1, 100, NULL,
-     "with each rung: how many times fewer trials, and how many times more epochs"},
+     "factor per rung: this many times fewer trials, this many times more epochs"},
 };
 const size_t n_sweep_table = COUNT(sweep_table);
 
@@ -51,7 +53,7 @@ static char *trimmed(const char *start, const char *end)
     return memory_text("%.*s", (int)(end - start), start);
 }
 
-/* Cuts the text at commas outside brackets and parentheses. */
+/* Splits the text at commas outside brackets and parentheses. */
 static size_t cut(const char *text, size_t n, char ***parts)
 {
     size_t n_parts = 0, capacity = 0;
@@ -90,7 +92,7 @@ static char *number_text(double value, bool is_whole)
     return is_whole ? memory_text("%.0f", rint(value)) : memory_text("%.6g", value);
 }
 
-/* The number of a range at u in [0, 1]. */
+/* The value of a range at u in [0, 1]. */
 static double range_at(const struct sweep_dimension *d, double u)
 {
     return d->is_log ? exp(log(d->low) + u * (log(d->high) - log(d->low)))
@@ -105,21 +107,21 @@ static enum status parse_range(struct sweep_dimension *d, char **parts, size_t n
         (n == 3 && (!to_number(parts[2], &points) || points < 2 || points > 1e4 ||
                     points != rint(points))))
         return fail(BAD_USER,
-                    "%s.%s = %s: expected two numbers, and for a grid the number of points: "
-                    "log(1e-4, 1e-2, 5)",
+                    "%s.%s = %s: expected two numbers and, for a grid, the number of points, "
+                    "as in log(1e-4, 1e-2, 5)",
                     d->section, d->key, value);
     if (!(d->low < d->high))
-        return fail(BAD_USER, "%s.%s = %s: the range is empty; expected the lower end first",
+        return fail(BAD_USER, "%s.%s = %s: the range is empty; give the lower end first",
                     d->section, d->key, value);
     if (d->is_log && d->low <= 0)
         return fail(BAD_USER,
-                    "%s.%s = %s: a logarithm needs numbers above 0; say uniform(...) instead",
+                    "%s.%s = %s: log(...) needs numbers above 0; use uniform(...) instead",
                     d->section, d->key, value);
     if (design != SWEEP_GRID)
         return OK;
     if (n < 3)
         return fail(BAD_USER,
-                    "%s.%s = %s: a grid needs the number of points: %.*s, 5), or set "
+                    "%s.%s = %s: a grid needs the number of points, as in %.*s, 5); or set "
                     "sweep.design = random or halton",
                     d->section, d->key, value, (int)strlen(value) - 1, value);
     d->n_values = (size_t)points;
@@ -130,7 +132,7 @@ static enum status parse_range(struct sweep_dimension *d, char **parts, size_t n
     return OK;
 }
 
-/* *is_one: the value is a list or a range at all. */
+/* *is_one: whether the value is a list or a range. */
 static enum status parse_dimension(struct sweep_dimension *d, const char *value,
                                    enum sweep_design design, bool *is_one)
 {
@@ -156,8 +158,8 @@ static enum status parse_dimension(struct sweep_dimension *d, const char *value,
     d->n_values = n_parts;
     for (size_t v = 0; v < n_parts && status == OK; v++)
         if (parts[v][0] == '\0')
-            status = fail(BAD_USER, "%s.%s = %s: there is an empty place in the list",
-                          d->section, d->key, value);
+            status = fail(BAD_USER, "%s.%s = %s: the list has an empty element", d->section,
+                          d->key, value);
     return n_parts == 0
                ? fail(BAD_USER, "%s.%s = %s: the list is empty", d->section, d->key, value)
                : status;
@@ -165,7 +167,8 @@ static enum status parse_dimension(struct sweep_dimension *d, const char *value,
 
 /* ---- trials */
 
-/* The settings of a trial: what all have, its values, its length and place. */
+/* The settings of a trial: the common ones, its values, its number of epochs and its
+ * directory. */
 static enum status resolve(const struct sweep *sweep, char *const *values, int64_t epochs,
                            const char *directory, struct settings *settings)
 {
@@ -202,7 +205,7 @@ static void id_of(const struct settings *settings, char id[17])
 {
     char *text = config_text(settings->groups, N_SETTINGS_GROUPS, settings_places);
     char *line = strstr(text, "\nepochs = ");
-    if (line != NULL) /* not a part of who the trial is */
+    if (line != NULL) /* not part of the trial's identity */
         memset(line + 1, ' ', strcspn(line + 1, "\n"));
     snprintf(id, 17, "%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
     memory_free(text);
@@ -247,7 +250,7 @@ static void trial_free(const struct sweep *sweep, struct sweep_trial *trial)
     free_parts(trial->values, trial->values == NULL ? 0 : sweep->n_dimensions);
 }
 
-/* Equal ids stand together after this, the earliest of them first. */
+/* Sorts equal ids together, the earliest first. */
 static int by_id(const void *a, const void *b)
 {
     const struct sweep_trial *const *x = a, *const *y = b;
@@ -255,7 +258,7 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : *x < *y ? -1 : *x > *y;
 }
 
-/* Trials with the id of an earlier one are left out. */
+/* Removes trials with the id of an earlier one. */
 static void leave_out_twins(struct sweep *sweep)
 {
     const size_t n = sweep->n_trials;
@@ -287,7 +290,7 @@ static enum status make_trials(struct sweep *sweep)
         return fail(BAD_USER, "sweep.trials = 0: a %s design needs the number of trials",
                     designs[sweep->options.design]);
     if (n > MOST_TRIALS)
-        return fail(BAD_USER, "the grid has %.0f points, expected at most %d", n, MOST_TRIALS);
+        return fail(BAD_USER, "the grid has %.0f points; expected at most %d", n, MOST_TRIALS);
     sweep->trials = NEW(struct sweep_trial, (size_t)n);
     for (size_t t = 0; t < (size_t)n; t++) {
         struct sweep_trial *trial = &sweep->trials[sweep->n_trials++];
@@ -311,7 +314,7 @@ static enum status make_trials(struct sweep *sweep)
 
 /* ---- the file */
 
-/* Whether a key takes whole numbers; a key that no table has is found out later. */
+/* Whether a key takes integers; unknown keys are found later. */
 static bool takes_whole(const struct settings *settings, const struct sweep_dimension *d)
 {
     for (size_t g = 0; g < N_SETTINGS_GROUPS; g++)
@@ -322,7 +325,7 @@ static bool takes_whole(const struct settings *settings, const struct sweep_dime
     return false;
 }
 
-/* The settings that are lists or ranges. */
+/* Finds the settings that are lists or ranges. */
 static enum status find_dimensions(struct sweep *sweep)
 {
     size_t capacity = 0;
@@ -336,7 +339,7 @@ static enum status find_dimensions(struct sweep *sweep)
         GROW(sweep->dimensions, sweep->n_dimensions, capacity);
         enum status status =
             parse_dimension(&d, entry.value, (enum sweep_design)sweep->options.design, &is_one);
-        sweep->dimensions[sweep->n_dimensions++] = d; /* to be freed, whatever it is */
+        sweep->dimensions[sweep->n_dimensions++] = d; /* freed in any case */
         TRY(status);
         if (is_one)
             continue;
@@ -345,14 +348,13 @@ static enum status find_dimensions(struct sweep *sweep)
         memory_free(d.key);
     }
     if (sweep->n_dimensions == 0)
-        return fail(BAD_USER,
-                    "the sweep has no list and no range: give some settings as {a, b, c}, "
-                    "uniform(low, high) or log(low, high)");
+        return fail(BAD_USER, "the sweep has no list or range; give some settings as {a, b, "
+                              "c}, uniform(low, high) or log(low, high)");
     return OK;
 }
 
-/* Looks at the settings with the first value of every list: what is asked for, and of which
- * type the dimensions are. */
+/* Resolves the settings with the first value of every list, to learn what is requested and the
+ * type of each dimension. */
 static enum status look(struct sweep *sweep)
 {
     char **first = NEW(char *, sweep->n_dimensions);
@@ -369,7 +371,7 @@ static enum status look(struct sweep *sweep)
     struct settings settings;
     enum status status =
         wish == NULL || wish[0] == '\0'
-            ? fail(BAD_USER, "run= is not set: expected a directory for the sweep")
+            ? fail(BAD_USER, "run= is not set; expected a directory for the sweep")
             : resolve(sweep, first, 0, wish, &settings);
     free_parts(first, sweep->n_dimensions);
     if (wish == NULL || wish[0] == '\0')
@@ -380,10 +382,8 @@ static enum status look(struct sweep *sweep)
         sweep->folds = settings.train.folds > 0 && settings.train.fold == 0;
         sweep->metric = settings_metric(&settings);
         if (sweep->metric < 0)
-            status =
-                fail(BAD_USER,
-                     "train.monitor = likelihood: trials of a sweep are compared by scores "
-                     "of answers; use log_loss or another of them");
+            status = fail(BAD_USER, "train.monitor = likelihood: a sweep compares trials by "
+                                    "scores of answers; use log_loss or another of these");
         for (size_t d = 0; d < sweep->n_dimensions; d++)
             sweep->dimensions[d].is_whole = takes_whole(&settings, &sweep->dimensions[d]);
     }
@@ -397,24 +397,25 @@ static enum status check_keys(const struct sweep *sweep)
         const struct sweep_dimension *dimension = &sweep->dimensions[d];
         if (strcmp(dimension->section, "data") == 0 || strcmp(dimension->section, "run") == 0)
             return fail(BAD_USER,
-                        "%s.%s cannot differ between trials, whose scores must compare; make a "
-                        "sweep for each",
+                        "%s.%s cannot differ between trials, because their scores must be "
+                        "comparable; use one sweep per value",
                         dimension->section, dimension->key);
         if (sweep->options.rungs > 1 && strcmp(dimension->section, "train") == 0 &&
             strcmp(dimension->key, "epochs") == 0)
-            return fail(BAD_USER, "train.epochs cannot differ between trials of successive "
-                                  "halving (sweep.rungs), which sets it");
+            return fail(BAD_USER, "train.epochs cannot differ between trials, because "
+                                  "successive halving (sweep.rungs) sets it");
         if (strcmp(dimension->section, "train") == 0 &&
             (strcmp(dimension->key, "folds") == 0 || strcmp(dimension->key, "fold") == 0 ||
              strcmp(dimension->key, "monitor") == 0))
             return fail(BAD_USER,
-                        "train.%s cannot differ between trials, whose scores must compare",
+                        "train.%s cannot differ between trials, because their scores must be "
+                        "comparable",
                         dimension->key);
     }
     return OK;
 }
 
-/* Grid points of whole numbers are made again once it is known that they are. */
+/* Recomputes grid points once they are known to be integers. */
 static void round_grid(struct sweep *sweep)
 {
     for (size_t d = 0; d < sweep->n_dimensions; d++) {
@@ -429,8 +430,7 @@ static void round_grid(struct sweep *sweep)
     }
 }
 
-/* What the sweep's directory remembers: everything but how many trials and by how many ranks.
- */
+/* What sweep.ini stores: everything but the number of trials and of ranks. */
 static char *stored_text(const struct sweep *sweep)
 {
     const struct sweep_options *o = &sweep->options;

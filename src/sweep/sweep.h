@@ -29,17 +29,18 @@ struct sweep_dimension {
     bool is_log, is_whole;
 };
 
-/* One choice of values. The id is made from all settings, so it stays when the sweep grows. */
+/* One choice of values. The id is a digest of its settings, so it is the same when the sweep
+ * grows. */
 struct sweep_trial {
     char id[17];
-    char **values; /* one for each dimension */
+    char **values; /* one per dimension */
 };
 
 struct sweep {
     struct config *config; /* as the user wrote it */
     struct sweep_options options;
-    char *directory, *text;                 /* where; the sweep as stored there */
-    size_t n_dimensions, n_trials, n_twins; /* twins: trials left out because of equal values */
+    char *directory, *text;                 /* directory; the sweep as stored there */
+    size_t n_dimensions, n_trials, n_twins; /* twins: trials removed because of equal values */
     struct sweep_dimension *dimensions;
     struct sweep_trial *trials;
     int64_t epochs; /* of the last rung */
@@ -47,53 +48,55 @@ struct sweep {
     int metric;     /* index into metrics_names */
 };
 
-/* Takes over `config`. Refuses whatever any trial would refuse, before anything is written. */
+/* Takes ownership of `config`. Refuses whatever any trial would refuse, before anything is
+ * written. */
 CHECKED enum status sweep_create(struct sweep *sweep, struct config *config);
 void sweep_destroy(struct sweep *sweep);
 
-/* Settings of a trial, for so many epochs, with its directory in the sweep's. */
+/* The settings of a trial for this many epochs, with its directory inside the sweep's. */
 CHECKED enum status sweep_settings(const struct sweep *sweep, size_t trial, int64_t epochs,
                                    struct settings *settings);
 
-/* Successive halving: rungs 1 .. options.rungs; without it there is one. How many epochs and
- * how many trials a rung has. */
+/* Successive halving: the number of epochs and of trials of rung 1 .. options.rungs. Without it
+ * there is one rung. */
 int64_t sweep_epochs(const struct sweep *sweep, int64_t rung);
 size_t sweep_width(const struct sweep *sweep, int64_t rung);
 
-/* Rank 0: makes the sweep's directory, or finds that it is this sweep's. */
+/* Rank 0: creates the sweep's directory, or checks that it belongs to this sweep. */
 CHECKED enum status sweep_open(const struct sweep *sweep);
 
-/* Rank 0: waits until no other job writes what all of them share; close `file` to let them. */
+/* Rank 0: waits until no other job writes the shared files; close `file` to release them. */
 CHECKED enum status sweep_lock(const struct sweep *sweep, int *file);
 
-/* What a trial came to at a rung: one file, written by rename. */
+/* The result of a trial at a rung: one file, written by rename. */
 enum sweep_state { SWEEP_WAITING, SWEEP_RUNNING, SWEEP_DONE, SWEEP_FAILED };
 extern const char *const sweep_states[4];
 struct sweep_result {
     enum sweep_state state;
     int64_t rung, epochs;
-    struct score valid, valid_spread, test, test_spread; /* spread: over folds */
+    struct score valid, valid_spread, test, test_spread; /* standard deviations over folds */
     double seconds;
     char *reason;         /* of a failure */
-    char data_digest[33]; /* of what it was trained on; "": not known */
+    char data_digest[33]; /* of its data set; "": unknown */
 };
 char *sweep_path(const struct sweep *sweep, size_t trial, const char *name); /* caller frees */
 CHECKED enum status sweep_write_result(const struct sweep *sweep, size_t trial,
                                        const struct sweep_result *result);
-/* The result at a rung, or what else is known; the furthest one. Destroy `reason`. */
+/* The result at a rung, or the state if there is none; the result of the last rung reached.
+ * Free `reason`. */
 void sweep_read_result(const struct sweep *sweep, size_t trial, int64_t rung,
                        struct sweep_result *result);
 void sweep_read_last(const struct sweep *sweep, size_t trial, struct sweep_result *result);
 
-/* The trials of a rung in the order of their numbers: all of the first; of a later one the best
- * of the one before, as far as they are done. Caller frees. */
+/* The trials of a rung in numerical order: all of them at the first; at a later one, the best
+ * of the previous rung that are done. Caller frees. */
 size_t *sweep_rung(const struct sweep *sweep, int64_t rung, size_t *n);
 
-/* How many of these trials have come to no result at the rung yet. */
+/* How many of these trials have no result at the rung yet. */
 size_t sweep_n_open(const struct sweep *sweep, int64_t rung, const size_t *trials, size_t n);
 
-/* Collective. Runs what is missing by teams of options.ranks ranks; `pack` of `n_packs` (from
- * 1): only every n_packs-th trial; `rung` 0: all rungs. `retry`: failed trials too. */
+/* Collective. Runs missing trials by teams of options.ranks ranks. `pack` of `n_packs` (from
+ * 1): only every n_packs-th trial. `rung` 0: all rungs. `retry`: failed trials too. */
 struct sweep_order {
     int64_t pack, n_packs, rung;
     bool retry;
@@ -101,14 +104,15 @@ struct sweep_order {
 CHECKED enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
                               const struct sweep_order *order);
 
-/* Rank 0: hands what is missing to Slurm: for each rung arrays of jobs, a pack of trials to a
- * task, and a job that collects when all have ended, however they did. Prints the numbers of
- * the jobs. If Slurm refuses any of them, none is left and nothing is made. */
+/* Rank 0: submits missing trials to Slurm: for each rung, job arrays with one pack of trials
+ * per array task; at the end, a job that collects the results when all others have ended.
+ * Prints the job numbers. If Slurm refuses any job, all are cancelled and no files are left. */
 struct sweep_submission {
     struct slurm_job job;
-    int64_t packs, throttle; /* tasks of a rung's array, 0: by the trials; how many at once */
-    bool retry, dry_run;     /* dry_run: prints the scripts */
-    struct names words;      /* the sweep's settings */
+    int64_t packs;       /* array tasks per rung; 0: from the number of trials */
+    int64_t throttle;    /* array tasks at once; 0: no limit */
+    bool retry, dry_run; /* dry_run: only prints the scripts */
+    struct names words;  /* the sweep's settings */
 };
 CHECKED enum status sweep_submit(const struct sweep *sweep,
                                  const struct sweep_submission *submission);
@@ -124,9 +128,9 @@ CHECKED enum status sweep_collect(const struct sweep *sweep, struct sweep_board 
 void sweep_read_board(const struct sweep *sweep, struct sweep_board *board);
 void sweep_board_free(const struct sweep *sweep, struct sweep_board *board);
 
-/* What a dimension does to the score: its levels (values, or thirds of a range), the mean score
- * of the trials done at the first rung, and the share of the scores' variance between levels.
- */
+/* The effect of a dimension on the score: its levels (values, or thirds of a range), the mean
+ * score of the trials done at the first rung, and the fraction of the scores' variance between
+ * levels. */
 struct sweep_level {
     char *name;
     size_t n;

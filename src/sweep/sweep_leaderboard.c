@@ -1,5 +1,8 @@
-/* The files of the leaderboard: every trial, best first; what each hyperparameter does; and the
- * best trial's settings, ready to train. */
+/* The files of the leaderboard:
+ *
+ *     leaderboard.csv   every trial, best first
+ *     effects.csv       the effect of each hyperparameter
+ *     best.ini          the best trial's settings, ready to train */
 #include "base/atomic_file.h"
 #include "base/csv_quote.h"
 #include "base/fail.h"

@@ -1,11 +1,11 @@
-/* What came of the trials. Each trial and rung has one file,
+/* The results of trials. Each trial and rung has one file,
  *
  *     DIRECTORY/trials/ID/rung-1.json
  *
- * written by rename by whoever trained it, on whatever machine. The leaderboard is made from
- * these files alone and holds nothing that depends on time or machine, so its bytes are the
- * same however the trials were run. Jobs that begin or end at the same moment take turns at the
- * few files that are not of one trial, by the kernel's lock on the file `lock`. */
+ * written by rename by the job that trained it. The leaderboard is built from these files alone
+ * and contains nothing that depends on time or machine, so its bytes are the same however the
+ * trials were run. The few files that do not belong to one trial are protected by the kernel's
+ * lock on the file `lock`, because jobs may start or end at the same time. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -35,7 +35,7 @@ static char *result_path(const struct sweep *sweep, size_t trial, int64_t rung)
     return sweep_path(sweep, trial, name);
 }
 
-/* The first line in which two texts differ. */
+/* Reports the first line in which two sweeps differ. */
 static enum status other_sweep(const char *path, const char *stored, const char *now)
 {
     while (*stored == *now && *stored != '\0') {
@@ -45,10 +45,11 @@ static enum status other_sweep(const char *path, const char *stored, const char 
         stored += a + (stored[a] == '\n');
         now += b + (now[b] == '\n');
     }
-    return fail(BAD_USER,
-                "%s: this directory is of another sweep, with '%.*s' where now '%.*s' is asked "
-                "for (only sweep.trials and sweep.ranks may change); choose another run=",
-                path, (int)strcspn(stored, "\n"), stored, (int)strcspn(now, "\n"), now);
+    return fail(
+        BAD_USER,
+        "%s: this directory belongs to another sweep, with '%.*s' where '%.*s' is requested "
+        "now (only sweep.trials and sweep.ranks may change); choose another run=",
+        path, (int)strcspn(stored, "\n"), stored, (int)strcspn(now, "\n"), now);
 }
 
 enum status sweep_lock(const struct sweep *sweep, int *file)
@@ -91,8 +92,7 @@ enum status sweep_open(const struct sweep *sweep)
         status = check_same(sweep, path);
     else if (file_exists(config))
         status = fail(BAD_USER,
-                      "%s: this is the directory of a run; choose another run= for "
-                      "the sweep",
+                      "%s: this directory belongs to a run; choose another run= for the sweep",
                       sweep->directory);
     else
         status = make(sweep, path);
@@ -148,7 +148,7 @@ enum status sweep_write_result(const struct sweep *sweep, size_t trial,
     return status;
 }
 
-/* Whether somebody is at the trial now: the claim's lock goes with its process. */
+/* Whether a job is running the trial: the lock on the claim ends with its process. */
 static bool is_claimed(const struct sweep *sweep, size_t trial)
 {
     char *path = sweep_path(sweep, trial, "claim");
@@ -195,13 +195,13 @@ void sweep_read_last(const struct sweep *sweep, size_t trial, struct sweep_resul
     }
 }
 
-/* ---- order */
+/* ---- ranking */
 
 struct ranked {
     size_t trial;
     int64_t rung;
     bool done;
-    double score; /* less is better */
+    double score; /* smaller is better */
 };
 
 static struct ranked ranked_of(const struct sweep *sweep, size_t trial,
@@ -217,7 +217,7 @@ static struct ranked ranked_of(const struct sweep *sweep, size_t trial,
     };
 }
 
-/* Done before not done, the furthest rung first, then the score, then the number. */
+/* Done before not done; the last rung first; then by score; then by number. */
 static int compare(const void *x, const void *y)
 {
     const struct ranked *a = x, *b = y;

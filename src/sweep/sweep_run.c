@@ -1,12 +1,17 @@
-/* Trials by teams. The ranks are cut into teams; a team takes the next trial that nobody has,
- * by locking the file `claim` in the trial's directory, trains it, writes its result and goes
- * on. The lock is the kernel's and goes with its process, so a killed job leaves nothing to
- * clear up, and several jobs (an array on Slurm) may work on one sweep at once. Since a run has
- * the same bits on any number of ranks, it does not matter which team a trial falls to.
+/* Trials run by teams. The ranks are split into teams. A team takes the next free trial by
+ * locking the file `claim` in the trial's directory, trains it, writes its result and goes on:
  *
- * With successive halving all teams meet after each rung, and wait for trials that other jobs
- * are at: the order in it decides who goes on. Scores compare only on the same data, so every
- * result has their digest. */
+ *     ranks   0 1 2 3 | 4 5 6 7 | ...      sweep.ranks = 4
+ *     team       0    |    1    |
+ *     trials   t1 t4  |  t2 t3  |          a free team takes the next trial
+ *
+ * The kernel releases a lock when its process ends, so a killed job leaves nothing to clean up,
+ * and several jobs (a Slurm array) can work on one sweep at once. A run has the same bits on
+ * any number of ranks, so it does not matter which team runs a trial.
+ *
+ * With successive halving all teams meet after each rung and wait for trials of other jobs,
+ * because the ranking of the whole rung decides which trials continue. Scores are comparable
+ * only on the same data, so every result stores the data set's digest. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/file_lock.h"
@@ -26,15 +31,15 @@ struct runner {
     const struct comm *comm;
     struct comm team;
     const struct sweep_order *order;
-    char *data; /* the data set, and its digest */
+    char *data; /* path of the data set, and its digest */
     char data_digest[33];
-    bool retry; /* failed trials too; not again while we wait for others */
-    bool talks; /* the first rank of all */
+    bool retry; /* failed trials too; not again while waiting for others */
+    bool talks; /* this rank prints */
     double started, spoke;
-    int64_t n_run; /* trials of this team */
+    int64_t n_run; /* trials run by this team */
 };
 
-/* Whether there is a result already, which must be of the same data. */
+/* Whether there is a result already, which must be for the same data. */
 static enum status look(const struct runner *r, size_t trial, int64_t rung, bool *known)
 {
     struct sweep_result result;
@@ -43,16 +48,15 @@ static enum status look(const struct runner *r, size_t trial, int64_t rung, bool
     *known = result.state == SWEEP_DONE || (result.state == SWEEP_FAILED && !r->retry);
     if (*known && result.data_digest[0] != '\0' &&
         strcmp(result.data_digest, r->data_digest) != 0)
-        return fail(
-            BAD_USER,
-            "%s: trial %s was trained on a data set with digest %s, but %s has digest %s "
-            "now, and scores would not compare; use the same data, or another run=",
-            r->sweep->directory, r->sweep->trials[trial].id, result.data_digest, r->data,
-            r->data_digest);
+        return fail(BAD_USER,
+                    "%s: trial %s was trained on a data set with digest %s, but %s has digest "
+                    "%s now, so scores are not comparable; use the same data, or another run=",
+                    r->sweep->directory, r->sweep->trials[trial].id, result.data_digest,
+                    r->data, r->data_digest);
     return OK;
 }
 
-/* The claim's open file, or -1: somebody else has it, or the result is there. */
+/* The open file of the claim, or -1: another team has it, or there is a result. */
 static enum status claim(const struct runner *r, size_t trial, int64_t rung, int *file)
 {
     bool known = false;
@@ -69,7 +73,7 @@ static enum status claim(const struct runner *r, size_t trial, int64_t rung, int
     memory_free(directory);
     if (*file < 0)
         return status;
-    /* It may have been finished between the look and the lock. */
+    /* Another job may have finished it before the lock was taken. */
     status = look(r, trial, rung, &known);
     if (known) {
         close(*file);
@@ -101,12 +105,12 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
     }
     settings_destroy(&settings);
     if (status == OK && result->valid.n == 0)
-        status = fail(BAD_USER, "the data have no validation attempts, by which trials are "
-                                "compared; import with a validation part, or set train.folds");
+        status = fail(BAD_USER, "the data set has no validation attempts to compare trials by; "
+                                "import with a validation part, or set train.folds");
     return status;
 }
 
-/* Collective over the team. A trial that fails is written down, and the sweep goes on. */
+/* Collective over the team. A failed trial is recorded, and the sweep continues. */
 static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
 {
     const double started = log_clock();
@@ -129,7 +133,7 @@ static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
     return comm_agree(&r->team, status);
 }
 
-/* A line for the whole sweep, now and then. */
+/* Prints the progress of the whole sweep, now and then. */
 static void say_progress(struct runner *r, const size_t *trials, size_t n, int64_t rung)
 {
     const double now = log_clock();
@@ -152,7 +156,7 @@ static void say_progress(struct runner *r, const size_t *trials, size_t n, int64
                                          now - r->started);
 }
 
-/* Collective over the team: takes trials until none is left. */
+/* Collective over the team: runs trials until none is left. */
 static enum status run_list(struct runner *r, const size_t *trials, size_t n, int64_t rung)
 {
     for (size_t i = 0; i < n;) {
@@ -182,7 +186,7 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
     return OK;
 }
 
-/* Collective: rank 0's list on all ranks; caller frees. */
+/* Collective: shares rank 0's list with all ranks; caller frees. */
 static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
 {
     uint64_t size = 0;
@@ -199,7 +203,8 @@ static size_t *share_list(const struct runner *r, int64_t rung, size_t *n)
     return list;
 }
 
-/* Collective: how many trials of the list other jobs have, or have left, without a result. */
+/* Collective: the number of trials in the list without a result, claimed or abandoned by other
+ * jobs. */
 static size_t count_open(const struct runner *r, int64_t rung, const size_t *trials, size_t n)
 {
     uint64_t n_open = r->comm->rank == 0 ? sweep_n_open(r->sweep, rung, trials, n) : 0;
@@ -216,13 +221,12 @@ static enum status run_pass(struct runner *r, const size_t *trials, size_t n, in
     TRY(comm_agree(r->comm, status == STOPPED ? OK : status));
     fail_clear();
     if (stopped)
-        return fail(STOPPED,
-                    "the sweep was stopped by a signal; what is done is kept: the same "
-                    "command continues");
+        return fail(STOPPED, "the sweep was stopped by a signal; finished work is kept; run "
+                             "the same command again to continue");
     return OK;
 }
 
-/* Collective. Who goes on is known when the whole rung is done, by whatever jobs. */
+/* Collective. Which trials continue is known only when all jobs have finished the rung. */
 static enum status run_rung(struct runner *r, int64_t rung, bool goes_on)
 {
     const struct timespec pause = {.tv_nsec = 500000000};
@@ -239,7 +243,7 @@ static enum status run_rung(struct runner *r, int64_t rung, bool goes_on)
     return status;
 }
 
-/* Collective: a rung alone begins where the one before has ended. */
+/* Collective: a single rung can start only after the previous one has ended. */
 static enum status check_before(const struct runner *r, int64_t rung)
 {
     if (rung == 1)
@@ -249,15 +253,14 @@ static enum status check_before(const struct runner *r, int64_t rung)
     const size_t n_open = count_open(r, rung - 1, trials, n);
     memory_free(trials);
     if (n_open > 0)
-        return fail(
-            BAD_USER,
-            "%s: %zu of the %zu trials of rung %lld are not done, so it is not known who "
-            "goes on to rung %lld; run that rung again first",
-            r->sweep->directory, n_open, n, (long long)rung - 1, (long long)rung);
+        return fail(BAD_USER,
+                    "%s: not done yet: %zu of the %zu trials of rung %lld, so the trials of "
+                    "rung %lld are not known; run the earlier rung again first",
+                    r->sweep->directory, n_open, n, (long long)rung - 1, (long long)rung);
     return OK;
 }
 
-/* Collective: what all trials are trained on. */
+/* Collective: opens the data set of all trials. */
 static enum status look_at_data(struct runner *r)
 {
     struct dataset dataset;

@@ -1,14 +1,14 @@
-/* A sweep on Slurm. Trials of seconds do not belong in jobs of their own, so a task of an array
- * takes a pack of them:
+/* A sweep on Slurm. A trial of a few seconds is too short for a job of its own, so each array
+ * task runs a pack of trials:
  *
  *     rung 1   array of n packs    task k:  cohort sweep ... --rung 1 --pack k/n
  *     rung 2   array               after all of rung 1, however it ended
  *     ...
  *     end      one job             after the last rung:  cohort sweep ... --collect
  *
- * An array larger than the site's MaxArraySize becomes several. With a throttle these follow
- * each other, for Slurm counts within one array only. Tasks find out by themselves which of
- * their trials are missing. */
+ * An array larger than the site's MaxArraySize is split. With a throttle the parts run one
+ * after the other, because Slurm limits tasks only within one array. Each task finds out by
+ * itself which of its trials are missing. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -23,10 +23,10 @@
 struct sender {
     const struct sweep *sweep;
     const struct sweep_submission *submission;
-    char *directory; /* of the logs */
-    int64_t *jobs;   /* all that were accepted */
+    char *directory; /* for logs */
+    int64_t *jobs;   /* all accepted jobs */
     size_t n_jobs, capacity;
-    size_t first_before, first_now; /* jobs of the stage before, and of this one */
+    size_t first_before, first_now; /* first job of the previous stage, and of this one */
 };
 
 static bool is_missing(const struct sender *sender, size_t trial, int64_t rung)
@@ -62,12 +62,12 @@ static char *dependency(const struct sender *sender)
 static void next_stage(struct sender *sender)
 {
     if (sender->n_jobs == sender->first_now)
-        return; /* nothing was sent in this one */
+        return; /* nothing was submitted in this stage */
     sender->first_before = sender->first_now;
     sender->first_now = sender->n_jobs;
 }
 
-/* Sends one script after the jobs of the stage before; `array` may be empty. */
+/* Submits one script to run after the previous stage; `array` may be empty. */
 static enum status send(struct sender *sender, const struct slurm_script *script,
                         const char *array)
 {
@@ -93,7 +93,7 @@ static enum status send(struct sender *sender, const struct slurm_script *script
     return status;
 }
 
-/* The script of all jobs; `words` is filled. */
+/* The common script of all jobs; fills `words`. */
 static struct slurm_script prepare(const struct sender *sender, struct names *words,
                                    const char *log)
 {
@@ -145,9 +145,9 @@ static enum status send_rung(struct sender *sender, int64_t rung, size_t n_missi
         memory_free(array);
     }
     if (status == OK)
-        log_say("%s%s%zu trial%s in %zu pack%s", several ? rung_text : "",
-                several ? ". rung: " : "", n_missing, n_missing == 1 ? "" : "s", n_packs,
-                n_packs == 1 ? "" : "s");
+        log_say("%s%s%s%zu trial%s in %zu pack%s", several ? "rung " : "",
+                several ? rung_text : "", several ? ": " : "", n_missing,
+                n_missing == 1 ? "" : "s", n_packs, n_packs == 1 ? "" : "s");
     memory_free(rung_text);
     memory_free(log);
     names_free(&words);
@@ -172,7 +172,7 @@ static enum status send_collector(struct sender *sender)
 
 static enum status send_all(struct sender *sender)
 {
-    int64_t array_size = 1001; /* Slurm's own standard */
+    int64_t array_size = 1001; /* Slurm's default */
     if (!sender->submission->dry_run)
         TRY(slurm_array_size(&array_size));
     for (int64_t rung = 1; rung <= sender->sweep->options.rungs; rung++) {
@@ -194,8 +194,8 @@ static void report(const struct sender *sender)
     for (size_t j = 0; j < sender->n_jobs; j++)
         printf("%" PRId64 "\n", sender->jobs[j]);
     if (sender->n_jobs > 0)
-        log_say("submitted %zu job%s, the last of which collects the results in %s",
-                sender->n_jobs, sender->n_jobs == 1 ? "" : "s", sender->sweep->directory);
+        log_say("submitted %zu job%s; the last one collects the results in %s", sender->n_jobs,
+                sender->n_jobs == 1 ? "" : "s", sender->sweep->directory);
 }
 
 enum status sweep_submit(const struct sweep *sweep, const struct sweep_submission *submission)

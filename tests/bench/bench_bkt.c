@@ -95,7 +95,7 @@ static void measure_rate(const struct comm *comm, const char *data, const char *
     must(stepper_step(&stepper, 0, 0));
     const struct bkt_work *work = stepper.work;
     const struct bkt_traces *traces = &work->traces;
-    const size_t n_skills = work->shape.n_skills;
+    const size_t n_skills = work->shape->n_skills;
     double(*rates)[N_RATES] = memory_zeroed(n_skills, sizeof *rates);
     for (size_t k = 0; k < n_skills; k++)
         memcpy(rates[k], bkt_centres, sizeof *rates);

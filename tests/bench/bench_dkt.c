@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     struct settings settings;
     struct stepper stepper;
     open_stepper(&world, argv[1], &settings, &stepper);
-    const uint32_t *length = settings.model->kind->lengths(stepper.work);
+    const uint32_t *length = settings.model->kind->speed.lengths(stepper.work);
     int64_t n_reading = 0;
     for (size_t s = 0; s < stepper.shard.n_students; s++)
         n_reading += length[s] > 0 ? (int64_t)length[s] - 1 : 0;

@@ -55,7 +55,7 @@ static void design_of_ktm(struct design *d, const struct stepper *stepper, enum 
 {
     struct ktm_work *work = stepper->work;
     const struct shard *shard = &stepper->shard;
-    const struct ktm_design *features = &work->design;
+    const struct ktm_design *features = work->design;
     design_begin(d, shard->n_attempts, features->n_rows);
     d->n_groups = features->n;
     for (size_t j = 0; j < features->n; j++)

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
             counts[i] = 100;
         const struct item_counts item_counts = {N_ITEMS, counts, counts + N_ITEMS};
         tiny.model->kind->init(tiny.model, 1, &item_counts);
-        struct vae_work *work = tiny.model->kind->attach(tiny.model, &class.shard);
+        struct vae_work *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
         struct tally tally;
         tally_create(&tally, tiny.model->params.n, true, 32, NULL);
         double best[5];

@@ -150,8 +150,8 @@ expect_match '^item +p0 +learn +guess +slip +attempts +log_likelihood$'
 printf '1,0,0\n0,1,0\n0,0,0\n' >"$TMP/q.csv" # item 3 in no skill, skill 3 of no item
 import --q-matrix "$TMP/q.csv" -o "$TMP/partly.h5"
 train 2 partly partly
-expect_match "^warning: 1 of 3 items are in no skill, '3' for one: nothing is learned from them"
-expect_match '^note: 1 of 3 skills have no training attempt and get the mean of all skills'
+expect_match "^warning: items without a skill: 1 of 3, for example '3'; they are not learned from"
+expect_match '^note: skills without training attempts: 1 of 3; they get the mean rates of all skills'
 expect_equal 1 "$(errors | grep -c '^warning: ')" 'says so once'
 expect_status 0 "$COHORT" export "$TMP/partly" -o "$TMP/partly-tables"
 expect_equal "$(sed -n '2s/^all,//p' "$TMP/partly-tables/table_common.csv")" \
@@ -159,7 +159,7 @@ expect_equal "$(sed -n '2s/^all,//p' "$TMP/partly-tables/table_common.csv")" \
 printf '1,0,0,0\n0,0,0,1\n0,0,0,0\n' >"$TMP/q-new.csv" # item 2 in a skill that the model has never heard of
 import --q-matrix "$TMP/q-new.csv" -o "$TMP/new.h5"
 expect_status 1 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --split test -o "$TMP/new.csv"
-expect_match "item '2' has skills '4', but '2' where the model was trained"
+expect_match "item '2' has skills '4', but '2' in the model's training data"
 expect_status 0 "$COHORT" predict "$TMP/partly" --split test -o "$TMP/new.csv"
 expect_equal "$(awk -F , 'NR == 2 { p = $2 + 0; l = $3; g = $4; s = $5; printf "%.5f", p * (1 - s) + (1 - p) * g }' \
     "$TMP/partly-tables/table_common.csv")" "$(awk -F , 'NR == 2 { printf "%.5f", $5 }' "$TMP/new.csv")" \
@@ -175,17 +175,17 @@ refused() {
     expect_equal 1 "$(errors | grep -c '^cohort: ')" 'says so once'
 }
 refused '^cohort: model.trace = skill, but the data set has no skills; import it with' bare model.trace=skill
-refused '^cohort: model.items = yes, but the data have no skills: every item has guess' bare model.items=yes
+refused '^cohort: model.items = yes, but the data set has no skills: every item already has its own guess' bare model.items=yes
 refused '^cohort: model.items = yes, but model.trace = item: ' class model.items=yes model.trace=item
-refused '^cohort: model.most_guess = 0.7 and model.most_slip = 0.4: together they must be below 1' class model.most_guess=0.7
+refused '^cohort: model.most_guess = 0.7 and model.most_slip = 0.4 must add up to less than 1' class model.most_guess=0.7
 printf '0,0\n0,0\n0,0\n' >"$TMP/q-none.csv"
 import --q-matrix "$TMP/q-none.csv" -o "$TMP/none.h5"
-refused 'no item is in any of its 2 skills: there is nothing to trace' none
+refused 'none of its items belongs to any of its 2 skills, so there is nothing to trace' none
 printf 'student,item,outcome,skill\na,x,1,\nb,x,0,\n' >"$TMP/unskilled.csv"
 printf 'student,item,outcome,skill\nc,y,1,k\n' >"$TMP/skilled.csv"
 run "$COHORT" import csv --train "$TMP/unskilled.csv" --test "$TMP/skilled.csv" --student student --item item \
     --outcome outcome --skills skill -o "$TMP/unskilled.h5" || fail "import"
-refused 'no student has a training attempt that this model learns from: its outcome must be known and, where' unskilled
+refused 'no student has a training attempt that this model can learn from: the outcome must be known and, if' unskilled
 
 section "ASSISTments 2009"
 data=../shared/data/assist2009/assist2009_updated

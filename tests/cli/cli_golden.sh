@@ -60,7 +60,7 @@ for version in tests/golden/v*/; do
         expect_match "^continuing $run/last.h5 after epoch $epochs,"
         expect_match "^done: $((epochs + 1)) epochs"
         kind=${run%%_*}
-        note="note: $run was begun by a version of cohort whose arithmetic for $kind differed \(.*\): going on may give other bits"
+        note="note: $run was started by a version of cohort whose arithmetic for $kind differed \(.*\); the result may differ in bits"
         if grep -q "^    {\"$kind\", \"\"," since; then # whatever the settings
             expect_match "$note"
             run "$COHORT" train run="$run" train.epochs=$((epochs + 2)) || fail "a second time"
@@ -77,7 +77,7 @@ for version in tests/golden/v*/; do
     if [ "$version" = v1 ]; then # the skills of items
         gunzip -c "$project/tests/golden/v1/ktm_pfa/last.h5.gz" >pfa.h5
         expect_status 1 "$COHORT" predict pfa.h5 --data bare.h5 -o never.csv
-        expect_match "bare.h5: its items have no skills, and the model, of an earlier version, was stored without them; import"
+        expect_match "bare.h5: its items have no skills, and an earlier version of cohort stored the model without them; import"
         check "nothing is written" test ! -e never.csv
         expect_status 0 "$COHORT" predict pfa.h5 --data student.h5 -o again.csv
         # ktm_pfa was continued above, so it has them by now

@@ -14,17 +14,17 @@ head -c 700 /dev/zero | cat "$TMP/two.csv.gz" - >"$TMP/zeros.csv.gz"
 expect_status 0 "$COHORT" import csv "$TMP/zeros.csv.gz" --split none -o "$TMP/two.h5"
 printf 'rubbish' | cat "$TMP/two.csv.gz" - >"$TMP/tail.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/tail.csv.gz" --split none -o "$TMP/tail.h5"
-expect_match 'tail.csv.gz: the gzip file is damaged .*something follows its end'
+expect_match 'tail.csv.gz: the gzip file is damaged .*its end is followed by'
 { cat "$TMP/few.csv.gz" && printf '\037\213' && tail -c +3 "$TMP/more.gz" | tr '\010' '\011'; } >"$TMP/hurt.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/hurt.csv.gz" --split none -o "$TMP/hurt.h5"
 head -c -3 "$TMP/few.csv.gz" >"$TMP/cut.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" --split none -o "$TMP/cut.h5"
-expect_match 'it ends too soon'
+expect_match 'it ends too early'
 
 section "names of outputs that are mistaken"
 cp "$TMP/few.csv" "$TMP/only.csv"
 expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
-expect_match 'only.csv: there is a file of this name that is not a data set'
+expect_match 'only.csv: this file exists and is not a data set'
 expect_same "$TMP/few.csv" "$TMP/only.csv"
 expect_status 0 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/two.h5"
 expect_status 0 "$COHORT" simulate irt --students 40 --items 5 --seed 1 -o "$TMP/own.h5"
@@ -56,7 +56,7 @@ expect_match 'u2.csv: this is a directory, a pipe or a device'
 
 section "folds without students"
 expect_status 1 "$COHORT" train model.kind=rbm data="$TMP/own.h5" run="$TMP/folds" train.epochs=1 train.folds=300
-expect_match 'no attempt is for .* in fold .* of train.folds = 300; there are 40 students'
+expect_match 'no attempt is for .* in fold .* of train.folds = 300 \(students: 40\)'
 
 section 'what it says'
 cat >"$TMP/answers.csv" <<'END'
@@ -86,11 +86,11 @@ expect_same "$TMP/a.h5" "$TMP/a1.h5" "$TMP/a2.h5" "$TMP/a3.h5"
 section 'bad rows'
 printf 'user_id,item_id,correct\nanna,q1,1\nanna,q2,perhaps\nbert,q3\nbert,q1,0\n' >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
-expect_match "bad.csv:3: the outcome 'perhaps'.*'anna,q2,perhaps'.*--skip-bad"
+expect_match "bad.csv:3: outcome 'perhaps'.*'anna,q2,perhaps'.*--skip-bad"
 check 'nothing is half-written' test ! -e "$TMP/b.h5"
 expect_status 3 ranks 2 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
 expect_status 0 "$COHORT" import csv "$TMP/bad.csv" --skip-bad -o "$TMP/b.h5"
-expect_match '^left out: 2 bad rows, the first .*bad.csv:3'
+expect_match '^skipped 2 bad rows; first: .*bad.csv:3'
 expect_match '^2 students, 2 attempts'
 
 section 'skipped rows leave nothing behind'
@@ -98,11 +98,11 @@ printf '%s\n' 'user_id,item_id,correct,skill,hard,room,mark' anna,q1,1,k1,0.5,r1
     bert,q4,0,k4,1e308,r4,4 bert,q1,0,k1,2,r5,4 >"$TMP/rows.csv"
 expect_status 0 "$COHORT" import csv "$TMP/rows.csv" --skills skill --covariates hard --factors room --target mark \
     --skip-bad --split none -o "$TMP/rows.h5"
-expect_match '^left out: 3 bad rows, the first .*rows.csv:3'
+expect_match '^skipped 3 bad rows; first: .*rows.csv:3'
 expect_match '^2 students, 2 attempts, 1 item, 1 skill,'
 expect_match '^factor room: 2 levels'
 expect_status 3 "$COHORT" import csv "$TMP/rows.csv" --covariates hard --split none -o "$TMP/x.h5"
-expect_match "the covariate hard is 'none', not a number from -1e30 to 1e30"
+expect_match "covariate hard is 'none', not a number from -1e30 to 1e30"
 
 section 'matrices: headers and letters'
 # matrix LINE...: a file of these lines, imported.
@@ -120,7 +120,7 @@ expect_match '^2 students'
 expect_status 3 matrix a,b,sex 1,0,f 0,1,m
 expect_match "m.csv:3: column 3 is 'm'"
 expect_status 3 "$COHORT" import matrix "$TMP/m.csv" --skip-bad --split none -o "$TMP/x.h5"
-expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are no outcomes"
+expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are not outcomes"
 expect_status 3 matrix a,b,sex 1,0,f 0,1,f
 expect_match "column 3 \('sex'\) holds 'f' and no column holds 't'"
 
@@ -131,17 +131,20 @@ expect_same "$TMP/old.h5" "$TMP/b.h5"
 
 section 'files that are not there, empty or damaged'
 expect_status 1 "$COHORT" import csv "$TMP/nowhere.csv" -o "$TMP/c.h5"
-expect_match 'nowhere.csv: cannot be read: No such file'
+expect_match 'cannot open .*nowhere.csv: No such file'
 : >"$TMP/empty.csv"
 expect_status 3 "$COHORT" import csv "$TMP/empty.csv" -o "$TMP/c.h5"
 expect_match 'empty.csv: the file is empty'
+printf 'student,item,correct\ranna,q1,1\rbert,q2,0\r' >"$TMP/cr.csv"
+expect_status 3 "$COHORT" import csv "$TMP/cr.csv" -o "$TMP/c.h5"
+expect_match "cr.csv: lines end in CR without LF; convert .*tr '.r' '.n'"
 seq 1 20000 | awk 'BEGIN { print "user_id,item_id,correct" } { print "u" $1 % 97 ",q" $1 * 31 % 1009 "," $1 % 2 }' |
     gzip >"$TMP/whole.csv.gz"
 expect_status 0 "$COHORT" import csv "$TMP/whole.csv.gz" -o "$TMP/c.h5"
 expect_match '^97 students, 20000 attempts'
 head -c 20000 "$TMP/whole.csv.gz" >"$TMP/cut.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" -o "$TMP/d.h5"
-expect_match 'cut.csv.gz: the gzip file is damaged or cut off'
+expect_match 'cut.csv.gz: the gzip file is damaged or truncated'
 expect_status 3 ranks 3 "$COHORT" import csv "$TMP/cut.csv.gz" -o "$TMP/d.h5"
 check 'nothing is half-written' test ! -e "$TMP/d.h5"
 
@@ -150,12 +153,14 @@ expect_status 2 "$COHORT" import
 expect_match 'usage: cohort import'
 expect_status 2 "$COHORT" import csv "$TMP/answers.csv"
 expect_match 'no output; name the '
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP"
+expect_match 'is a directory; expected a file to write'
 expect_status 2 "$COHORT" import cvs2 "$TMP/answers.csv" -o "$TMP/e.h5"
 expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
 expect_match 'import matrix does not accept --time'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
-expect_match "no column 'userid' for --student; did you mean 'user_id'"
+expect_match "no column 'userid' for --student \(did you mean 'user_id'"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
 expect_match 'add up to 110; expected 100'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"
@@ -176,21 +181,21 @@ expect_match '^2921 students, 224218 attempts, 110 items'
 expect_status 0 "$COHORT" import three-line --train "${a}_train1.csv.gz" --valid "${a}_valid1.csv.gz" \
     --test "${a}_test.csv.gz" --item-names "${a}_skill_mapping.txt" -o "$TMP/r.h5"
 expect_match '^4151 students, 325637 attempts, 110 items'
-expect_match '^for training 176684 attempts, validation 47534, tests 101419$'
+expect_match '^attempts: training 176684, validation 47534, test 101419$'
 s=$data/statics
 expect_status 0 "$COHORT" import three-line --train $s/STATICS_train.csv.gz --test $s/STATICS_test.csv.gz \
     --q-matrix $s/Qmatrix.csv.gz -o "$TMP/r.h5"
 expect_match '^333 students, 189297 attempts, 1223 items, 98 skills'
-expect_match '^for training 130184 attempts, validation 0, tests 59113$'
+expect_match '^attempts: training 130184, validation 0, test 59113$'
 n=$data/synthetic5/naive_c5_q50_s4000_v0
 expect_status 0 "$COHORT" import three-line --train ${n}_train.csv.gz --test ${n}_test.csv.gz -o "$TMP/r.h5"
 expect_match '^4000 students, 200000 attempts, 50 items'
-expect_match '^for training 100000 attempts'
+expect_match '^attempts: training 100000,'
 e=$data/eedi
 expect_status 0 "$COHORT" import csv --train $e/train_data.csv.gz --valid $e/valid_data.csv --test $e/test_data.csv \
     --student user_id --item question_id --outcome is_correct --withheld -o "$TMP/r.h5"
 expect_match '^542 students, 67317 attempts, 1774 items'
-expect_match '^for training 56688 attempts, validation 7086, tests 3543; those held out are not shown'
+expect_match '^attempts: training 56688, validation 7086, test 3543; held-out outcomes are hidden'
 expect_status 0 "$COHORT" import csv --train $e/train_data.csv.gz --test $e/test_data.csv --item-meta \
     $e/question_meta.csv --skill-names $e/subject_meta.csv -o "$TMP/r.h5"
 expect_match '^542 students, 60231 attempts, 1774 items, 289 skills'
@@ -198,9 +203,9 @@ m=$data/ml2p
 expect_status 0 "$COHORT" import matrix $m/responses.csv.gz --q-matrix $m/q_matrix.csv --split by-student=80/0/20 \
     -o "$TMP/r.h5"
 expect_match '^5000 students, 150000 attempts, 30 items, 3 skills'
-expect_match '^for training 120000 attempts, validation 0, tests 30000$'
+expect_match '^attempts: training 120000, validation 0, test 30000$'
 expect_status 3 "$COHORT" import matrix $m/responses.csv.gz --q-matrix $s/Qmatrix.csv.gz -o "$TMP/f.h5"
-expect_match 'the Q-matrix is 1223 by 98, and there are 30 items'
+expect_match 'the Q-matrix is 1223 by 98, but the number of items is 30'
 i=$data/irt
 expect_status 0 "$COHORT" import matrix $i/LSAT6_1000x5.csv -o "$TMP/r.h5"
 expect_match '^1000 students, 5000 attempts, 5 items'
@@ -211,7 +216,7 @@ c=$data/chorales/JSB_Chorales
 expect_status 0 "$COHORT" import sequences --train ${c}_train.txt.gz --valid ${c}_valid.txt --test ${c}_test.txt \
     --items 88 -o "$TMP/r.h5"
 expect_match '^382 students, 2035792 attempts, 88 items' # 229 + 76 + 77 sequences
-expect_match "^for training $((13807 * 88)) attempts, validation [0-9]+, tests $((4725 * 88))\$"
+expect_match "^attempts: training $((13807 * 88)), validation [0-9]+, test $((4725 * 88))\$"
 f=$data/formats
 expect_status 0 "$COHORT" import grockit --train $f/grockit_training_sample.csv \
     --valid $f/grockit_valid_test_sample.csv --test $f/grockit_test_sample.csv -o "$TMP/r.h5"

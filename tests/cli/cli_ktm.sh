@@ -145,7 +145,7 @@ expect_same "$TMP/unknown.q" "$TMP/empty.q"
 check "a known level has an effect" test "$(sha256sum <"$TMP/same.q")" != "$(sha256sum <"$TMP/empty.q")"
 import_taught same --factors teacher
 expect_status 1 "$COHORT" predict "$TMP/levels" --data "$TMP/same.h5" -o "$TMP/x.p"
-expect_match "its attempts have no 'load', of which the model has effects; import it with --covariates load=COLUMN"
+expect_match "its attempts have no column 'load', which the model uses; import the data with --covariates load=COLUMN"
 check "nothing is left behind" test ! -e "$TMP/x.p"
 awk -F, 'BEGIN { OFS = "," } NR > 1 { $5 += 1600000000 } { print }' "$TMP/taught.csv" >"$TMP/large.csv"
 import_taught large --factors a=teacher,a_factors=teacher --covariates load
@@ -181,7 +181,7 @@ expect_match '^skill,skill,wins_skill_log,fails_skill_log$' "$TMP/tables/table_s
 expect_match '^feature,rows,l2,mean,spread,least,most,factors$' "$TMP/tables/table_features.csv"
 expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of items"
 expect_status 0 "$COHORT" help models
-expect_match '^  wins_skill +the same, at each skill of the item$'
+expect_match '^  wins_skill +correct answers shown before at each skill of the item$'
 expect_match '^  :decay=X '
 
 section "beside the truth"
@@ -229,7 +229,7 @@ refuses() {
     expect_match "this ktm has no difficulties and abilities to compare with the truth: .*$1"
 }
 refuses 'does not name both item and student' model.features=item
-refuses 'rows act in pairs too' 'model.features=student item' model.factors=2
+refuses 'its features interact' 'model.features=student item' model.factors=2
 
 section "singular designs"
 for l2 in 0 1; do
@@ -259,30 +259,30 @@ mistake() {
     expect_equal 1 "$(errors | grep -c '^cohort: ')" "says so once"
     check "nothing is left behind" test ! -e "$TMP/none/last.h5"
 }
-mistake 'item win_skill' "there is no feature 'win_skill'; did you mean 'wins_skill'"
-mistake 'item wins:lag' "there is no change 'lag'; did you mean 'log'"
-mistake 'item wins:decay=2' "'decay' needs a number from 0 to 1, as in decay=0.8"
+mistake 'item win_skill' "unknown feature 'win_skill'; did you mean 'wins_skill'"
+mistake 'item wins:lag' "unknown modifier 'lag'; did you mean 'log'"
+mistake 'item wins:decay=2' "'decay' needs a number from 0 to 1, for example decay=0.8"
 mistake 'item wins:l2=much' "'l2' needs a number"
-mistake 'item:log' "':log' is not for this kind of feature"
-mistake 'wins:bins' "':bins' is not for this kind of feature"
-mistake 'item skill item' "'item' is the same feature as one before it"
+mistake 'item:log' "':log' does not apply to this kind of feature"
+mistake 'wins:bins' "':bins' does not apply to this kind of feature"
+mistake 'item skill item' "'item' is the same feature as an earlier one"
 mistake ' ' 'model.features is empty'
-mistake 'item elapsed' 'bkt.h5 has no times; import it with --time, or leave this feature out'
-mistake 'item wins_skill:within=3600' 'bkt.h5 has no times; import it with --time, or leave within out'
+mistake 'item elapsed' 'bkt.h5 has no times; import it with --time, or remove this feature'
+mistake 'item wins_skill:within=3600' 'bkt.h5 has no times; import it with --time, or remove within'
 for window in 0 -5 0.5 nan inf day '' 1e11 60s; do
-    mistake "item wins:within=$window" "'within' needs a whole number of seconds from 1 on, as in within=86400" tails
+    mistake "item wins:within=$window" "'within' needs a whole number of seconds, at least 1, for example within=86400" tails
 done
 mistake 'item wins:within' "'within' needs a whole number" tails
-mistake 'item elapsed:within=60' "':within' is not for this kind of feature" tails
-mistake 'item wins:witin=60' "there is no change 'witin'; did you mean 'within'" tails
-mistake 'item wins:within=60:decay=0.5' 'fades or has a window, not both' tails
-mistake 'item techer' "there is no feature 'techer'; did you mean 'teacher'" taught
-mistake 'item teacher' "there is no feature 'teacher'" bkt
-mistake 'item teacher:log' "':log' is not for this kind of feature" taught
-mistake 'item load:by_item' "':by_item' is not for this kind of feature" taught
-mistake 'item load' "numbers of 'load' are as large as 1.6e\+09, but can be learned from up to 1000; say load:log" large
-mistake 'a a_factors' "weights of one of 'factor_a_factors' and 'factor_a' cannot be told from factors of the other" large
-mistake 'wins:within=60 wins:within=60' 'is the same feature as one before it' tails
+mistake 'item elapsed:within=60' "':within' does not apply to this kind of feature" tails
+mistake 'item wins:witin=60' "unknown modifier 'witin'; did you mean 'within'" tails
+mistake 'item wins:within=60:decay=0.5' 'use either decay or within, not both' tails
+mistake 'item techer' "unknown feature 'techer'; did you mean 'teacher'" taught
+mistake 'item teacher' "unknown feature 'teacher'" bkt
+mistake 'item teacher:log' "':log' does not apply to this kind of feature" taught
+mistake 'item load:by_item' "':by_item' does not apply to this kind of feature" taught
+mistake 'item load' "values of 'load' are as large as 1.6e\+09, but at most 1000 is supported; use load:log" large
+mistake 'a a_factors' "'factor_a_factors' and 'factor_a' clash: the weights of one would have the name of the factors of the other" large
+mistake 'wins:within=60 wins:within=60' 'is the same feature as an earlier one' tails
 
 # Settings that learn training outcomes by heart find nothing in outcomes that were dealt out at random.
 section "shuffled outcomes"

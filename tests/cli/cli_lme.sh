@@ -42,15 +42,15 @@ chmod +x "$TMP/mixed"
 if [ "$(uname -m)" = x86_64 ]; then
     words=("data=$TMP/tails.h5" model.kind=lme "$all" train.epochs=40)
     expect_status 1 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x2 "run=$TMP/mixed-two"
-    expect_match "rank 0 has OpenBLAS's kernels for Haswell, rank 1 those for Nehalem"
+    expect_match "rank 0 has OpenBLAS kernels for Haswell, rank 1 for Nehalem"
     expect_status 0 on 2 "$TMP/mixed" "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/mixed-one"
     OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" model.grid=1x1 "run=$TMP/haswell" || fail "training with one kernel"
     expect_equal "$(sum haswell)" "$(sum mixed-one)" "rank 0's kernel decides where the grid is 1x1"
     OPENBLAS_CORETYPE=Haswell run "$COHORT" train "${words[@]}" train.epochs=3 "run=$TMP/kernels" || fail "three epochs"
     OPENBLAS_CORETYPE=Haswell expect_status 0 "$COHORT" train "${words[@]}" train.epochs=4 "run=$TMP/kernels"
-    expect_no_match 'goes on with those'
+    expect_no_match 'continues with those'
     OPENBLAS_CORETYPE=Nehalem expect_status 0 "$COHORT" train "${words[@]}" "run=$TMP/kernels"
-    expect_match "trained with OpenBLAS's kernels for Haswell and goes on with those for Nehalem"
+    expect_match "trained with OpenBLAS kernels for Haswell and continues with those for Nehalem"
     for name in haswell kernels; do
         run "$COHORT" export "$TMP/$name" --tensor item -o "$TMP/$name.csv" || fail "export"
     done
@@ -130,7 +130,7 @@ for split in by-attempt by-student; do
     expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
     expect_number "truth 0 correlation" ">=" 0.98
     expect_number "truth 0 rmse" "<=" 0.25
-    expect_equal "theta the student's effect given all that was shown" "$(json truth 1 name) $(json truth 1 estimate)"
+    expect_equal "theta the student's effect given all shown answers" "$(json truth 1 name) $(json truth 1 estimate)"
     expect_number "truth 1 correlation" ">=" 0.8
     if [ $split = by-attempt ]; then
         expect_equal student "$(json truth 1 of)"
@@ -247,7 +247,7 @@ check "levels are known by their names, and unknown ones have no effect" awk -F,
     END { exit !(changed > 50 && same > 500 && other == 0) }' "$TMP/taught.csv" "$TMP/taught.p" "$TMP/fewer.p"
 run "$COHORT" import csv --train "$TMP/taught.csv" --student who --item what --outcome right --split none -o "$TMP/bare.h5"
 expect_status 1 "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/bare.h5" -o "$TMP/p.csv"
-expect_match "its attempts have no 'teacher', of which the model has effects; import it with --factors teacher=COLUMN"
+expect_match "its attempts have no column 'teacher', which the model uses; import the data with --factors teacher=COLUMN"
 import_refuses() {
     local status=$1 pattern=$2
     shift 2
@@ -256,22 +256,22 @@ import_refuses() {
     check "nothing is left behind" test ! -e "$TMP/x.h5"
 }
 import_refuses 1 "no column 'techer' for --factors" --factors techer
-import_refuses 1 "the name 'item' has a meaning of its own" --factors item=teacher
-import_refuses 1 "'teacher' is named twice" --factors teacher,teacher=room
-import_refuses 1 "'my class' is no good name" --factors 'my class=teacher'
-import_refuses 1 'is no good name for models' --factors $'my\nclass=teacher'
+import_refuses 1 "the name 'item' is reserved" --factors item=teacher
+import_refuses 1 "two covariates or factors are called 'teacher'" --factors teacher,teacher=room
+import_refuses 1 "'my class' cannot be a name" --factors 'my class=teacher'
+import_refuses 1 'cannot be a name in models' --factors $'my\nclass=teacher'
 expect_status 0 "$COHORT" import csv "$TMP/taught.csv" --student who --item what --outcome right \
     --factors a=teacher,a_error=teacher,item_error=teacher -o "$TMP/errors.h5"
 for factors in 'a a_error' 'item a_error a'; do
     expect_status 1 "$COHORT" train "data=$TMP/errors.h5" model.kind=lme "model.factors=$factors" "run=$TMP/bad"
-    expect_match "effects of 'a_error' cannot be told from the errors of 'a'; import it under another name"
+    expect_match "the effects of 'a_error' would have the same name as the errors of 'a'; import it under another name"
 done
 expect_status 0 "$COHORT" train "data=$TMP/errors.h5" model.kind=lme "model.factors=item item_error" train.epochs=2 "run=$TMP/errors"
 awk -F, '{ print $1 "," $2 "," $3 "," (NR == 1 ? $4 : "") }' "$TMP/taught.csv" >"$TMP/empty.csv"
 expect_status 3 "$COHORT" import csv "$TMP/empty.csv" --student who --item what --outcome right --factors teacher -o "$TMP/x.h5"
 expect_match 'all cells of the factor teacher are empty'
 expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.fixed=teacher "run=$TMP/bad"
-expect_match "no 'teacher' to have an effect; expected of position, practice"
+expect_match "'teacher' is not a covariate of the data; choices: position, practice"
 expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.factors=teacher model.eliminate=item "run=$TMP/bad"
 expect_match 'items are not among model.factors'
 
@@ -283,16 +283,16 @@ refuse() {
     expect_match "$pattern"
     rm -rf "$TMP/bad"
 }
-refuse "no 'pupil' to have random effects; expected of item, group, skill" 1 model.factors=pupil
+refuse "'pupil' is not a factor of the data; choices: item, group, skill" 1 model.factors=pupil
 refuse "'item' twice" 1 "model.factors=item item"
-refuse 'model.factors names student, but students have random effects always' 1 "model.factors=student item"
+refuse 'model.factors names student, but students always have random effects' 1 "model.factors=student item"
 refuse 'model.factors is empty' 1 model.factors=
 refuse 'have no groups; import them with --group' 1 "model.factors=item group"
-refuse "no 'age' to have an effect; expected of position, practice \\(cov" 1 model.fixed=age
+refuse "'age' is not a covariate of the data; choices: position, practice \\(add cov" 1 model.fixed=age
 refuse "model.fixed names 'position' twice" 1 "model.fixed=position position"
-refuse "'practice' is a combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
+refuse "'practice' is a linear combination of the fixed effects before it.* \(a singular design\)" 2 model.fixed=practice
 refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
-refuse 'model.grid = wide is no grid' 1 model.grid=wide
+refuse 'model.grid = wide is not a grid of ranks' 1 model.grid=wide
 
 section "an item that nobody answered"
 printf 'student,item,outcome\na,x,1\na,y,0\nb,x,0\nb,y,1\nc,x,1\nc,y,1\nd,z,1\n' >"$TMP/few.csv"
@@ -303,7 +303,7 @@ printf 'student,item,outcome\nd,z,1\n' >"$TMP/other.csv"
 run "$COHORT" import csv --train "$TMP/few.csv" --test "$TMP/other.csv" --student student --item item \
     --outcome outcome -o "$TMP/few.h5" || fail "import"
 expect_status 0 "$COHORT" train "data=$TMP/few.h5" model.kind=lme train.epochs=40 "run=$TMP/few"
-expect_match '1 of 3 items have no training attempt'
+expect_match 'items without a training attempt: 1 of 3'
 run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p" || fail "predict"
 expect_match '^d,z,,1,0\.[0-9]+$' "$TMP/few.p"
 
@@ -326,14 +326,14 @@ run "$COHORT" inspect "$TMP/load-1" || fail "inspect"
 check "the effect of the covariate is near 2: $(output | grep '^load')" \
     awk '$1 == "load" { exit !($2 > 1.5 && $2 < 2.5) }' "$LIB_OUT"
 expect_status 1 "$COHORT" train "data=$TMP/load.h5" model.kind=lme "model.fixed=load double" "run=$TMP/bad"
-expect_match "'double' is a combination of the fixed effects before it"
+expect_match "'double' is a linear combination of the fixed effects before it"
 expect_status 1 "$COHORT" predict "$TMP/load-1" --data "$TMP/plain.h5" -o "$TMP/p.csv"
-expect_match "its attempts have no 'load', of which the model has effects; import it with --covariates load=COLUMN"
+expect_match "its attempts have no column 'load', which the model uses; import the data with --covariates load=COLUMN"
 expect_status 1 "$COHORT" import csv "$TMP/load.csv" "${columns[@]}" --covariates lod -o "$TMP/x.h5"
 expect_match 'lod'
 sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
 expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
-expect_match "the covariate load is 'much', not a number"
+expect_match "covariate load is 'much', not a number"
 
 # The same covariate in other units, from another zero: the same model, in that unit.
 awk -F, 'NR == 1 { print $0 ",date,tiny" } NR > 1 { printf "%s,%.0f,%.12g\n", $0, 1.5e9 + 1e6 * $4, 1e-7 * $4 }' "$TMP/load.csv" \
@@ -361,15 +361,15 @@ for name in date tiny; do
         FNR > 1 && (p[$1, $2] - $5) ^ 2 > 1e-6 { exit 1 }' "$TMP/units-load.p" "$TMP/units-$name.p"
 done
 
-section "a spread of zero"
+section "a standard deviation of zero"
 awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 60; s++) for (i = 0; i < 6; i++)
     printf "s%d,i%d,%d\n", s, i, (s + i) % 2 }' >"$TMP/flat.csv"
 run "$COHORT" import csv --train "$TMP/flat.csv" --student student --item item --outcome outcome --split none \
     -o "$TMP/flat.h5" || fail "import"
 expect_status 0 on 2 "$COHORT" train "data=$TMP/flat.h5" model.kind=lme train.epochs=40 "run=$TMP/flat"
-expect_match '^note: the spread of students is zero: in these data they differ no more than by chance'
-expect_match '^note: the spread of items is zero'
-expect_equal 2 "$(errors | grep -c 'spread of')" "spreads of zero"
+expect_match '^note: the standard deviation of student effects is zero: in these data they differ no more than by chance'
+expect_match '^note: the standard deviation of item effects is zero'
+expect_equal 2 "$(errors | grep -c 'the standard deviation of')" "standard deviations of zero"
 run "$COHORT" inspect "$TMP/flat" || fail "inspect"
 expect_match '^student +0 +0$'
 

@@ -61,7 +61,7 @@ train rbm class "${rbm[@]}"
 best=$(json_of "$TMP/rbm/result.json" best_epoch)
 check "a best epoch before the last ($best)" test "$best" -gt 2
 refit rbm
-expect_match "^a refit of $TMP/rbm, for $best epochs; [0-9]+ attempts were for validation there"
+expect_match "^refit of $TMP/rbm: $best epochs?; validation attempts joined to training: [0-9]+"
 expect_match "^done: $best epochs? in [0-9.]+ s\$"
 expect_no_match '^(best epoch|valid)'
 expect_match '^test '
@@ -152,9 +152,9 @@ section 'a run like any other'
 expect_status 0 "$COHORT" evaluate "$TMP/rbm_all" --json
 expect_equal "$(json_of "$TMP/rbm_all/result.json" test auc | cut -c 1-10)" "$(json auc | cut -c 1-10)"
 expect_status 1 "$COHORT" evaluate "$TMP/rbm_all" --split valid
-expect_match "this refit of $TMP/rbm has learned the validation attempts too"
+expect_match "this refit of $TMP/rbm was trained on the validation attempts too"
 expect_status 1 on 2 "$COHORT" predict "$TMP/rbm_all" --split valid -o "$TMP/p.csv"
-expect_match 'has learned the validation attempts too'
+expect_match 'was trained on the validation attempts too'
 expect_status 0 "$COHORT" evaluate "$TMP/rbm_all" --split train --json
 n_train=$(json n)
 expect_status 0 "$COHORT" evaluate "$TMP/rbm" --split train --json
@@ -172,7 +172,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/fold_all" --json
 expect_equal "$n" "$(json n)"
 train cv class "${once[@]}" train.folds=3
 expect_status 1 "$COHORT" train refit="$TMP/cv" run="$TMP/bad"
-expect_match 'train.refit: .*/cv: this is a cross-validation.*name one of them, as in .*/cv/fold-1'
+expect_match 'train.refit: .*/cv: this is a cross-validation.*name one of them, such as .*/cv/fold-1'
 expect_status 0 "$COHORT" train refit="$TMP/cv/fold-1" run="$TMP/cv_all"
 
 section blends
@@ -194,7 +194,7 @@ log_loss=$(json blend test log_loss)
 expect_status 0 "$COHORT" evaluate "$TMP/blend_all" --json
 expect_equal "${log_loss:0:9}" "$(json log_loss | cut -c 1-9)" 'predicts as it was scored'
 expect_status 1 "$COHORT" evaluate "$TMP/blend_all" --split valid
-expect_match 'has learned the validation attempts too'
+expect_match 'was trained on the validation attempts too'
 expect_status 0 on 3 "$COHORT" blend "$TMP/rbm_all" "$TMP/dkt_all" "$TMP/ktm_all" -o "$TMP/blend_3"
 expect_match '^1 rbm, refit '
 expect_match '^A refit was trained on the validation attempts'
@@ -216,7 +216,7 @@ expect_status 0 on 2 "$COHORT" train run="$TMP/rbm_all"
 expect_match 'is already finished'
 mv "$TMP/rbm" "$TMP/gone"
 expect_status 1 on 2 "$COHORT" blend "$TMP/rbm_all" "$TMP/dkt_all" -o "$TMP/bad"
-expect_match "rbm_all is a refit of $TMP/rbm, by whose predictions"
+expect_match "rbm_all is a refit of $TMP/rbm, whose predictions"
 expect_status 1 "$COHORT" train refit="$TMP/rbm" run="$TMP/rbm_all"
 expect_match 'No such file or directory; expected the directory of a finished run'
 train rbm class "${rbm[@]}" train.seed=4
@@ -230,7 +230,7 @@ train changing class "${once[@]}"
 refit changing
 expect_status 0 "$COHORT" train data="$TMP/class.h5" run="$TMP/changing" "${once[@]}" train.epochs=4
 expect_status 1 "$COHORT" train refit="$TMP/changing" run="$TMP/changing_all"
-expect_match "the run that this is a refit of has changed since: it had 'epochs = 1' and has 'epochs = [2-4]'"
+expect_match "the original run of this refit has changed: it had 'epochs = 1' and now has 'epochs = [2-4]'"
 
 section mistakes
 # bad PATTERN WORD...: tests: a sentence.
@@ -239,22 +239,22 @@ bad() {
     expect_match "$1"
 }
 bad 'refit = .*missing: No such file or directory; expected the directory of a finished run' refit="$TMP/missing"
-bad 'this is a file' refit="$TMP/class.h5"
+bad 'not a directory' refit="$TMP/class.h5"
 mkdir "$TMP/empty"
-bad 'there is no checkpoint in this directory' refit="$TMP/empty"
-bad 'this is a refit itself' refit="$TMP/rbm_all"
-bad 'this is a blend, which is not trained but made of other runs' refit="$TMP/blend"
+bad 'no checkpoint in this directory' refit="$TMP/empty"
+bad 'this is already a refit' refit="$TMP/rbm_all"
+bad 'this is a blend, which is built from other runs' refit="$TMP/blend"
 train none both "${once[@]}"
 bad 'there are no validation attempts, so a refit' refit="$TMP/none"
 start 1 "$COHORT" train data="$TMP/students.h5" run="$TMP/unfinished" "${slow[@]}" train.epochs=100000
 until_epoch 1 "$TMP/unfinished"
 kill_job all
 finish
-bad 'this run is not finished \([0-9]+ epochs so far\)' refit="$TMP/unfinished"
-bad "model.hidden = 7: a refit takes over all settings, and .*/rbm was trained with 'hidden = 6'" refit="$TMP/rbm" model.hidden=7
-bad 'train.epochs = 7: a refit takes over all settings' refit="$TMP/rbm" train.epochs=7
-bad 'train.folds = 3: a refit takes over all settings' refit="$TMP/rbm" train.folds=3
-bad 'is a model of kind rbm: a refit takes over all settings' refit="$TMP/rbm" model.kind=dkt
+bad 'this run is not finished \(epochs so far: [0-9]+\)' refit="$TMP/unfinished"
+bad "model.hidden = 7: a refit keeps all settings, and .*/rbm was trained with 'hidden = 6'" refit="$TMP/rbm" model.hidden=7
+bad 'train.epochs = 7: a refit keeps all settings' refit="$TMP/rbm" train.epochs=7
+bad 'train.folds = 3: a refit keeps all settings' refit="$TMP/rbm" train.folds=3
+bad 'was trained with rbm, and a refit keeps all settings' refit="$TMP/rbm" model.kind=dkt
 bad 'unknown setting model.hiden' refit="$TMP/rbm" model.hiden=7
 bad 'a refit needs the same data' refit="$TMP/rbm" data="$TMP/students.h5"
 flip "$TMP/changing/last.h5"
@@ -265,7 +265,7 @@ expect_status 1 "$COHORT" train refit="$TMP/rbm"
 expect_match 'run.directory is not set'
 printf '[train]\nrefit = %s\n[model]\nkind = rbm\nhidden = {3, 6}\n' "$TMP/rbm" >"$TMP/sweep.ini"
 expect_status 1 "$COHORT" sweep "$TMP/sweep.ini" data="$TMP/class.h5" run="$TMP/bad"
-expect_match 'a refit is one run of .cohort train. or .cohort submit.'
+expect_match 'use it with .cohort train. or .cohort submit. only'
 check 'nothing half-made' test ! -e "$TMP/bad"
 
 section 'what may be said beside it'

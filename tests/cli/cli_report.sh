@@ -83,7 +83,7 @@ for kind in rbm rtrbm dkt vae lme bkt ktm blend passed scores; do
     expect_match "^wrote $TMP/$kind.html$"
 done
 check_sound "$TMP"/*.html
-expect_match '<h3>The graph between skills</h3>' "$TMP/rtrbm.html"
+expect_match '<h3>Learned graph between skills</h3>' "$TMP/rtrbm.html"
 expect_match 'class="arrow"' "$TMP/rtrbm.html"
 expect_match '<th scope="col">slip</th>' "$TMP/bkt.html"
 expect_match '<th scope="row">student</th>' "$TMP/lme.html"
@@ -134,7 +134,7 @@ expect_match '<title>Which &lt;one&gt;\?</title>' "$TMP/several.html"
 for kind in rbm lme blend; do
     run "$COHORT" evaluate "$TMP/$kind" --json || fail "evaluate $kind"
     numbers "$TMP/several.html" auc log_loss
-    expect_match "<h3>$kind: Said and happened</h3>" "$TMP/several.html"
+    expect_match "<h3>Calibration: predicted against observed \($kind\)</h3>" "$TMP/several.html"
 done
 expect_status 0 "$COHORT" report "$TMP/rbm" "$TMP/rbm/best.h5" "$TMP/rbm" "$TMP/scores" -o "$TMP/mixed.html"
 check_sound "$TMP/mixed.html"
@@ -151,15 +151,15 @@ expect_match 'were scored on different answers' "$TMP/folds.html"
 
 section "checkpoints, other data, other splits"
 expect_status 0 "$COHORT" report "$TMP/rbm/last.h5" -o "$TMP/last.html"
-expect_match 'Training went on for 4 epochs' "$TMP/last.html"
+expect_match 'Training ran for 4 epochs' "$TMP/last.html"
 cp "$TMP/rbm/best.h5" "$TMP/alone.h5"
 expect_status 0 "$COHORT" report "$TMP/alone.h5" --data "$TMP/class.h5" --split valid -o "$TMP/alone.html"
-expect_match 'There is no log beside this checkpoint' "$TMP/alone.html"
-expect_match 'validation answers of' "$TMP/alone.html"
+expect_match 'There is no log next to this checkpoint' "$TMP/alone.html"
+expect_match 'validation answers from' "$TMP/alone.html"
 run "$COHORT" import csv "$TMP/all.csv" --student student --item item --outcome outcome --split none -o "$TMP/other.h5" || fail "import"
 expect_status 0 "$COHORT" report "$TMP/rbm" --data "$TMP/other.h5" -o "$TMP/other.html"
-expect_match 'has nothing to score for test'
-expect_match 'other.h5 has no test answers that could be scored; the training answers are taken instead' "$TMP/other.html"
+expect_match 'has nothing to score in split test; the report uses split train$'
+expect_match 'other.h5 has no test answers that can be scored; this report uses the training answers instead' "$TMP/other.html"
 expect_match 'not the data that the model was trained on' "$TMP/other.html"
 check_sound "$TMP/last.html" "$TMP/alone.html" "$TMP/other.html"
 # shellcheck disable=SC2086
@@ -203,11 +203,11 @@ expect_match 'nowhere: No such file or directory'
 expect_status 1 ranks 3 "$COHORT" report "$TMP/lme" "$TMP/nowhere" -o "$TMP/no.html"
 expect_status 3 "$COHORT" report "$TMP/class.h5" -o "$TMP/no.html"
 expect_status 74 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
-expect_match 'cannot be written'
+expect_match 'cannot write'
 expect_status 2 "$COHORT" report "$TMP/lme" -o ''
 for file in rbm/best.h5 class.h5; do
     expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"
-    expect_match 'which a text would replace; choose another name'
+    expect_match 'which the text would replace; choose another name'
     expect_status 0 "$COHORT" verify "$TMP/$file"
 done
 expect_status 2 "$COHORT" report a b c d e f g h i

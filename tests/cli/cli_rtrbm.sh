@@ -123,7 +123,7 @@ expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
 expect_match 'rbm models have no joint likelihood'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
-expect_match 'train.monitor = likelihood, but a model of kind rbm'
+expect_match 'train.monitor = likelihood, but rbm models have no likelihood'
 
 section "likelihood of a sharp model"
 # Few chords and a melody on 44 keys, learned by heart with 12 hidden units, whose states can be summed. Few
@@ -266,7 +266,7 @@ while IFS='|' read -r setting sentence; do
     expect_status 1 "$COHORT" train "data=$TMP/long.h5" $small "run=$TMP/none" $setting
     expect_match "$sentence"
 done <<'END'
-model.dense=yes|goes with model.visible = bernoulli only
+model.dense=yes|requires model.visible = bernoulli
 model.structure=skills|the data set has no skills
 model.hidden=0|leaves no hidden units
 model.cd_schedule=3|expected epoch:steps pairs

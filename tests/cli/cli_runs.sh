@@ -134,12 +134,12 @@ for damage in flip cut empty text vanish; do
     flip) flip "$directory/last.h5" ;;
     cut) truncate -s -1000 "$directory/last.h5" ;;
     empty) : >"$directory/last.h5" ;;
-    text) echo 'this is no checkpoint' >"$directory/last.h5" ;;
+    text) echo 'not a checkpoint' >"$directory/last.h5" ;;
     vanish) rm "$directory/last.h5" ;;
     esac
     expect_status 0 on $n "$COHORT" train "${small[@]}" run="$directory"
     if [ $damage != vanish ]; then
-        expect_match '^warning: .*last.h5: .*(damaged|cut short)'
+        expect_match '^warning: .*last.h5: .*(damaged|truncated)'
         expect_match '^warning: continuing from .*previous.h5'
     fi
     expect_match '^continuing .*previous.h5'
@@ -165,7 +165,7 @@ done
 cp -r "$TMP/reference" "$TMP/no_best"
 rm "$TMP/no_best/best.h5"
 expect_status 1 on 2 "$COHORT" train "${small[@]}" run="$TMP/no_best"
-expect_match '^cohort: the best epoch cannot be had.*best.h5: .*No such file'
+expect_match '^cohort: the best epoch cannot be read.*best.h5: .*No such file'
 
 section leftovers
 cp -r "$TMP/half" "$TMP/leftovers"
@@ -184,7 +184,7 @@ for n in 1 3; do
     ( # what the first job says is kept
         LIB_OUT=$TMP/second.out LIB_ERR=$TMP/second.err
         expect_status 1 on $n "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
-        expect_match "^cohort: .*held: another job has this run \(process [0-9]+ on "
+        expect_match "^cohort: .*held: another job is using this run \(process [0-9]+ on "
         expect_equal 1 "$(errors | grep -c '^cohort: ')" 'says so once'
     )
 done

@@ -5,7 +5,7 @@
 section irt
 expect_status 0 "$COHORT" simulate irt --students 2000 --items 50 --skills 3 --seed 1 -o "$TMP/class.h5"
 expect_match '^2000 students, 100000 attempts, 50 items, 3 skills'
-expect_match '^for training 80000 attempts, validation 10000, tests 10000$'
+expect_match '^attempts: training 80000, validation 10000, test 10000$'
 for n in 2 3; do
     expect_status 0 ranks $n "$COHORT" simulate irt --students 2000 --items 50 --skills 3 --seed 1 -o "$TMP/class$n.h5"
 done
@@ -20,11 +20,11 @@ expect_match '^2000 students, 100000 attempts, 20 items, 5 skills'
 section grockit
 expect_status 0 "$COHORT" simulate grockit --seed 1 -o "$TMP/grockit.h5"
 expect_match '^131072 students, (49|50)[0-9]{5} attempts, 6046 items, 281 skills, 9 groups'
-expect_match 'those held out are not shown'
+expect_match 'held-out outcomes are hidden'
 
 section 'splits and shuffling'
 expect_status 0 "$COHORT" simulate irt --students 100 --split folds=5/2 -o "$TMP/x.h5"
-expect_match '^for training 3000 attempts, validation 1000, tests 1000$'
+expect_match '^attempts: training 3000, validation 1000, test 1000$'
 expect_status 0 "$COHORT" simulate irt --students 100 --shuffle-outcomes -o "$TMP/y.h5"
 expect_match 'wrote'
 

@@ -52,11 +52,11 @@ for run in dkt dkt_both rtrbm vae lme bkt ktm blend rbm; do
         continue
     fi
     expect_status 1 ranks 2 "$COHORT" predict "$run" --data less.h5 -o never.csv
-    expect_match "^cohort: less.h5: item 'q3' has skills 'adding', but 'adding', 'taking' where the model was trained; import"
+    expect_match "^cohort: less.h5: item 'q3' has skills 'adding', but 'adding', 'taking' in the model's training data; import"
     check "nothing is written" test ! -e never.csv
     if [ "$run" = lme ]; then
         expect_status 1 "$COHORT" evaluate lme --data moved.h5
-        expect_match "^cohort: moved.h5: item 'q1' is in group 'u1', but in 'u2' where the model was trained; import"
+        expect_match "^cohort: moved.h5: item 'q1' is in group 'u1', but in 'u2' in the model's training data; import"
     else
         expect_status 0 "$COHORT" predict "$run" --data moved.h5 -o moved.csv
         expect_same with.csv moved.csv

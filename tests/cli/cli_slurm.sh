@@ -57,7 +57,7 @@ expect_reference() {
     expect_same "$TMP/reference/result.json" "$1/result.json"
 }
 
-# Two runs side by side, since a job that goes back into the queue waits there for some seconds.
+# Two runs side by side, since a job that goes requeueing the job waits there for some seconds.
 limited="$TMP/a limited run" unlucky=$TMP/unlucky poor=$TMP/poor
 
 section 'time limits'
@@ -74,7 +74,7 @@ submit "$unlucky" --nodes 2 --ranks 4 --sbatch=--nodelist=n[3-4]
 until_start "$unlucky/slurm.log" 1
 scancel "$job"
 until_state "$job" CANCELLED
-expect_match 'cancelled; the same job' "$unlucky/slurm.log"
+expect_match 'cancelled; submit the same job again' "$unlucky/slurm.log"
 check 'a checkpoint is left' test -s "$unlucky/last.h5"
 
 section 'a rank is killed'
@@ -92,7 +92,7 @@ until_state "$job" FAILED
 expect_match 'exit code 137' "$unlucky/slurm.log"
 
 section 'no PMIx, no requeue'
-# Without PMIx mpirun starts the ranks; a job that may not go back into the queue is followed by another.
+# Without PMIx mpirun starts the ranks; a job that may not go requeueing the job is followed by another.
 mkdir "$TMP/bin"
 printf '#!/bin/bash\n[ "$*" != --mpi=list ] || exec echo none\nexec %s "$@"\n' "$(type -P srun)" >"$TMP/bin/srun"
 # And a Slurm that is too busy to say at once how the job is.
@@ -104,11 +104,11 @@ until_start "$poor/slurm.log" 1
 scancel --signal=USR1 --batch "$job"
 until_start "$poor/slurm.log" 2
 next=$(sed -n 's/.*continued by job //p' "$poor/slurm.log")
-expect_match "job $next: start 2: 2 ranks on n[0-9] by mpirun" "$poor/slurm.log"
+expect_match "job $next: start 2: mpirun on n[0-9], ranks: 2" "$poor/slurm.log"
 check 'it was asked again' test -e "$TMP/asked"
 scancel --signal=USR1 --batch "$next"
 until_state "$next" FAILED
-expect_match "job $next: stopped after 1 restarts" "$poor/slurm.log"
+expect_match "job $next: restart limit reached \(1\)" "$poor/slurm.log"
 
 section 'the template by hand'
 expect_status 0 sbatch --parsable --chdir="$TMP" --ntasks=2 --nodelist=n3 --export=ALL,PATH="${COHORT%/*}:$PATH" \
@@ -127,9 +127,9 @@ expect_status 0 on 3 "$COHORT" train "${small[@]}" run="$TMP/reference"
 wait $stopper
 until_state "$limited_job" COMPLETED
 until_state "$job" COMPLETED
-expect_match 'start 4: 4 ranks on n\[1-2\] by srun' "$limited/slurm.log"
+expect_match 'start 4: srun on n\[1-2\], ranks: 4' "$limited/slurm.log"
 expect_equal 3 "$(grep -c '^continuing' "$limited/slurm.log")" 'continued, in the same log'
-expect_equal 3 "$(grep -c 'back into the queue' "$limited/slurm.log")" 'requeued'
+expect_equal 3 "$(grep -c 'requeueing the job' "$limited/slurm.log")" 'requeued'
 expect_reference "$limited"
 expect_equal 3 "$(grep -c '^continuing' "$unlucky/slurm.log")" 'continued'
 expect_reference "$unlucky"

@@ -80,7 +80,7 @@ stopped=$(output | head -1)
 # Not before the job heeds signals, and again until it has: srun heeds none while it starts.
 deadline=$((SECONDS + PATIENCE))
 until grep -q 'start 1:' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do sleep 0.05; done
-until grep -qE 'back into|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do
+until grep -qE 'requeueing|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do
     scancel --quiet --signal=USR1 --batch "$stopped" 2>/dev/null
     sleep 0.2
 done
@@ -101,7 +101,7 @@ for file in leaderboard.csv effects.csv; do
     expect_same "$TMP/long-here/$file" "$TMP/long/$file"
 done
 expect_equal 53 "$(wc -l <"$TMP/array/leaderboard.csv")" 'lines of the leaderboard'
-expect_match 'back into the queue' "$TMP"/long/slurm/pack-*.log
+expect_match 'requeueing the job' "$TMP"/long/slurm/pack-*.log
 
 section 'again'
 expect_status 0 "$COHORT" "${sweep[@]}" run="$TMP/array" --submit --ranks 2

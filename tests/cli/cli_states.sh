@@ -42,7 +42,7 @@ if [ "$(json_of "$TMP/twin-1/result.json" best_epoch)" = "$(json_of "$TMP/twin-9
     cp "$TMP/twin-9/best.h5" "$TMP/twin-1/previous_best.h5"
     rm "$TMP/twin-1/result.json"
     expect_status 3 "$COHORT" "${twin[@]}" train.seed=1 run="$TMP/twin-1"
-    expect_match 'best.h5: it is of epoch .* with a score of .* of different runs'
+    expect_match 'best.h5: this is epoch .* with score .* different runs'
 else
     fail "the twins' best epochs differ: choose other seeds"
 fi
@@ -55,7 +55,7 @@ before=$(json_of "$TMP/three/result.json" best_epoch)
 check "the best epoch came late ($best after $before)" test "$best" -gt "$before"
 rm "$TMP/mixed"/{result.json,previous_best.h5}
 expect_status 3 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/mixed"
-expect_match "^cohort: the best epoch cannot be had.*best.h5: it is of epoch $before .* but epoch $best .* was the best"
+expect_match "^cohort: the best epoch cannot be read.*best.h5: this is epoch $before .* but the best was epoch $best "
 
 section 'killed when the best epoch was saved and the checkpoint was not'
 cp -r "$TMP/three" "$TMP/ahead"
@@ -94,7 +94,7 @@ done
 mkfifo "$TMP/pipe"
 for command in inspect verify; do
     expect_status 3 timeout 30 "$COHORT" $command "$TMP/pipe"
-    expect_match 'pipe: this is no file of cohort'
+    expect_match 'pipe: not a cohort file'
 done
 expect_status 1 timeout 30 "$COHORT" evaluate "$TMP/pipe"
 expect_status 1 timeout 30 "$COHORT" predict "$TMP/three" -o "$TMP/pipe"
@@ -131,10 +131,10 @@ each_rank() { on 2 sh -c "rank=\$OMPI_COMM_WORLD_RANK; exec $1"; }
 export PATIENCE=20
 train="'$COHORT' train model.kind=rbm data='$class' run='$TMP/nodes'"
 expect_status 74 each_rank "$train '$TMP/'\$rank.ini"
-expect_match "^cohort: the settings: rank 1 has 'hidden = 4' where rank 0 has 'hidden = 3': the nodes do not see"
+expect_match "^cohort: the settings: rank 1 has 'hidden = 4' but rank 0 has 'hidden = 3': the nodes do not see"
 rm "$TMP/1.ini"
 expect_status 1 each_rank "$train '$TMP/'\$rank.ini"
-expect_match '1.ini: cannot be read: No such file'
+expect_match 'cannot open .*1.ini: No such file'
 sweep="'$COHORT' sweep 'model.hidden={2,3}' model.kind=rbm data='$class' run='$TMP/nodes'"
 expect_status 1 each_rank "$sweep '$TMP/'\$rank.ini"
 for n in 0 1; do printf 'train.seed = %d\n' "$n" >"$TMP/$n.ini"; done
@@ -142,7 +142,7 @@ expect_status 74 each_rank "$sweep '$TMP/'\$rank.ini"
 cp "$class" "$TMP/0.h5"
 cp "$TMP/other.h5" "$TMP/1.h5"
 expect_status 74 each_rank "'$COHORT' train model.kind=rbm data='$TMP/'\$rank.h5 run='$TMP/nodes'"
-expect_match '^cohort: .*1.h5: rank 1 has .[0-9a-f]{32}. where rank 0 has'
+expect_match '^cohort: .*1.h5: rank 1 has .[0-9a-f]{32}. but rank 0 has'
 expect_status 74 each_rank "'$COHORT' evaluate '$TMP/reference' --data '$TMP/'\$rank.h5"
 check 'nothing was begun' test ! -e "$TMP/nodes"
 
@@ -161,7 +161,7 @@ if command -v strace >"$TMP/strace" && strace -o "$TMP/trace" true; then
     kill -CONT "${pids[@]}"
     finish
     expect_equal 74 "$ENDED" 'exit code'
-    expect_match '^cohort: .*member/best.h5: it was replaced while the blend was made'
+    expect_match '^cohort: .*member/best.h5: the checkpoint was replaced while the blend was being made'
     check 'no blend' test ! -e "$TMP/blend/last.h5"
     expect_status 0 "$COHORT" blend "$TMP/member" "$TMP/reference" -o "$TMP/blend"
 fi
@@ -207,4 +207,4 @@ expect_status 2 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --pack 1/2
 expect_match 'add --rung'
 expect_status 0 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --pack 1/2 --rung 1
 expect_status 1 "$COHORT" "${halving[@]}" run="$TMP/halving.4" --rung 2
-expect_match '^cohort: .*halving.4: 3 of the 6 trials of rung 1 are not done'
+expect_match '^cohort: .*halving.4: not done yet: 3 of the 6 trials of rung 1'

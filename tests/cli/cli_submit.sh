@@ -62,7 +62,7 @@ expect_match 'more than the 4 lanes'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --ranks 2 --nodes 3
 expect_match 'at least one rank on every node'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --account $'a\nb'
-expect_match 'the end of a line'
+expect_match 'contains a newline'
 expect_status 0 "$COHORT" submit "${settings[@]}" data=none.h5 run="$TMP/run" --dry-run
 expect_match '^warning: none.h5 does not exist yet'
 
@@ -122,5 +122,5 @@ kill -USR1 $job
 touch "$TMP/told"
 wait $job
 expect_equal 85 $? 'exit code'
-expect_match 'job 7: back into the queue'
+expect_match 'job 7: requeueing the job'
 expect_match '^scontrol requeue 7$'

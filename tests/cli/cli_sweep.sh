@@ -30,7 +30,7 @@ expect_match "^ +1  [0-9a-f]{16} +3 "
 expect_match "optimizer.rate: [0-9]+ % of the variance"
 expect_equal 13 "$(wc -l <"$TMP/one/leaderboard.csv")" "a line for each trial"
 expect_status 1 "$COHORT" evaluate "$TMP/one"
-expect_match 'this is a sweep, which has a run for each trial; name one of those in .*/trials, or train the best'
+expect_match 'this is a sweep, with one run per trial; name one of those in .*/trials, or train the best'
 expect_status 1 "$COHORT" train "refit=$TMP/one" "run=$TMP/bad"
 expect_match '^cohort: train.refit: .*/one: this is a sweep'
 expect_equal 12 "$(cut -d, -f2 "$TMP/one/leaderboard.csv" | tail -n +2 | sort -u | wc -l)" "different trials"
@@ -171,23 +171,23 @@ mistake() {
     expect_match "$pattern"
 }
 mistake "the range is empty" "optimizer.rate=log(1e-2,1e-3)"
-mistake "a logarithm needs numbers above 0" "optimizer.rate=log(0,1,3)"
+mistake "log\(\.\.\.\) needs numbers above 0" "optimizer.rate=log(0,1,3)"
 mistake "a grid needs the number of points" "optimizer.rate=log(1e-3,1e-2)"
 mistake "the list is empty" "model.hidden={}"
-mistake "an empty place" "model.hidden={1,,2}"
+mistake "an empty element" "model.hidden={1,,2}"
 mistake "closing brace is missing" "model.hidden={1,2"
 mistake "unknown setting model.hiden; the nearest is model.hidden" "model.hiden={1,2}"
 mistake "unknown setting sweep.trails; the nearest is sweep.trials" "sweep.trails=3"
 mistake "command line: hidden = x: expected a whole number" "model.hidden={2,x}"
 mistake "needs the number of trials" "sweep.design=random" "optimizer.rate=log(1e-3,1e-2)"
-mistake "no list and no range" "model.hidden=2" "model.visible=softmax" "optimizer.rate=0.01"
+mistake "no list or range" "model.hidden=2" "model.visible=softmax" "optimizer.rate=0.01"
 mistake "cannot differ between trials" "data.file={a.h5,b.h5}"
 mistake "train.epochs cannot differ" "train.epochs={1,2}" "sweep.rungs=2"
 check "nothing half-made" test ! -e "$TMP/never"
 expect_status 1 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/one" model.copies=1
-expect_match "of another sweep"
+expect_match "belongs to another sweep"
 expect_status 1 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/one/best"
-expect_match "directory of a run"
+expect_match "directory belongs to a run"
 expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/nothing" "data=$TMP/no-valid.h5" "model.hidden=2"
 expect_match "no validation attempts"
 expect_status 2 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/never" --pack 3/2

@@ -27,9 +27,9 @@ small="model.kind=dkt model.task=final model.hidden=12 train.batch=40 train.bloc
 
 section "import of targets"
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill --target score -o "$TMP/score.h5"
-expect_match '^392 of 400 students have a target$'
+expect_match '^targets: 392 of 400 students$'
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill --targets "$TMP/passed.csv" -o "$TMP/passed.h5"
-expect_match '^400 of 400 students have a target$'
+expect_match '^targets: 400 of 400 students$'
 expect_status 0 "$COHORT" verify "$TMP/score.h5" "$TMP/passed.h5"
 expect_status 0 "$COHORT" import csv "$TMP/answers.csv" --skills skill -o "$TMP/none.h5"
 digest() { run "$COHORT" inspect "$TMP/$1.h5" --json; json digest; }
@@ -40,10 +40,10 @@ expect_status 0 "$COHORT" inspect "$TMP/none.h5"
 expect_equal 0 "$(output | grep -c '^  targets')" "no targets, no line"
 printf 's1,1\ns2,high\n' >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
-expect_match 'bad.csv:2: expected a student and, behind a comma or a tab, a number'
+expect_match 'bad.csv:2: expected a student, a comma or a tab, and a number'
 sed '9s/,[^,]*$/,many/' "$TMP/answers.csv" >"$TMP/bad.csv"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" --target score -o "$TMP/bad.h5"
-expect_match "bad.csv:9: the target 'many' is not a number"
+expect_match "bad.csv:9: target 'many' is not a number"
 printf 'nobody,1\n' >"$TMP/bad.csv"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --targets "$TMP/bad.csv" -o "$TMP/bad.h5"
 expect_match 'no student of the data has a target'
@@ -91,13 +91,13 @@ expect_number accuracy '>' "$(json mean_target accuracy)"
 
 section "contradictions"
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/none.h5" run="$TMP/none"
-expect_match 'the data set has no targets; import it with --target COLUMN or --targets FILE'
+expect_match 'model.task=final needs targets, and the data set has none; import it with --target COLUMN or --targets FILE'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/score.h5" run="$TMP/none"
-expect_match 'cross_entropy, but student [0-9]+ has the target'
+expect_match 'student [0-9]+ has the target .* but model.loss=cross_entropy'
 expect_status 1 "$COHORT" train model.kind=dkt model.loss=squared data="$TMP/score.h5" run="$TMP/none"
-expect_match 'is for model.task=final'
+expect_match 'needs model.task=final'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final model.waviness=1 data="$TMP/passed.h5" run="$TMP/none"
-expect_match 'are penalties of model.task=trace'
+expect_match 'need model.task=trace'
 expect_status 1 ranks 2 "$COHORT" evaluate "$TMP/pass-1" --groups
 expect_match 'one target per student'
 

@@ -188,7 +188,7 @@ printf '1,0,1\n0,1,1\n' >"$TMP/answers.csv"
 printf '1,0\n0,1\n' >"$TMP/wrong_q.csv"
 printf '1,0\n0,0\n0,1\n' >"$TMP/lone_q.csv"
 expect_status 3 "$COHORT" import matrix "$TMP/answers.csv" --q-matrix "$TMP/wrong_q.csv" -o "$TMP/bad.h5"
-expect_match 'the Q-matrix is 2 by 2, and there are 3 items; expected 3 rows'
+expect_match 'the Q-matrix is 2 by 2, but the number of items is 3; expected 3 rows'
 expect_status 0 "$COHORT" import matrix "$TMP/answers.csv" --q-matrix "$TMP/lone_q.csv" --split none -o "$TMP/lone.h5"
 # shellcheck disable=SC2086
 expect_status 1 on 2 "$COHORT" train "data=$TMP/lone.h5" $small "run=$TMP/lone"
@@ -204,7 +204,7 @@ for case in "three.csv:has 3 rows and 9 numbers; the model has 2 abilities" "imp
 done
 printf '1,2,3,4,5\n1,2,3,4,5\n1,2,3,4,5\n1,2,3,4,5\n' >"$TMP/odd.csv"
 expect_status 3 "$COHORT" import matrix "$TMP/answers.csv" --truth "b=$TMP/three.csv,a=$TMP/odd.csv" -o "$TMP/x.h5"
-expect_match 'odd.csv: a truth of 4 by 5 numbers; expected a row'
+expect_match 'odd.csv: the table is 4 by 5; expected one row'
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --truth "$TMP/odd.csv" -o "$TMP/x.h5"
 expect_match 'expected NAME=FILE'
 run "$COHORT" import matrix "$TMP/answers.csv" --split none -o "$TMP/answers.h5"

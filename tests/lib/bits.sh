@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# A small training of every kind of model, for tests that compare bits across ranks, instruction sets, compilers
-# and machines. Sourced, not run.
+# Trains a small model of every kind, for tests that compare bits across ranks, instruction sets, compilers and
+# machines. Sourced, not run.
 #
-#     bits_data DIRECTORY COMMAND...           simulates the classes there, by the program COMMAND...
-#     bits_run DIRECTORY NAME RUN COMMAND...   trains NAME, one of $bits_names, into DIRECTORY/RUN, and predicts; a
-#                                              blend's members must have been trained into names that differ from its
-#                                              own by that word alone
-#     bits_sums DIRECTORY RUN                  checksums of its last and best checkpoint and of what it predicts
-export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student blend lme"
+#     bits_data DIRECTORY COMMAND...           simulate the classes there with the program COMMAND...
+#     bits_run DIRECTORY NAME RUN COMMAND...   train NAME, one of $bits_names, into DIRECTORY/RUN, and predict; the
+#                                              members of a blend must have been trained into runs whose names differ
+#                                              from its own only by that word
+#     bits_sums DIRECTORY RUN                  print checksums of its last and best checkpoint and of its predictions
+export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student average blend lme"
 
 bits_data() {
     local directory=$1
@@ -17,7 +17,7 @@ bits_data() {
         "$@" simulate irt --students 80 --items 24 --skills 2 --seed 2 -o irt.h5)
 }
 
-# What a name trains: the data set, then settings.
+# bits_words NAME: its data set, then its settings.
 bits_words() {
     local short="train.epochs=2 train.batch=24 train.block=5"
     case $1 in
@@ -33,6 +33,7 @@ bits_words() {
     bkt) echo bkt model.kind=bkt model.forget=yes model.restarts=2 train.epochs=5 ;;
     ktm) echo bkt model.kind=ktm model.preset=pfa train.epochs=4 ;;
     ktm-student) echo tails model.kind=ktm model.preset=fm model.factors=3 train.epochs=4 ;;
+    average) echo tails model.kind=average "$short" ;;
     lme) echo bkt model.kind=lme train.epochs=12 ;;
     esac
 }
@@ -57,9 +58,8 @@ bits_sums() (
     done | tr '\n' ' '
 )
 
-# bits_near DIRECTORY RUN OTHER_DIRECTORY OTHER_RUN: whether two runs of lme, whose dense factorisation is a BLAS's, have
-# tensors that agree to the last bit of a float, or to 1e-9. The state of the search, which is kept in two floats a
-# number, is left out.
+# bits_near DIRECTORY RUN OTHER_DIRECTORY OTHER_RUN: whether the tensors of two lme runs, which depend on the BLAS, agree
+# to the last bit of a float, or to 1e-9. The state of the search, stored as two floats per number, is skipped.
 bits_near() (
     scratch=$(mktemp -d) || exit
     trap 'rm -rf "$scratch"' EXIT

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# A fault at every system call: for tests/cli/cli_faults.sh and tests/soak/soak_faults.sh, after lib.sh. A command is
-# traced once; each call by which it changes something below a directory is a place, at which the next time
-# it is killed, or the disk is full.
+# Injects a fault at every system call: for tests/cli/cli_faults.sh and tests/soak/soak_faults.sh, after lib.sh. A
+# command is traced once. Each call that changes something below a directory is a place: the next run is killed there,
+# or finds the disk full.
 
-# places DIRECTORY COMMAND...: runs the command and leaves its places in PLACES, as `call number`, and in
-# WATCHED what makes strace look at nothing else. Leaves this script where there is no strace.
+# places DIRECTORY COMMAND...: runs the command and stores its places in PLACES, as `call number`, and in WATCHED the
+# options that limit strace to these files. Skips the rest of the script without strace.
 places() {
     local directory=$1 path
     shift
-    command -v strace >"$TMP/strace" || skip 'there is no strace'
+    command -v strace >"$TMP/strace" || skip 'strace is not installed'
     if ! run strace -y -o "$TMP/trace" -e trace=openat,mkdir,write,pwrite64,ftruncate,fsync,link,rename,unlink,close \
         "$@"; then
-        [ -s "$TMP/trace" ] || skip 'strace may not trace here'
+        [ -s "$TMP/trace" ] || skip 'strace is not allowed to trace here'
         fail "without a fault: $*"
     fi
     grep -E "^((openat|mkdir|link|rename|unlink)\\([^\"]*\"|[a-z0-9]+\\([0-9]+<)$directory" "$TMP/trace" >"$TMP/calls"
@@ -21,7 +21,7 @@ places() {
         < <(grep -o "${directory}[^>\"]*" "$TMP/calls" | sort -u)
 }
 
-# fault HOW PLACE COMMAND...: the command with signal=KILL or error=ENOSPC at a place; its status is passed on.
+# fault HOW PLACE COMMAND...: runs the command with signal=KILL or error=ENOSPC at a place; returns its status.
 fault() {
     local call=${2% *} number=${2#* } how=$1
     shift 2
@@ -29,11 +29,11 @@ fault() {
         -e "inject=$call:$how:when=$number" "$@"
 }
 
-# at_first DIRECTORY: the directory as it is before the command; a script may say otherwise.
+# at_first DIRECTORY: restores the directory as it was before the command; a script may redefine this.
 at_first() { rm -rf "$1"; }
 
-# same_state REFERENCE DIRECTORY: whether it has the same files, but for locks, moments and what was before,
-# and nothing that was not finished.
+# same_state REFERENCE DIRECTORY: whether it has the same files, except for locks, files with times and previous
+# checkpoints, and no unfinished ones.
 same_state() {
     local file
     [ -z "$(find "$2" -name '*.tmp')" ] || return
@@ -43,9 +43,9 @@ same_state() {
         ! -name "previous*.h5")
 } >"$LIB_OUT" 2>"$LIB_ERR"
 
-# everywhere HOW CALLS DIRECTORY COMMAND...: a test for each place whose call is one of CALLS (as in
-# 'write|rename'): the command ends as it should at that fault, and the same command again gives the bytes of
-# one that was left alone. Leaves their number in N_FAULTS.
+# everywhere HOW CALLS DIRECTORY COMMAND...: one test for each place whose call is one of CALLS (as in 'write|rename'):
+# the command exits as expected at that fault, and the same command again gives the bytes of an undisturbed run. Stores
+# the number of places in N_FAULTS.
 everywhere() {
     local how=$1 calls=$2 directory=$3 place ended
     shift 3
@@ -60,16 +60,16 @@ everywhere() {
         at_first "$directory"
         ended=0
         fault "$how" "$place" "$@" 2>"$TMP/said" || ended=$?
-        # What the disk refuses may be dispensable, such as a second name for the old checkpoint.
+        # A failed call may not matter, such as a second name for the old checkpoint.
         case $how:$ended in
         signal=KILL:137 | error=*:0) ;;
-        error=*:74) grep -Eq '^cohort: .*(No space left|is the disk full)' "$LIB_ERR" || fail "$how at $place: no sentence" ;;
+        error=*:74) grep -Eq '^cohort: .*(No space left|is the disk full)' "$LIB_ERR" || fail "$how at $place: no error message" ;;
         *) fail "$how at $place: exit code $ended" ;;
         esac
         if ! run "$@"; then
             fail "after $how at $place: $*"
         elif ! same_state "$directory.reference" "$directory"; then
-            fail "after $how at $place: other bytes than without"
+            fail "after $how at $place: the bytes differ from an undisturbed run"
         else
             pass "$how at $place"
         fi

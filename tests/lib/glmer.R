@@ -1,9 +1,10 @@
-# lme4's glmer (Laplace, nAGQ = 1) on predictions written by `cohort predict`, and how far cohort is from it:
+# Fits lme4's glmer (Laplace, nAGQ = 1) to the answers in predictions written by `cohort predict`, and prints how far
+# cohort is from it, as one line of names and numbers:
 #
 #     Rscript tests/lib/glmer.R PREDICTIONS.csv EXPORTED HIDDEN.csv [ANSWERS.csv]
 #
-# EXPORTED is the directory of `cohort export`, HIDDEN.csv the students' effects; ANSWERS.csv, which has columns who,
-# what and teacher, adds effects of teachers. One line of words and numbers.
+# EXPORTED is the directory written by `cohort export`, HIDDEN.csv holds the students' effects. ANSWERS.csv, with columns
+# who, what and teacher, adds effects of teachers.
 suppressMessages(library(lme4))
 args <- commandArgs(TRUE)
 answers <- read.csv(args[1], colClasses = c(student = "character", item = "character"))

@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# Jobs that are stopped and killed: for tests/cli/cli_runs.sh and its like, after lib.sh.
-PATIENCE=${PATIENCE:-120} # seconds after which a job hangs
+# Stops and kills jobs: for tests/cli/cli_runs.sh and similar tests, after lib.sh.
+PATIENCE=${PATIENCE:-120} # seconds after which a job counts as hanging
 
-# on N COMMAND...: the command on N ranks, ended after a while in any case (exit code 124). One rank needs
-# no mpirun.
+# on N COMMAND...: runs the command on N ranks with a time limit (exit code 124). One rank needs no mpirun.
 on() {
     local n=$1
     shift
@@ -14,7 +13,7 @@ on() {
     fi
 }
 
-# start N COMMAND...: the same, left running as $JOB; what it says goes where `run` puts it.
+# start N COMMAND...: the same in the background, as $JOB; its output goes where `run` puts it.
 start() {
     local n=$1
     shift
@@ -24,10 +23,10 @@ start() {
     JOB=$!
 }
 
-# alive PID: it is there and has not ended.
+# alive PID: whether the process exists and has not ended.
 alive() { [ -e "/proc/$1/exe" ]; }
 
-# descendants PID: its children and theirs.
+# descendants PID: prints its children and their descendants.
 descendants() {
     local child
     for child in $(grep -ls "^PPid:[[:space:]]$1\$" /proc/[0-9]*/status | cut -d/ -f3); do
@@ -36,7 +35,7 @@ descendants() {
     done
 }
 
-# job_ranks: the processes of $JOB that train, in no order.
+# job_ranks: prints the processes of $JOB that train, in no particular order.
 job_ranks() {
     local pid
     for pid in "$JOB" $(descendants "$JOB"); do
@@ -44,7 +43,7 @@ job_ranks() {
     done
 }
 
-# finish: waits for $JOB and leaves its exit code in $ENDED; 124 if it had to be killed.
+# finish: waits for $JOB and stores its exit code in $ENDED; 124 if it had to be killed.
 finish() {
     local deadline=$((SECONDS + PATIENCE))
     ENDED=
@@ -57,11 +56,11 @@ finish() {
     done
     wait "$JOB"
     ENDED=${ENDED:-$?}
-} 2>/dev/null # where bash says that it was killed
+} 2>/dev/null # hides bash's message that the job was killed
 
-# kill_job all|one|launcher: kill -9 of everything that belongs to $JOB, of one of its ranks as soon as there is
-# one, or of mpirun alone, after which its ranks go by themselves; returns when those are gone that must, and with
-# them what they had in /dev/shm.
+# kill_job all|one|launcher: sends kill -9 to all processes of $JOB, to one of its ranks as soon as there is one, or
+# only to mpirun, after which the ranks end by themselves. Returns when the processes that must end are gone, and
+# removes their files in /dev/shm.
 kill_job() {
     local victims leaving memory pid deadline=$((SECONDS + PATIENCE))
     if [ "$1" = one ]; then
@@ -71,7 +70,7 @@ kill_job() {
         done
         leaving=("${victims[@]}")
     else
-        kill -STOP "$JOB" # or it starts ranks that are not in the list
+        kill -STOP "$JOB" # so that it starts no ranks that are not in the list
         leaving=("$JOB" $(descendants "$JOB"))
         victims=("${leaving[@]}")
         if [ "$1" = launcher ]; then victims=("$JOB"); fi
@@ -81,17 +80,17 @@ kill_job() {
     for pid in "${leaving[@]}"; do
         while alive "$pid" && [ $SECONDS -lt $deadline ]; do sleep 0.01; done
     done
-    if [ "$1" != one ]; then rm -f $memory; fi # mpirun clears up if it can
+    if [ "$1" != one ]; then rm -f $memory; fi # otherwise mpirun cleans up
 } 2>/dev/null
 
-# until_says PATTERN: waits until $JOB says it; fails if it has ended, or never does.
+# until_says PATTERN: waits until $JOB prints it on stderr; fails if the job ends or hangs first.
 until_says() { until_job grep -Eq -e "$1" "$LIB_ERR"; }
 
-# until_epoch N DIRECTORY: the same for N epochs that are recorded there.
+# until_epoch N DIRECTORY: waits until N epochs are logged there.
 until_epoch() { until_job has_epochs "$1" "$2/log.jsonl"; }
 has_epochs() { [ "$(wc -l <"$2" || echo 0)" -ge "$1" ]; } 2>/dev/null
 
-# until_job COMMAND...: waits until it succeeds while $JOB is there.
+# until_job COMMAND...: waits until the command succeeds; fails if $JOB ends or hangs first.
 until_job() {
     local deadline=$((SECONDS + PATIENCE))
     until "$@"; do
@@ -106,8 +105,8 @@ pause() {
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
 
-# stop N SIGNAL DIRECTORY SETTINGS...: trains there on N ranks, is told to stop at a random moment and leaves its
-# exit code in $ENDED. A machine so fast that it has ended before begins anew and is told sooner.
+# stop N SIGNAL DIRECTORY SETTINGS...: trains there on N ranks, sends the signal at a random moment and stores the exit
+# code in $ENDED. If training had ended by then, starts again and sends the signal sooner.
 stop() {
     local n=$1 signal=$2 directory=$3 most
     shift 3
@@ -122,12 +121,12 @@ stop() {
     done
 }
 
-# between_kills DIRECTORY: what a storm does to the run while nobody trains it.
+# between_kills DIRECTORY: a hook of `storm` that may change the run between two jobs.
 between_kills() { :; }
 
-# storm N DIRECTORY SETTINGS...: trains there, killed N times at random moments and continued on another
-# number of ranks, and then to the end, which is a test. Leaves $N_KILLED, and in $N_WITHIN how often it was
-# continued within an epoch. $MOMENT is the longest time before a kill, in milliseconds.
+# storm N DIRECTORY SETTINGS...: trains there, is killed N times at random moments and continued on another number of
+# ranks, and then trains to the end, which is one test. Stores the number of kills in $N_KILLED and how often it
+# continued within an epoch in $N_WITHIN. $MOMENT is the longest time before a kill, in milliseconds.
 storm() {
     local n_kills=$1 directory=$2 counts=(1 2 3 5) round n
     shift 2
@@ -142,7 +141,7 @@ storm() {
             pause "${MOMENT:-300}"
             kill_job "$(shuf -n 1 -e all one launcher)"
             finish
-            [ "$ENDED" != 124 ] || fail "no end after a kill on $n ranks"
+            [ "$ENDED" != 124 ] || fail "did not end after a kill on $n ranks"
             if [ "$ENDED" != 0 ]; then N_KILLED=$((N_KILLED + 1)); fi
             between_kills "$directory"
         fi
@@ -150,7 +149,7 @@ storm() {
     done
 }
 
-# expect_log FILE N: a test: exactly one record for each of N epochs, in order, and each of them JSON.
+# expect_log FILE N: tests that there is exactly one JSON record for each of N epochs, in order.
 expect_log() {
     local number='-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?' good
     good="^\{\"epoch\": [0-9]+, \"step\": [0-9]+, \"loss\": $number, "

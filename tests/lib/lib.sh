@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# What every tests/cli/cli_*.sh begins with:
+# The functions of tests/cli/cli_*.sh and tests/soak/soak_*.sh. A script begins like this:
 #
-#     . "$(dirname "$0")/lib.sh"
-#     section "unknown keys"
+#     . "$(dirname "$0")/../lib/lib.sh"
+#     section "unknown settings"
 #     expect_status 1 "$COHORT" train jobs/rbm.ini model.hiden=3
-#     expect_match "did you mean 'hidden'"
+#     expect_match 'model\.hidden'
 #
-# $COHORT is the program, $TMP an empty directory of the script's own, the working directory the root of
-# the project. Each expect_* and check is one test; a failed one is shown and the script goes on. Runs
-# under tests/run.sh, which counts, or alone.
+# $COHORT is the program, $TMP an empty directory for the script; the working directory is the root of the project.
+# Each expect_* and check is one test; a failed one is printed and the script continues. Runs under tests/run.sh, which
+# counts the tests, or alone.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 70
 . tests/lib/mpi.sh
 COHORT=${COHORT:-build/cohort}
@@ -25,12 +25,12 @@ LIB_SECTION=$(basename "$0" .sh)
 LIB_OUT=$TMP/.stdout LIB_ERR=$TMP/.stderr
 touch "$LIB_OUT" "$LIB_ERR" "$LIB_RECORD"
 
-# section NAME: what the checks that follow are about.
+# section NAME: the subject of the tests that follow.
 section() { LIB_SECTION=$1; }
 
 pass() { echo "pass $LIB_SECTION: $*" >>"$LIB_RECORD"; }
 
-# fail WHAT: a test that failed, with what the last command said.
+# fail WHAT: records a failed test and prints the output of the last command.
 fail() {
     echo "fail $LIB_SECTION: $*" >>"$LIB_RECORD"
     echo "FAILED $LIB_SECTION: $*"
@@ -38,21 +38,21 @@ fail() {
     sed 's/^/    stderr: /' "$LIB_ERR" | head -20
 }
 
-# skip WHY: leaves the script (or the parentheses around it); counted as one skipped test.
+# skip WHY: exits the script (or the subshell around it); counts as one skipped test.
 skip() {
     echo "skip $LIB_SECTION: $*" >>"$LIB_RECORD"
     echo "skipped $LIB_SECTION: $*"
     exit 0
 }
 
-# run COMMAND...: its stdout and stderr are kept for expect_match; its status is passed on.
+# run COMMAND...: keeps its stdout and stderr for expect_match; returns its status.
 run() { "$@" >"$LIB_OUT" 2>"$LIB_ERR"; }
 
-# output, errors: what the last command said.
+# output, errors: print stdout and stderr of the last command.
 output() { cat "$LIB_OUT"; }
 errors() { cat "$LIB_ERR"; }
 
-# expect_status CODE COMMAND...: a test: the command ends with this exit code.
+# expect_status CODE COMMAND...: tests that the command exits with this code.
 expect_status() {
     local expected=$1 got=0
     shift
@@ -64,8 +64,8 @@ expect_status() {
     fi
 }
 
-# expect_match PATTERN [FILE...]: a test: the extended regular expression matches a line of the files, or
-# of what the last command said on stdout or stderr.
+# expect_match PATTERN [FILE...]: tests that the extended regular expression matches a line of the files, or of the last
+# command's stdout or stderr.
 expect_match() {
     local pattern=$1
     shift
@@ -73,7 +73,7 @@ expect_match() {
     if grep -Eq -e "$pattern" "$@"; then pass "/$pattern/"; else fail "no line matches /$pattern/"; fi
 }
 
-# expect_no_match PATTERN [FILE...]: a test: no line matches.
+# expect_no_match PATTERN [FILE...]: tests that no line matches.
 expect_no_match() {
     local pattern=$1
     shift
@@ -86,12 +86,12 @@ expect_no_match() {
     fi
 }
 
-# expect_equal EXPECTED GOT [WHAT]: a test: two texts are the same.
+# expect_equal EXPECTED GOT [WHAT]: tests that two texts are the same.
 expect_equal() {
     if [ "$1" = "$2" ]; then pass "${3:-equal}"; else fail "${3:-equal}: '$2' instead of '$1'"; fi
 }
 
-# expect_same FILE FILE...: a test: all files have the same bytes.
+# expect_same FILE FILE...: tests that all files have the same bytes.
 expect_same() {
     local first=$1 other
     shift
@@ -104,24 +104,25 @@ expect_same() {
     pass "same bytes: $first $*"
 }
 
-# check WHAT COMMAND...: a test: the command succeeds.
+# check WHAT COMMAND...: tests that the command succeeds.
 check() {
     local what=$1
     shift
     if "$@"; then pass "$what"; else fail "$what: $*"; fi
 }
 
-# ranks N COMMAND...: the command on N ranks; to be used after expect_status, run or check.
+# ranks N COMMAND...: runs the command on N ranks; use it after expect_status, run or check.
 ranks() {
     local n=$1
     shift
     mpirun -n "$n" "$@"
 }
 
-# json KEY...: the value under nested keys of the one JSON object the last command printed.
+# json KEY...: prints the value under nested keys of the JSON object that the last command printed.
 json() { json_of "$LIB_OUT" "$@"; }
 
-# json_of FILE KEY...: the same for a file; numbers and texts as they stand, nothing where there is none.
+# json_of FILE KEY...: the same for a file. Numbers and texts are printed as they are; prints nothing if there is no such
+# key.
 json_of() {
     local file=$1
     shift
@@ -156,7 +157,7 @@ json_of() {
         END { n = split(path, want, " "); at = 1; value(0, 1) }' "$file"
 }
 
-# expect_number KEYS RELATION NUMBER: a test on the last command's JSON: expect_number "skip_first auc" ">=" 0.7
+# expect_number KEYS RELATION NUMBER: tests a number in the last command's JSON: expect_number "skip_first auc" ">=" 0.7
 expect_number() {
     local got
     # shellcheck disable=SC2086

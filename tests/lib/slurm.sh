@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# A Slurm of one's own on one machine, for tests/cli/cli_slurm.sh: real daemons, and nodes that are only names.
+# A private Slurm on one machine, for tests/cli/cli_slurm.sh: real daemons, emulated nodes.
 #
-#     slurm_namespace "$0" "$@"    first of all: starts the script again where only it sees the network
-#     slurm_start 4 2              4 nodes of 2 cores, n1 ... n4; sets SLURM_CONF; fails with a line on stderr
-#     slurm_stop                   ends jobs, daemons and whatever jobs left behind
+#     slurm_namespace "$0" "$@"    call first: restarts the script in a network of its own
+#     slurm_start 4 2              starts 4 nodes of 2 cores, n1 ... n4; sets SLURM_CONF; fails with a line on stderr
+#     slurm_stop                   ends jobs, daemons and processes that jobs left behind
 #
-# Every node is a slurmd with a host name of its own, for else MPI takes all of them for one machine. All
-# addresses exist in the script's own network only. Needs root, and no system service or cgroup.
+# Every node is a slurmd with its own host name; otherwise MPI would take all of them for one machine. All addresses
+# exist only in the script's network. Needs root, but no system service and no cgroup.
 
 slurm_namespace() {
     [ -z "${SLURM_TEST_NETWORK:-}" ] || return 0
-    slurm_possible 2>/dev/null || return 0 # slurm_start says why
+    slurm_possible 2>/dev/null || return 0 # slurm_start prints the reason
     # shellcheck disable=SC2016
     SLURM_TEST_NETWORK=yes exec unshare --net bash -c '
         ip link set lo up && ip link add nodes type veth peer name others &&
@@ -18,21 +18,21 @@ slurm_namespace() {
         exec bash "$@"' bash "$@"
 }
 
-# slurm_possible: whether it can work here; says why not.
+# slurm_possible: whether Slurm can work here; prints why not.
 slurm_possible() {
     local program
     if [ "$(id -u)" != 0 ]; then
-        echo 'Slurm cannot be started: it takes root to make nodes' >&2
+        echo 'cannot start Slurm: only root can emulate nodes' >&2
         return 1
     fi
     for program in slurmctld slurmd munged sbatch ip; do
         if ! command -v $program >/dev/null; then
-            echo "Slurm cannot be started: there is no $program" >&2
+            echo "cannot start Slurm: $program is not installed" >&2
             return 1
         fi
     done
     if ! unshare --net --uts --mount true 2>/dev/null; then
-        echo 'Slurm cannot be started: no namespaces of our own here' >&2
+        echo 'cannot start Slurm: namespaces are not allowed here' >&2
         return 1
     fi
 }
@@ -85,7 +85,7 @@ slurm_start() {
     export SLURM_CONF=$SLURM_DIR/slurm.conf
     mkdir "$SLURM_DIR/state" || return
     slurm_configuration "$n_nodes" "$n_cores" >"$SLURM_CONF"
-    # The fence that is standard in this version crashes some starts on several nodes.
+    # The default fence of this version makes some jobs on several nodes crash at the start.
     echo 'PMIxCollFence=ring' >"$SLURM_DIR/mpi.conf"
     (umask 077 && head -c 256 /dev/urandom >"$SLURM_DIR/munge.key")
     cp /etc/hosts "$SLURM_HOSTS"
@@ -109,7 +109,7 @@ slurm_node() {
     slurm_inside slurmd "$1" </dev/null >>"$SLURM_DIR/start.log" 2>&1
 }
 
-# slurm_inside DAEMON [NODE]: starts it where /etc/hosts knows the nodes; a node has its own host name too.
+# slurm_inside DAEMON [NODE]: starts it with an /etc/hosts that lists the nodes; a node also gets its own host name.
 slurm_inside() {
     # shellcheck disable=SC2016
     unshare --uts --mount bash -c '
@@ -118,10 +118,10 @@ slurm_inside() {
 }
 
 slurm_why() {
-    echo "Slurm does not start here: $(cat "$SLURM_DIR/start.log" "$SLURM_DIR"/*.log 2>/dev/null | grep -m1 -iE 'fatal|error')" >&2
+    echo "cannot start Slurm: $(cat "$SLURM_DIR/start.log" "$SLURM_DIR"/*.log 2>/dev/null | grep -m1 -iE 'fatal|error')" >&2
 }
 
-# slurm_left: processes that see our file of host names where /etc/hosts is: daemons of this Slurm and jobs.
+# slurm_left: prints the processes whose /etc/hosts is our file: daemons and jobs of this Slurm.
 slurm_left() { grep -lsF "${SLURM_HOSTS##*/} /etc/hosts" /proc/[0-9]*/mountinfo | cut -d/ -f3; }
 
 slurm_stop() {

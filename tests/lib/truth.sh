@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Classes whose truth awk has made, and awk's own comparison with it: for tests of `cohort inspect --truth`, after lib.sh.
+# Classes simulated by awk, with known truth, and awk's comparison with it: for tests of `cohort inspect --truth`, after
+# lib.sh.
 
-# rasch_class STUDENTS ITEMS SEED: $TMP/rasch.csv, a matrix of answers of which a fifth is missing, with
-# logit P = theta - b; the truth in $TMP/rasch_theta.csv and $TMP/rasch_b.csv, a line for each student and item.
+# rasch_class STUDENTS ITEMS SEED: writes $TMP/rasch.csv, a matrix of answers with logit P = theta - b, a fifth of them
+# missing, and the truth in $TMP/rasch_theta.csv and $TMP/rasch_b.csv, one line per student and per item.
 rasch_class() {
     awk -v n="$1" -v m="$2" -v seed="$3" -v to="$TMP/rasch" '
         function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
@@ -20,8 +21,8 @@ rasch_class() {
         }'
 }
 
-# expect_beside ENTRY TRUTH ESTIMATES: n, correlation, RMSE and bias of `truth ENTRY` in the last command's JSON are those
-# that awk finds. TRUTH has a number a line; ESTIMATES lines LINE,NUMBER.
+# expect_beside ENTRY TRUTH ESTIMATES: tests that n, correlation, RMSE and bias of `truth ENTRY` in the last command's
+# JSON are those that awk computes. TRUTH has one number per line; ESTIMATES has lines LINE,NUMBER.
 expect_beside() {
     local entry=$1 n r rmse bias
     read -r n r rmse bias < <(awk -F, 'NR == FNR { truth[FNR] = $1; next }

@@ -1,18 +1,18 @@
 #!/bin/bash
 # limit: 20000
-# The same bits on ARM: a cross build for arm64, its unit tests and a small training of every kind under emulation,
-# beside the same on this machine; the table of checksums is printed. lme, whose dense factorisation is a BLAS's,
-# agrees to 1e-9. The libraries come from the machine's own package sources into a directory, and nothing is installed.
+# The same bits on ARM: cross-builds for arm64, runs its unit tests and a small training of every kind under emulation,
+# compares them with this machine and prints the checksums. lme, which depends on the BLAS, agrees to 1e-9. The
+# libraries are downloaded from this machine's package sources into a directory; nothing is installed.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/bits.sh
 for need in aarch64-linux-gnu-gcc qemu-aarch64-static apt-get dpkg; do
-    command -v $need >/dev/null || skip "there is no $need (Debian: gcc-aarch64-linux-gnu, qemu-user-static)"
+    command -v $need >/dev/null || skip "$need is not installed (Debian: gcc-aarch64-linux-gnu, qemu-user-static)"
 done
 packages="libopenmpi-dev libhdf5-openmpi-dev libopenblas-dev libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev
     librandom123-dev libscalapack-openmpi-dev libcmocka-dev libc6-dev libgcc-12-dev"
 root=$TMP/root place=/usr/lib/aarch64-linux-gnu
 
-# A package manager of arm64 with a memory of its own, which knows of no package yet.
+# apt-get for arm64 with a state of its own, in which no package is installed.
 foreign() {
     apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State=$TMP/apt/state" \
         -o "Dir::State::status=$TMP/apt/status" -o "Dir::Cache=$TMP/apt/cache" -o "Dir::Log=$TMP/apt" \
@@ -24,17 +24,17 @@ mkdir -p "$TMP/apt/state/lists/partial" "$TMP/apt/cache/archives/partial" "$root
 touch "$TMP/apt/status"
 # shellcheck disable=SC2086
 if ! run foreign update || ! run foreign install -y --no-install-recommends --download-only $packages; then
-    skip "the package sources of this machine have no arm64"
+    skip "this machine's package sources have no arm64 packages"
 fi
 for package in "$TMP"/apt/cache/archives/*.deb; do
     dpkg -x "$package" "$root" || fail "$package"
 done
-# One tree of libraries, and links that stay inside it.
+# Merge /lib into /usr/lib, and make links stay inside the root.
 cp -a "$root/lib/." "$root/usr/lib/" && rm -rf "${root:?}/lib" && ln -s usr/lib "$root/lib"
 find "$root" -type l -lname '/*' | while read -r link; do ln -snf "$root$(readlink "$link")" "$link"; done
 
 section "build"
-# Once more without vectors where the compiler fails: Debian 12's has an internal error on a test.
+# If the compiler fails, compile again without vectorization: Debian 12's has an internal error on a test.
 cat >"$TMP/cc" <<EOF
 #!/bin/sh
 compile() {
@@ -75,7 +75,7 @@ for name in $bits_names; do
     fi
 done
 
-# Without mpirun, which cannot start what is emulated; and so without those that start programs themselves.
+# Without mpirun, which cannot start emulated programs, and without tests that start programs themselves.
 section "unit tests"
 for source in tests/unit/test_*.c; do
     ! grep -q 'forked.h' "$source" || continue

@@ -1,14 +1,14 @@
 #!/bin/bash
 # limit: 7200
-# The same bits by every compiler and every MPI that is here: gcc and clang, Open MPI and MPICH. A small training of
-# every kind on 2 ranks, and what it predicts; the table of checksums is printed. lme may differ to 1e-9 where the
-# builds have different BLAS kernels.
+# The same bits with every compiler and MPI that is installed: gcc and clang, Open MPI and MPICH. Trains a small model
+# of every kind on 2 ranks, predicts, and prints the checksums. lme may differ by 1e-9 if the builds have different BLAS
+# kernels.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/bits.sh
 mkdir "$TMP/data"
 run bits_data "$TMP/data" "$COHORT" || fail "the classes"
 
-# builds MPI COMPILER: a program of its own in $TMP; whether there is one.
+# builds MPI COMPILER: builds the program in $TMP; whether that worked.
 builds() {
     local wrapper=mpicc launcher=mpirun
     if [ "$1" = mpich ]; then wrapper=mpicc.mpich launcher=mpirun.mpich; fi
@@ -23,7 +23,7 @@ for mpi in openmpi mpich; do
     for compiler in gcc clang; do
         here=$mpi-$compiler
         if ! builds $mpi $compiler; then
-            (section "$mpi, $compiler"; skip "it is not all installed, or does not build")
+            (section "$mpi, $compiler"; skip "not installed, or the build fails")
             continue
         fi
         mkdir "$TMP/$here-runs"
@@ -39,7 +39,7 @@ for mpi in openmpi mpich; do
             elif [ "$name" = lme ]; then
                 check "lme agrees to the last bit of its floats" bits_near "$TMP/$first-runs" lme "$TMP/$here-runs" lme
             else
-                expect_equal "$(bits_sums "$TMP/$first-runs" "$name")" "$sums" "$name, beside $first"
+                expect_equal "$(bits_sums "$TMP/$first-runs" "$name")" "$sums" "$name, compared with $first"
             fi
         done
         first=${first:-$here}

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whatever writes is killed at every call that changes something, or finds the disk full there; the same
-# command again gives the bytes of one that was left alone. About ten minutes.
+# Every command that writes is killed at each system call that changes a file, or finds the disk full there. The same
+# command again must give the bytes of an undisturbed run. Takes about ten minutes.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/faults.sh
 class=$TMP/class.h5
@@ -10,11 +10,11 @@ run "$COHORT" train "${small[@]}" train.epochs=1 run="$TMP/one"
 run "$COHORT" train "${small[@]}" model.hidden=2 train.epochs=2 run="$TMP/two"
 run "$COHORT" predict "$TMP/one" -o "$TMP/answers.csv"
 
-# both COMMAND...: kills and full disks at all its places below $TMP/it.
+# both COMMAND...: tests kills and full disks at all its places below $TMP/it.
 both() {
     everywhere signal=KILL '.*' "$TMP/it" "$@"
     everywhere error=ENOSPC 'mkdir|openat|write|pwrite64|link|fsync|rename' "$TMP/it" "$@"
-    check "there were some ($N_FAULTS)" test "$N_FAULTS" -ge 3
+    check "at least 3 faults ($N_FAULTS)" test "$N_FAULTS" -ge 3
 }
 
 section train

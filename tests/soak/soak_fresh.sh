@@ -1,18 +1,17 @@
 #!/bin/bash
 # limit: 14400
 # alone: yes
-# The set-up on fresh machines: roots made by debootstrap from this machine's own mirror, each of which already has
-# something that may stand in the way. In each a clone of the project runs `make demo` and `make test`; both end
-# green, or say in one sentence what is missing.
+# The set-up on fresh machines: debootstrap makes root directories from this machine's mirror, each with some packages
+# that could interfere. In each, a clone of the project runs `make demo` and `make test`, which must succeed.
 #
 #     make soak PATTERN=fresh
-#     FRESH='nothing mpich' FRESH_TESTS=test_comm make soak PATTERN=fresh     only these; only such tests
-#     FRESH_DIRECTORY=/var/tmp/fresh    keeps the base and the downloaded packages there for the next time
+#     FRESH='nothing mpich' FRESH_TESTS=test_comm make soak PATTERN=fresh     only these roots, only these tests
+#     FRESH_DIRECTORY=/var/tmp/fresh    keep the base and the downloaded packages there for the next time
 . "$(dirname "$0")/../lib/lib.sh"
-[ "$(id -u)" = 0 ] || skip "roots are made by root only"
-type -P debootstrap >/dev/null || skip "there is no debootstrap"
+[ "$(id -u)" = 0 ] || skip "only root can make root directories"
+type -P debootstrap >/dev/null || skip "debootstrap is not installed"
 
-# What each of them has already.
+# The packages that each root has at the start.
 declare -A has=(
     [nothing]=''
     [reference]='libblas-dev liblapack-dev'
@@ -33,7 +32,7 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sourc
         /^deb / { sub(/\[[^]]*\]/, ""); if ($3 == suite) { print $2; exit } }
         /^URIs:/ { uri = $2 }
         /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) { print uri; exit } }')
-[ -n "$mirror" ] || skip "apt's lists have no mirror of $suite"
+[ -n "$mirror" ] || skip "apt's sources have no mirror of $suite"
 
 home=${FRESH_DIRECTORY:-$TMP}
 mkdir -p "$home/packages"
@@ -69,7 +68,7 @@ attach() {
         mkdir -p "$root/shared" && mount --bind -o ro ../shared "$root/shared"
     fi
 }
-# --foreground: a signal to this script reaches what runs inside.
+# --foreground: signals to this script reach the processes inside.
 inside() {
     timeout --foreground "${FRESH_LIMIT:-7200}" chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
         DEBIAN_FRONTEND=noninteractive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@" </dev/null
@@ -83,7 +82,7 @@ if [ ! -e "$home/base/made" ]; then
     touch "$home/base/made"
 fi
 rm -rf "$home/project"
-git clone -q --no-hardlinks "$PWD" "$home/project" || skip "the project is no git repository"
+git clone -q --no-hardlinks "$PWD" "$home/project" || skip "the project is not a git repository"
 
 for name in $names; do
     section "a root with $name"
@@ -91,7 +90,7 @@ for name in $names; do
     cp -a "$home/base" "$root"
     cp -a "$home/project" "$root/project"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
-    # Where this machine's apt needs a proxy, theirs does too.
+    # If this machine's apt needs a proxy, the root's does too.
     cp -r /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null
     check "mounted" attach || continue
     if [ -n "${has[$name]}" ]; then

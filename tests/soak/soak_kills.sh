@@ -1,7 +1,7 @@
 #!/bin/bash
-# Kills at random moments, on random numbers of ranks, of runs with random settings, now and then with a
-# damaged checkpoint: the bytes are those of an undisturbed run. `make soak MINUTES=60` for longer than the
-# standard 10 minutes; SEED= repeats the settings of a run.
+# Kills runs with random settings at random moments, on random numbers of ranks, now and then with a damaged checkpoint:
+# the bytes must be those of an undisturbed run. Takes 10 minutes by default; `make soak MINUTES=60` for longer. SEED=
+# repeats the settings of a run.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
@@ -9,15 +9,15 @@ end=$((60 * ${MINUTES:-10}))
 [ $end -lt $((${LIMIT:-7200} - 60)) ] || end=$((${LIMIT:-7200} - 60))
 n_killed=0 n_within=0 n_damaged=0
 
-# any WORD...: one of them.
+# any WORD...: prints one of the words at random.
 any() { echo "${@:RANDOM % $# + 1:1}"; }
 
-# Data of every shape: whole students held out, single attempts held out, many items.
+# Data of different shapes: whole students held out, single attempts held out, many items.
 run "$COHORT" simulate irt --students 800 --items 25 --skills 2 --seed 1 -o "$TMP/0.h5"
 run "$COHORT" simulate bkt --students 300 --skills 5 --seed 2 -o "$TMP/1.h5"
 run "$COHORT" simulate irt --students 500 --items 200 --missing 0.9 --split by-last --seed 3 -o "$TMP/2.h5"
 
-# choose: settings for one round, in the array of this name.
+# choose: chooses the settings of one round, in the array `settings`.
 choose() {
     local block epochs
     block=$(any 1 2 4 7)
@@ -35,7 +35,7 @@ choose() {
         optimizer.clip="$(any 0 10)" optimizer.decay="$(any 0 0.1)" run.save_minutes="$(any 0 0 0.001 1)")
 }
 
-# Now and then last.h5 is damaged, if there is another checkpoint. That one may be a link to the same bytes.
+# Damages last.h5 now and then if there is another checkpoint, which may be a hard link to it: so a copy is damaged.
 between_kills() {
     [ $((RANDOM % 4)) = 0 ] && [ -s "$1/last.h5" ] && [ -s "$1/previous.h5" ] || return
     cp "$1/last.h5" "$1/hurt"

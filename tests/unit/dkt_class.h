@@ -37,7 +37,7 @@ static inline void open_bench(struct bench *bench, const struct tiny *class,
 {
     bench_declare(bench, class, "dkt", options);
     /* Sums of weights of about one: states move, but are not chaotic. */
-    const double n_hidden = (double)bench->model->kind->n_hidden(bench->model);
+    const double n_hidden = (double)bench->model->kind->view.n_hidden(bench->model);
     tiny_model_scatter(&bench->tiny, 0.8 / sqrt(n_hidden), 21);
     bench_attach(bench, class, 40);
 }

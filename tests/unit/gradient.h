@@ -28,7 +28,7 @@ static inline void bench_declare(struct bench *bench, const struct tiny *class,
 
 static inline void bench_attach(struct bench *bench, const struct tiny *class, int bits)
 {
-    bench->work = bench->model->kind->attach(bench->model, &class->shard);
+    bench->work = bench->model->kind->attach(bench->model, &class->shard, TO_TRAIN);
     tally_create(&bench->tally, bench->model->params.n, true, bits, NULL);
     bench->draw = (struct draw){.seed = 6, .epoch = 2};
 }

@@ -66,7 +66,7 @@ static inline void open_bench(struct bench *b, const char *options, struct tiny 
         counts[i] = 1 + (int64_t)(i % 4);
     const struct item_counts item_counts = {class->dataset.n_items, counts, counts + N_ITEMS};
     b->model->kind->init(b->model, 7, &item_counts);
-    b->work = b->model->kind->attach(b->model, &class->shard);
+    b->work = b->model->kind->attach(b->model, &class->shard, TO_TRAIN);
     size_t first = 0, n = 0;
     tiny_must(lanes_create(&b->lanes, &class->dataset, 12, 4, &first, &n));
     bool has_training[N_STUDENTS];

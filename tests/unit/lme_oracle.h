@@ -52,8 +52,8 @@ static inline void oracle_effects(const struct oracle *oracle, const struct lme_
     const struct shard *shard = work->shard;
     const struct dataset *dataset = shard->dataset;
     const uint32_t i = shard->item[t];
-    for (size_t f = 0; f < work->shape.n_factors; f++) {
-        const struct lme_factor *factor = &work->shape.factors[f];
+    for (size_t f = 0; f < work->shape->n_factors; f++) {
+        const struct lme_factor *factor = &work->shape->factors[f];
         double *of = z + oracle->first[f];
         if (factor->kind == FACTOR_STUDENT)
             of[s] = sigma[f];
@@ -77,7 +77,7 @@ static inline void oracle_effects(const struct oracle *oracle, const struct lme_
 static inline double oracle_look(const struct lme_work *work, const double *outer,
                                  struct oracle *oracle)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const double *sigma = outer + shape->n_fixed;
     const double dispersion = shape->logit ? 1 : exp(2 * outer[shape->n_outer - 1]);
     const size_t n_students = work->shard->n_students, n_x = shape->n_fixed - 1;
@@ -95,7 +95,7 @@ static inline double oracle_look(const struct lme_work *work, const double *oute
     }
     for (size_t s = 0; s < n_students; s++)
         for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++) {
-            if (!lme_trains(work->shard->mark[t]))
+            if (!mark_trains(work->shard->mark[t]))
                 continue;
             double z[ORACLE_MOST] = {0}, eta = outer[0];
             for (size_t k = 0; k < n_x; k++)

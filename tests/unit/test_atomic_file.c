@@ -367,7 +367,7 @@ static void expect_no_room(const char *directory)
     assert_int_equal(n_files(directory), 1);
     assert_int_equal(atomic_file_write(path, "next", 4), OK);
     expect_content(path, "next", 4);
-    assert_non_null(strstr(sentence, "untouched"));
+    assert_non_null(strstr(sentence, "unchanged"));
     memory_free(sentence);
     memory_free(big);
     memory_free(path);

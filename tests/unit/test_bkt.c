@@ -52,7 +52,7 @@ struct bench {
     struct tiny_model tiny;
     struct model *model;
     const struct bkt_options *options;
-    struct bkt_shape shape;
+    const struct bkt_shape *shape;
     struct exact_slices slices;
     void *work;
 };
@@ -66,9 +66,9 @@ static void open_bench(struct bench *b, const char *options, bool withheld)
     memory_free(exact);
     b->model = b->tiny.model;
     b->options = b->model->options;
-    b->shape = bkt_shape_of(b->model);
+    b->shape = bkt_shape(b->model);
     b->model->kind->init(b->model, 7, NULL);
-    b->work = b->model->kind->attach(b->model, &b->class.shard);
+    b->work = b->model->kind->attach(b->model, &b->class.shard, TO_TRAIN);
     exact_slices_create(&b->slices, &world, &b->model->params);
 }
 
@@ -83,7 +83,7 @@ static void close_bench(struct bench *b)
 static double pass(struct bench *b, uint32_t epoch, bool *converged)
 {
     struct pass pass = {.comm = &world, .slices = &b->slices, .draw = {7, epoch}};
-    tiny_must(b->model->kind->learn(b->model, b->work, &pass));
+    tiny_must(b->model->kind->fit.learn(b->model, b->work, &pass));
     if (converged != NULL)
         *converged = pass.converged;
     return ldexp((double)pass.loss, -LOSS_BITS);
@@ -108,15 +108,15 @@ static void trace_of(const struct bench *b, size_t s, size_t k, uint64_t end, bo
 {
     const struct shard *shard = &b->class.shard;
     *o = (struct oracle){
-        .p0 = rate_at(b, b->shape.skill_panel, k, RATE_FIRST),
-        .learn = rate_at(b, b->shape.skill_panel, k, RATE_LEARN),
-        .forget = b->options->forget ? rate_at(b, b->shape.skill_panel, k, RATE_FORGET) : 0};
+        .p0 = rate_at(b, b->shape->skill_panel, k, RATE_FIRST),
+        .learn = rate_at(b, b->shape->skill_panel, k, RATE_LEARN),
+        .forget = b->options->forget ? rate_at(b, b->shape->skill_panel, k, RATE_FORGET) : 0};
     for (uint64_t t = shard->first[s]; t < end; t++) {
         const uint8_t mark = shard->mark[t];
         if (!has_skill(shard->item[t], k))
             continue;
         const bool own = b->options->items && shard->item[t] != 3;
-        const size_t panel = own ? b->shape.item_panel : b->shape.skill_panel;
+        const size_t panel = own ? b->shape->item_panel : b->shape->skill_panel;
         const size_t row = own ? shard->item[t] : k, at = own ? 0 : RATE_GUESS;
         o->guess[o->n] = rate_at(b, panel, row, at);
         o->slip[o->n] = rate_at(b, panel, row, at + 1);
@@ -194,7 +194,7 @@ static void test_long_runs(void **state)
         tiny_model_open(&tiny, "bkt", capped ? "most_odds=1000" : "most_odds=0",
                         &class.dataset);
         tiny.model->kind->init(tiny.model, 7, NULL);
-        void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+        void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
         tiny.model->kind->predict(tiny.model, work, 0, 7, p[capped]);
         tiny.model->kind->detach(work);
         if (!capped)
@@ -284,20 +284,21 @@ static void test_a_step_is_that_of_all_paths(void **state)
             pass(&b, 0, NULL);
             struct counts counts[2];
             double fit = 0;
-            const size_t n_rates = b.shape.n_rates;
+            const size_t n_rates = b.shape->n_rates;
             for (size_t k = 0; k < 2; k++) {
                 count_paths(&b, k, &counts[k]);
                 fit += counts[k].log_chance;
                 for (size_t c = 0; c < n_rates; c++)
                     if (c != RATE_GUESS && c != RATE_SLIP)
-                        fit += prior_term(b.options, c, rate_at(&b, b.shape.skill_panel, k, c));
+                        fit +=
+                            prior_term(b.options, c, rate_at(&b, b.shape->skill_panel, k, c));
                 for (size_t row = 0; row < N_SKILLS + N_ITEMS; row++)
                     for (size_t c = 0; counts[k].row_all[row][0] > 0 && c < 2; c++)
                         fit += prior_term(
                             b.options, RATE_GUESS + c,
                             row < N_SKILLS
-                                ? rate_at(&b, b.shape.skill_panel, row, RATE_GUESS + c)
-                                : rate_at(&b, b.shape.item_panel, row - N_SKILLS, c));
+                                ? rate_at(&b, b.shape->skill_panel, row, RATE_GUESS + c)
+                                : rate_at(&b, b.shape->item_panel, row - N_SKILLS, c));
             }
             expect_near(-fit, pass(&b, 1, NULL), "loss");
             for (size_t k = 0; k < 2; k++) {
@@ -305,21 +306,21 @@ static void test_a_step_is_that_of_all_paths(void **state)
                     if (c != RATE_GUESS && c != RATE_SLIP)
                         expect_near(
                             expected_rate(b.options, c, counts[k].yes[c], counts[k].all[c]),
-                            rate_at(&b, b.shape.skill_panel, k, c), bkt_rate_names[c]);
+                            rate_at(&b, b.shape->skill_panel, k, c), bkt_rate_names[c]);
                 for (size_t row = 0; row < N_SKILLS + N_ITEMS; row++)
                     for (size_t c = 0; counts[k].row_all[row][0] > 0 && c < 2; c++)
                         expect_near(expected_rate(b.options, RATE_GUESS + c,
                                                   counts[k].row_yes[row][c],
                                                   counts[k].row_all[row][c]),
                                     row < N_SKILLS
-                                        ? rate_at(&b, b.shape.skill_panel, row, RATE_GUESS + c)
-                                        : rate_at(&b, b.shape.item_panel, row - N_SKILLS, c),
+                                        ? rate_at(&b, b.shape->skill_panel, row, RATE_GUESS + c)
+                                        : rate_at(&b, b.shape->item_panel, row - N_SKILLS, c),
                                     "guess or slip");
             }
             /* the third skill, of which nothing is known */
             for (size_t c = 0; c < n_rates; c++)
-                expect_near(rate_at(&b, b.shape.common_panel, 0, c),
-                            rate_at(&b, b.shape.skill_panel, 2, c), "common");
+                expect_near(rate_at(&b, b.shape->common_panel, 0, c),
+                            rate_at(&b, b.shape->skill_panel, 2, c), "common");
             close_bench(&b);
         }
 }
@@ -379,8 +380,8 @@ static void test_the_likelihood_never_falls(void **state)
             before = loss;
             first = epoch == 0 ? loss : first;
             for (size_t k = 0; k < N_SKILLS; k++)
-                assert_true(rate_at(&b, b.shape.skill_panel, k, RATE_GUESS) +
-                                rate_at(&b, b.shape.skill_panel, k, RATE_SLIP) <
+                assert_true(rate_at(&b, b.shape->skill_panel, k, RATE_GUESS) +
+                                rate_at(&b, b.shape->skill_panel, k, RATE_SLIP) <
                             1);
         }
         assert_true(converged);
@@ -422,11 +423,11 @@ static void test_damaged_rows(void **state)
         struct bench b;
         open_bench(&b, "items=yes", false);
         const struct params *p = &b.model->params;
-        real *row = bkt_row(p, p->value, b.shape.skill_panel, 0);
-        for (size_t c = 0; c < b.shape.n_rates; c++)
+        real *row = bkt_row(p, p->value, b.shape->skill_panel, 0);
+        for (size_t c = 0; c < b.shape->n_rates; c++)
             row[c] = (real)(sign * 1e30);
         for (size_t i = 0; i < 2 * b.model->n_items; i++)
-            bkt_row(p, p->value, b.shape.item_panel, i / 2)[i % 2] = (real)(sign * 1e30);
+            bkt_row(p, p->value, b.shape->item_panel, i / 2)[i % 2] = (real)(sign * 1e30);
         for (size_t s = 0; s < b.class.shard.n_students; s++) {
             real chance[16] = {0};
             b.model->kind->predict(b.model, b.work, s, 7, chance);
@@ -439,9 +440,9 @@ static void test_damaged_rows(void **state)
     struct bench b;
     open_bench(&b, "", false);
     const struct params *p = &b.model->params;
-    bkt_row(p, p->value, b.shape.skill_panel, 1)[b.shape.fit] = (real)1e30;
+    bkt_row(p, p->value, b.shape->skill_panel, 1)[b.shape->fit] = (real)1e30;
     struct pass pass = {.comm = &world, .slices = &b.slices};
-    assert_int_equal(b.model->kind->learn(b.model, b.work, &pass), BAD_DATA);
+    assert_int_equal(b.model->kind->fit.learn(b.model, b.work, &pass), BAD_DATA);
     close_bench(&b);
 }
 

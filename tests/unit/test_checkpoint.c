@@ -265,7 +265,7 @@ static void test_versions(void **state)
     struct bench b;
     open_bench(&b);
     write_altered(&b, "version", 0, 3);
-    expect_refused(b.path, BAD_USER, "a newer version of cohort wrote it (format 3;");
+    expect_refused(b.path, BAD_USER, "written by a newer version of cohort (format 3;");
 
     char *directory = memory_text("%s.run", b.path),
          *last = memory_text("%s/last.h5", directory);
@@ -398,12 +398,12 @@ static void test_impossible_numbers(void **state)
         int64_t value;
         const char *sentence;
     } changes[] = {
-        {"students", -1, "cannot be"},
-        {"students", INT64_MAX, "cannot be"},
-        {"epoch", -7, "cannot be"},
-        {"step", INT64_MIN, "cannot be"},
-        {"all_steps", INT64_MAX, "cannot be"},
-        {"loss", INT64_MIN, "cannot be"},
+        {"students", -1, "is impossible"},
+        {"students", INT64_MAX, "is impossible"},
+        {"epoch", -7, "is impossible"},
+        {"step", INT64_MIN, "is impossible"},
+        {"all_steps", INT64_MAX, "is impossible"},
+        {"loss", INT64_MIN, "is impossible"},
     };
     struct bench b;
     open_bench(&b);

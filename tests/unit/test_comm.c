@@ -224,7 +224,7 @@ static void test_agree_on_a_text(void **state)
     const bool last = world.rank == world.size - 1;
     assert_int_equal(comm_agree_on(&world, last ? "a\nbee\nc" : "a\nbe\nc", "it"), BAD_IO);
     char expected[64];
-    snprintf(expected, sizeof expected, "it: rank %d has 'bee' where rank 0 has 'be'",
+    snprintf(expected, sizeof expected, "it: rank %d has 'bee' but rank 0 has 'be'",
              world.size - 1);
     assert_memory_equal(fail_sentence(), expected, strlen(expected));
     fail_clear();

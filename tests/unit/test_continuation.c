@@ -45,9 +45,9 @@ static void test_settings(void **state)
     expect_refused(BEFORE,
                    "[model]\nkind = x\nhidden = 5\n\n"
                    "[train]\nepochs = 3\npatience = 0\nseed = 7\n",
-                   "started with 'hidden = 4' but now 'hidden = 5' is asked for");
+                   "started with 'hidden = 4' but now 'hidden = 5' is requested");
     expect_refused(BEFORE "\n[refit]\nepochs = 3\n", BEFORE "\n[refit]\nepochs = 4\n",
-                   "refit of has changed since: it had 'epochs = 3' and has 'epochs = 4'");
+                   "refit has changed: it had 'epochs = 3' and now has 'epochs = 4'");
 }
 
 /* `rate` (by default 0.001) came after the run was begun. */
@@ -59,9 +59,9 @@ static void test_a_setting_that_came_later(void **state)
     char *same = memory_text(now, "1e-3"), *other = memory_text(now, "0.5");
     assert_int_equal(check(BEFORE, same), OK);
     expect_refused(BEFORE, other,
-                   "by a version of cohort without model.rate, and now 'rate = 0.5' is asked "
-                   "for; set it to its default, 0.001, or");
-    expect_refused(other, BEFORE, "started with 'rate = 0.5', which is not a setting");
+                   "by a version of cohort without model.rate, but now 'rate = 0.5' is "
+                   "requested; set it to its default (0.001) or");
+    expect_refused(other, BEFORE, "started with 'rate = 0.5', which is no longer a setting");
     memory_free(same);
     memory_free(other);
 }
@@ -73,7 +73,7 @@ static void test_numerics(void **state)
     assert_null(numerics_since("no such kind", 1, ""));
     assert_true(numerics_revision("dkt") > 1);
     char *since = numerics_since("dkt", 1, "[model]\nkind = dkt\n");
-    assert_non_null(strstr(since, "sums of products have an order of their own"));
+    assert_non_null(strstr(since, "matrix products are summed in a fixed order"));
     memory_free(since);
     assert_null(numerics_since("dkt", numerics_revision("dkt"), ""));
     assert_null(numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n"));

@@ -418,8 +418,8 @@ static void test_follow_table(void **state)
 
     skill[N_ITEMS - 1 - 4] = 0; /* item 4 was odd to the model */
     follow_table(&dataset, class.path, &known);
-    assert_non_null(
-        strstr(dataset.other_skills, "item 'item 4' has skills 'even', but 'odd' where"));
+    assert_non_null(strstr(dataset.other_skills,
+                           "item 'item 4' has skills 'even', but 'odd' in the model's"));
     assert_null(dataset.other_groups);
     dataset_close(&dataset);
     follow_table(&dataset, bare.path, &known);
@@ -434,13 +434,14 @@ static void test_follow_table(void **state)
     skill[N_ITEMS - 1 - 2] = 0;
     follow_table(&dataset, class.path, &known);
     assert_non_null(strstr(dataset.other_skills,
-                           "item 'item 2' has skills 'even', but 'odd', 'even' where"));
+                           "item 'item 2' has skills 'even', but 'odd', 'even' in the"));
     dataset_close(&dataset);
 
     for (size_t i = 0; i < N; i++)
         group[i] = 0;
     follow_table(&dataset, class.path, &known);
-    assert_non_null(strstr(dataset.other_groups, "is in group 'all', but in 'none' where"));
+    assert_non_null(
+        strstr(dataset.other_groups, "is in group 'all', but in 'none' in the model's"));
     assert_int_equal(dataset.n_groups, 1); /* the file's own */
     dataset_close(&dataset);
     names_free(&items);

@@ -5,7 +5,7 @@
 #include "base/h5.h"
 #include "data/sequence.h"
 #include "dkt_class.h"
-#include "learn/recurrent.h"
+#include "learn/layers/recurrent.h"
 
 #ifdef COHORT_REAL_DOUBLE
 static void test_differences(void **state)
@@ -140,7 +140,8 @@ static void test_blocks(void **state)
         open_bench(&bench, &class, options);
         const size_t n = bench.tally.n;
         double *sum = NEW(double, n), loss = 0;
-        assert_memory_equal(bench.model->kind->lengths(bench.work), lengths, sizeof lengths);
+        assert_memory_equal(bench.model->kind->speed.lengths(bench.work), lengths,
+                            sizeof lengths);
         for (uint32_t s = 0; s < N_STUDENTS; s++) {
             const double own = accumulate(&bench, &s, 1);
             assert_true(own > 0 || (s >= 4 && bench.tally.n_scored == 0));
@@ -222,8 +223,8 @@ static void test_many(void **state)
             one[a] = all[a] = three[a] = -7;
         for (size_t s = 0; s < N_STUDENTS; s++)
             kind->predict(bench.model, bench.work, s, 5, one + class.first[s]);
-        kind->predict_many(bench.model, bench.work, all_students, N_STUDENTS, 5, all);
-        kind->predict_many(bench.model, bench.work, some, COUNT(some), 5, three);
+        kind->speed.predict_many(bench.model, bench.work, all_students, N_STUDENTS, 5, all);
+        kind->speed.predict_many(bench.model, bench.work, some, COUNT(some), 5, three);
         assert_memory_equal(one, all, sizeof one);
         for (size_t a = 0; a < class.n_attempts; a++) {
             const bool asked =
@@ -249,13 +250,13 @@ static void test_hidden(void **state)
         struct oracle o;
         open_bench(&bench, &class, options);
         oracle_open(&o, &bench.tiny, &class.shard);
-        assert_int_equal(bench.model->kind->n_hidden(bench.model), 17);
+        assert_int_equal(bench.model->kind->view.n_hidden(bench.model), 17);
         for (size_t s = 0; s < N_STUDENTS; s++) {
             struct oracle_states now = {0}, after = {0};
             for (uint64_t a = class.first[s]; a < class.first[s + 1]; a++, now = after)
                 oracle_advance(&o, class.item[a], class.mark[a], &now, &after);
             real activation[17];
-            bench.model->kind->hidden(bench.model, bench.work, s, activation);
+            bench.model->kind->view.hidden(bench.model, bench.work, s, activation);
             for (size_t j = 0; j < 17; j++)
                 assert_true(fabs((double)activation[j] - now.h[o.n_layers - 1][j]) < tolerance);
         }

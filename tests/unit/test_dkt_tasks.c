@@ -110,7 +110,7 @@ static void test_finals(void **state)
         const double unit = number_option(&bench, "unit");
         const size_t after = (size_t)number_option(&bench, "after");
         double mean[COUNT(who)], variance[COUNT(who)], total = 0;
-        bench.model->kind->predict_target(bench.model, bench.work, who, COUNT(who), mean,
+        bench.model->kind->target.predict(bench.model, bench.work, who, COUNT(who), mean,
                                           variance);
         for (size_t k = 0; k < COUNT(who); k++) {
             const size_t s = who[k], n = class.first[s + 1] - class.first[s];

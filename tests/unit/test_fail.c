@@ -191,7 +191,7 @@ static void test_guard(void **state)
     skip();
 #endif
     assert_int_equal(forked_end(fault_in_hdf5, words, sizeof words), BAD_DATA);
-    assert_non_null(strstr(words, "cohort: a\\u001b[1m.h5: the HDF5 library fails on this"));
+    assert_non_null(strstr(words, "cohort: a\\u001b[1m.h5: the HDF5 library crashed on this"));
     assert_int_equal(forked_end(fault_of_ours, words, sizeof words), -1);
     assert_string_equal(words, "");
 }

@@ -272,12 +272,12 @@ static const struct {
     {many_texts, "not a cohort data set"},
     {short_marks, "/attempts/mark has"},
     {long_marks, "/attempts/mark has"},
-    {marks_in_two_dimensions, "/attempts/mark has a strange shape"},
+    {marks_in_two_dimensions, "/attempts/mark has an unexpected shape"},
     {fractions_for_items, "/attempts/item"},
     {a_named_type, "/attempts/mark does not hold plain numbers"},
     {numbers_elsewhere, "/attempts/mark has its numbers in other files"},
-    {virtual_marks, "/attempts/mark is put together from other data"},
-    {a_filter, "/attempts/mark is stored through a filter"},
+    {virtual_marks, "/attempts/mark is a virtual data set"},
+    {a_filter, "/attempts/mark is stored with a filter"},
     {a_soft_link, "/items/group is a link"},
     {an_external_link, "is a link"},
     {a_shape_without_numbers, "/attempts/item claims more numbers"},
@@ -285,12 +285,12 @@ static const struct {
     {no_offsets_of_items, "names in /items are damaged"},
     {offset_behind_the_names, "names in /students are damaged"},
     {first_name_from_nowhere, "names in /items are damaged"},
-    {skills_from_nowhere, "skills out of order"},
-    {another_outcome, "do not have the digest they were stored with"},
-    {another_item, "do not have the digest they were stored with"},
+    {skills_from_nowhere, "are out of order"},
+    {another_outcome, "do not match their stored digest"},
+    {another_item, "do not match their stored digest"},
     {another_length, "but "},
-    {another_split, "was damaged or changed"},
-    {another_digest, "was damaged or changed"},
+    {another_split, "is damaged or was changed"},
+    {another_digest, "is damaged or was changed"},
 };
 
 /* Each rank opens the file and reads its part, as a training does. */
@@ -416,7 +416,7 @@ static void test_pieces(void **state)
         comm_barrier(&world);
         assert_int_equal(read_part(path), changed ? BAD_DATA : OK);
         if (changed)
-            assert_non_null(strstr(fail_sentence(), "attempts 65536 to 131071 do not have"));
+            assert_non_null(strstr(fail_sentence(), "attempts 65536 to 131071 do not match"));
         fail_clear();
         struct dataset dataset;
         tiny_must(dataset_open(&dataset, path, &world));

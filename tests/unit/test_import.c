@@ -234,7 +234,7 @@ static void test_three_line(void **state)
 
     write_text("bad.txt", "3\n1,2\n1,0,1\n1\n5\n1\n");
     import_fails("three-line @/bad.txt", BAD_DATA,
-                 "bad.txt:1: 3 attempts are announced, 2 items");
+                 "bad.txt:1: expected 3 items and outcomes, found 2 items");
     import_class("three-line @/bad.txt --skip-bad --split none", &class);
     assert_string_equal(story(&class, "2", false), "5+");
     free_class(&class);
@@ -271,7 +271,7 @@ static void test_matrix(void **state)
     free_class(&class);
     write_text("wrong.csv", "1,0\n0,1\n");
     import_fails("matrix @/m.csv --student name --q-matrix @/wrong.csv", BAD_DATA,
-                 "the Q-matrix is 2 by 2, and there are 3 items");
+                 "the Q-matrix is 2 by 2, but the number of items is 3");
     write_text("wrong.csv", "1,0,1\n0,1,2\n0,0,0\n");
     import_fails("matrix @/m.csv --student name --q-matrix @/wrong.csv", BAD_DATA, "0 or 1");
     import_fails("matrix @/m.csv", BAD_DATA, "m.csv:2: column 1 is 'anna'");
@@ -443,30 +443,31 @@ static void test_bad_input(void **state)
 
     write_text("c.csv", "user_id,item,correct\na,q,1\n");
     import_fails("csv @/c.csv --student userid", BAD_USER,
-                 "no column 'userid' for --student; did you mean 'user_id'?");
+                 "no column 'userid' for --student (did you mean 'user_id'?");
     import_fails("csv @/c.csv --time when", BAD_USER,
-                 "its columns are: user_id, item, correct");
+                 "the columns are: user_id, item, correct");
     import_fails("csv @/c.csv --split by-time=80/10/10", BAD_USER, "needs times");
     import_fails("csv @/c.csv --split by-student=80/10/5", BAD_USER, "add up to 95");
     import_fails("csv @/c.csv --delimiter ab", BAD_USER, "--delimiter ab");
     import_fails("csv @/c.csv --q-matrix x", BAD_USAGE, "does not accept --q-matrix");
     import_fails("matrx @/c.csv", BAD_USAGE, "did you mean 'matrix'?");
-    import_fails("csv", BAD_USAGE, "no file was named");
+    import_fails("csv", BAD_USAGE, "no input file");
     assert_int_equal(run_line(&command_import, "csv @/c.csv"), BAD_USAGE);
     assert_int_equal(run_line(&command_import, "csv @/c.csv -o @/no/where.h5"), BAD_USER);
 
     static const struct {
         const char *row, *words;
     } bad[] = {
-        {"a,q,maybe,5\n", "bad.csv:3: the outcome 'maybe'"},
-        {"a,q,1\n", "bad.csv:3: 3 cells where the header has 4: 'a,q,1'"},
+        {"a,q,maybe,5\n", "bad.csv:3: outcome 'maybe'"},
+        {"a,q,1\n", "bad.csv:3: 3 cells, but the header has 4: 'a,q,1'"},
         {"a,q,1,5,6\n", "bad.csv:3: 5 cells"},
-        {",q,1,5\n", "bad.csv:3: there is no student"},
-        {"a,,1,5\n", "bad.csv:3: there is no item"},
-        {"a,q,1,soon\n", "bad.csv:3: the time 'soon'"},
-        {"a,q,1,2010-13-01\n", "bad.csv:3: the time '2010-13-01'"},
-        {"a,q,1,\n", "bad.csv:3: the time ''"},
-        {"\"a\"b,q,1,5\n", "bad.csv:3: text behind a closing quote"},
+        {",q,1,5\n", "bad.csv:3: the student is missing"},
+        {"a,,1,5\n", "bad.csv:3: the item is missing"},
+        {"a,q,1,soon\n", "bad.csv:3: time 'soon'"},
+        {"a,q,1,99999999999999999999\n", "bad.csv:3: time '99999999999999999999' is too large"},
+        {"a,q,1,2010-13-01\n", "bad.csv:3: time '2010-13-01'"},
+        {"a,q,1,\n", "bad.csv:3: time ''"},
+        {"\"a\"b,q,1,5\n", "bad.csv:3: text after a closing quote"},
     };
     for (size_t b = 0; b < COUNT(bad); b++) {
         char text[512];

@@ -195,7 +195,8 @@ static void test_settings_that_do_not_fit(void **state)
 {
     (void)state;
     write_changed("hidden = 3", "hidden = 4", 0, 0);
-    expect_refused(BAD_DATA, "/parameters/weights is missing or not of the shape that this");
+    expect_refused(BAD_DATA,
+                   "/parameters/weights is missing or does not have the shape that this");
     expect_refused(BAD_DATA, "/config.ini run=ANOTHER`");
     write_changed("hidden = 3", "hidden = 0", 0, 0);
     expect_refused(BAD_USER, "hidden = 0");
@@ -238,7 +239,7 @@ static void test_step_beyond_epoch(void **state)
                          "train model.kind=rbm model.hidden=3 data=@/class.h5 run=@/far "
                          "train.epochs=5 train.batch=30 train.block=5"),
                      BAD_DATA);
-    assert_non_null(strstr(fail_sentence(), "its step lies beyond the epoch"));
+    assert_non_null(strstr(fail_sentence(), "its step is beyond the end of the epoch"));
     fail_clear();
     memory_free(from);
     memory_free(directory);

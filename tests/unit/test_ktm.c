@@ -16,7 +16,7 @@ static void learn(struct bench *b, int most_epochs)
     for (int epoch = 0; epoch < most_epochs && !b->pass.converged; epoch++) {
         b->pass.loss = b->pass.n_scored = 0;
         b->pass.draw.epoch = (uint32_t)epoch;
-        tiny_must(b->model->kind->learn(b->model, b->work, &b->pass));
+        tiny_must(b->model->kind->fit.learn(b->model, b->work, &b->pass));
     }
 }
 
@@ -148,7 +148,7 @@ static void regress(struct bench *b, const struct shard *shard, double l2, doubl
         }
         for (size_t s = 0; s < shard->n_students; s++) {
             ktm_walk_student(&work->walk, shard, s, 1u << TRAIN, true,
-                             work->design.n_common + s);
+                             work->design->n_common + s);
             for (size_t t = 0; t < work->walk.attempts.n; t++) {
                 const uint8_t mark = shard->mark[shard->first[s] + work->walk.place[t]];
                 double score = 0;
@@ -189,7 +189,7 @@ static void test_logistic_regression(void **state)
         struct bench b;
         open_class(&class, false);
         open_bench(&b, features[d], &class);
-        const size_t n = ((struct ktm_work *)b.work)->design.n_rows;
+        const size_t n = ((struct ktm_work *)b.work)->design->n_rows;
         double *w = NEW(double, n);
         regress(&b, &class.shard, 0.7, w, n);
         learn(&b, 40);
@@ -280,7 +280,7 @@ static void test_loss_falls(void **state)
     tiny_must(ktm_gradient(b.model, b.work, &b.pass, &before, gradient));
     const double start = before;
     for (int epoch = 0; epoch < 200 && !b.pass.converged; epoch++) {
-        tiny_must(b.model->kind->learn(b.model, b.work, &b.pass));
+        tiny_must(b.model->kind->fit.learn(b.model, b.work, &b.pass));
         tiny_must(ktm_gradient(b.model, b.work, &b.pass, &after, gradient));
         assert_true(after <= before + 1e-4);
         before = after;

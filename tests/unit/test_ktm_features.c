@@ -120,14 +120,15 @@ static void test_counts(void **state)
                    "load teacher load:log",
                    &class);
         struct ktm_work *work = b.work;
-        assert_int_equal(work->design.n, 31);
+        assert_int_equal(work->design->n, 31);
         for (size_t s = 0; s < N_STUDENTS; s++) {
-            ktm_walk_student(&work->walk, &class.shard, s, 7, false, work->design.n_common + s);
+            ktm_walk_student(&work->walk, &class.shard, s, 7, false,
+                             work->design->n_common + s);
             const struct fm_features *attempts = &work->walk.attempts;
             assert_int_equal(attempts->n, class.shard.first[s + 1] - class.shard.first[s]);
             for (size_t a = 0; a < attempts->n; a++)
-                for (size_t j = 0; j < work->design.n; j++)
-                    check_feature(&class, &work->design.list[j], s, attempts, a,
+                for (size_t j = 0; j < work->design->n; j++)
+                    check_feature(&class, &work->design->list[j], s, attempts, a,
                                   class.shard.first[s] + a);
         }
         close_bench(&b);
@@ -144,8 +145,8 @@ static void test_elapsed(void **state)
     open_class(&class, false);
     open_bench(&b, "features=elapsed elapsed:log", &class);
     struct ktm_work *work = b.work;
-    const size_t logs = work->design.list[0].first_row, bins = work->design.list[1].first_row;
-    assert_int_equal(work->design.list[1].n_rows, KTM_BINS);
+    const size_t logs = work->design->list[0].first_row, bins = work->design->list[1].first_row;
+    assert_int_equal(work->design->list[1].n_rows, KTM_BINS);
     for (size_t s = 0; s < N_STUDENTS; s++) {
         ktm_walk_student(&work->walk, &class.shard, s, 7, false, 0);
         for (size_t a = 0; a < work->walk.attempts.n; a++) {
@@ -180,7 +181,7 @@ static void test_kept(void **state)
         size_t n_kept = 0;
         for (size_t again = 0; again < 2; again++)
             for (size_t s = 0; s < N_STUDENTS; s++) {
-                const size_t row = work->design.n_common + s;
+                const size_t row = work->design->n_common + s;
                 const struct ktm_seen seen =
                     ktm_cache_student(kept, &work->walk, &class.shard, s, row);
                 n_kept += seen.place != work->walk.place;

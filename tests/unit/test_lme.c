@@ -36,7 +36,7 @@ static void finish(struct bench *b, const char *options)
     const size_t end =
         dataset_cut(&b->class.dataset, (size_t)world.rank + 1, (size_t)world.size);
     tiny_must(dataset_read(&b->class.dataset, start, end - start, &b->shard));
-    b->work = b->tiny.model->kind->attach(b->tiny.model, &b->shard);
+    b->work = b->tiny.model->kind->attach(b->tiny.model, &b->shard, TO_TRAIN);
     exact_slices_create(&b->slices, &world, &b->tiny.model->params);
     int64_t *counts = NEW(int64_t, 2 * b->class.dataset.n_items);
     for (size_t i = 0; i < 2 * b->class.dataset.n_items; i++)
@@ -146,8 +146,8 @@ static void set_outer(double *outer, const struct lme_shape *shape, int point)
 /* Effects of a factor and their variances: of units of this rank, or of columns. */
 static void expect_effects(const struct lme_work *work, struct oracle *oracle, size_t f)
 {
-    const struct lme_factor *factor = &work->shape.factors[f];
-    const bool is_unit = f == work->shape.unit;
+    const struct lme_factor *factor = &work->shape->factors[f];
+    const bool is_unit = f == work->shape->unit;
     const size_t n = is_unit ? work->n_units : factor->n;
     for (size_t l = 0; l < n; l++) {
         const double *unit = is_unit ? lme_unit(work, l) : NULL;
@@ -169,15 +169,15 @@ static void test_oracle(void **state)
     for (size_t k = 0; k < COUNT(kinds); k++) {
         struct bench b;
         open_random(&b, kinds[k]);
-        void *all = b.tiny.model->kind->attach(b.tiny.model, &b.class.shard);
+        void *all = b.tiny.model->kind->attach(b.tiny.model, &b.class.shard, TO_TRAIN);
         struct oracle *oracle = NEW(struct oracle, 1);
         for (int point = 0; point < 3; point++) {
             double outer[MOST_OUTER];
-            set_outer(outer, &b.work->shape, point);
+            set_outer(outer, b.work->shape, point);
             const double expected = oracle_deviance(all, outer, oracle);
             const struct lme_laplace found = evaluate(&b, outer);
             expect_near(found.deviance, expected, 1e-9, kinds[k], (size_t)point);
-            for (size_t f = 0; f < b.work->shape.n_factors; f++)
+            for (size_t f = 0; f < b.work->shape->n_factors; f++)
                 expect_effects(b.work, oracle, f);
         }
         memory_free(oracle);
@@ -193,10 +193,10 @@ static void test_slope(void **state)
     for (size_t k = 0; k < COUNT(kinds); k++) {
         struct bench b;
         open_random(&b, kinds[k]);
-        const size_t n = b.work->shape.n_outer;
+        const size_t n = b.work->shape->n_outer;
         for (int point = 0; point < 3; point++) {
             double outer[MOST_OUTER];
-            set_outer(outer, &b.work->shape, point);
+            set_outer(outer, b.work->shape, point);
             const struct lme_laplace found = evaluate(&b, outer);
             for (size_t i = 0; i < n; i++) {
                 const double here = outer[i], h = 1e-4;
@@ -246,7 +246,7 @@ static void test_balanced(void **state)
             rest += pow(y[s][i] - by_student[s] - by_item[i] + mean, 2);
     for (int point = 0; point < 3; point++) {
         double outer[MOST_OUTER];
-        set_outer(outer, &b.work->shape, point);
+        set_outer(outer, b.work->shape, point);
         const double e = exp(2 * outer[3]), v_s = outer[1] * outer[1],
                      v_i = outer[2] * outer[2];
         const double l_s = e + I * v_s, l_i = e + S * v_i, l_0 = e + I * v_s + S * v_i;
@@ -264,10 +264,10 @@ static void test_balanced(void **state)
 
 static void train(struct bench *b, struct lme_search *search)
 {
-    const struct lme_shape *shape = &b->work->shape;
+    const struct lme_shape *shape = b->work->shape;
     struct pass pass = {.comm = &world, .slices = &b->slices};
     for (int epoch = 0; epoch < 60 && !pass.converged; epoch++)
-        tiny_must(b->tiny.model->kind->learn(b->tiny.model, b->work, &pass));
+        tiny_must(b->tiny.model->kind->fit.learn(b->tiny.model, b->work, &pass));
     assert_true(pass.converged);
     lme_search_load(search, shape->n_outer,
                     params_rows(&b->tiny.model->params, shape->search_panel));
@@ -280,13 +280,13 @@ static void test_search(void **state)
     for (size_t k = 0; k < COUNT(kinds); k++) {
         struct bench b;
         open_random(&b, kinds[k]);
-        void *all = b.tiny.model->kind->attach(b.tiny.model, &b.class.shard);
+        void *all = b.tiny.model->kind->attach(b.tiny.model, &b.class.shard, TO_TRAIN);
         struct oracle *oracle = NEW(struct oracle, 1);
         struct lme_search search;
         train(&b, &search);
         const double least = oracle_deviance(all, search.x, oracle);
         expect_near(search.deviance, least, 1e-9, kinds[k], 0);
-        for (size_t i = 0; i < b.work->shape.n_outer; i++)
+        for (size_t i = 0; i < b.work->shape->n_outer; i++)
             for (int side = -1; side <= 1; side += 2) {
                 double outer[MOST_OUTER];
                 memcpy(outer, search.x, sizeof outer);
@@ -313,7 +313,7 @@ static void test_zero(void **state)
     finish(&b, "factors=item");
     struct lme_search search;
     train(&b, &search);
-    const real *sd = params_rows(&b.tiny.model->params, b.work->shape.spread_panel);
+    const real *sd = params_rows(&b.tiny.model->params, b.work->shape->spread_panel);
     assert_true(sd[0] == 0);
     real p[6];
     b.tiny.model->kind->predict(b.tiny.model, b.work, 0, 7, p);
@@ -345,10 +345,10 @@ static void test_grids(void **state)
         }
         finish(&b, options);
         const bool by_student = strcmp(ways[k][1], "student") == 0;
-        assert_int_equal(b.work->shape.unit, by_student ? 0 : 1);
+        assert_int_equal(b.work->shape->unit, by_student ? 0 : 1);
         struct lme_search search;
         train(&b, &search);
-        for (size_t i = 0; i < b.work->shape.n_outer; i++) {
+        for (size_t i = 0; i < b.work->shape->n_outer; i++) {
             first.x[i] = k == 0 ? search.x[i] : first.x[i];
             expect_near(search.x[i], first.x[i], by_student ? 1e-10 : 1e-6, ways[k][1], i);
         }
@@ -389,7 +389,7 @@ static void test_predict(void **state)
     }
     finish(&b, "factors=item");
     struct model *model = b.tiny.model;
-    const struct lme_shape *shape = &b.work->shape;
+    const struct lme_shape *shape = b.work->shape;
     real *flat = NEW(real, model->params.n);
     flat[model->params.panels[shape->fixed_panel].offset] = (real)0.3;
     flat[model->params.panels[shape->spread_panel].offset] = (real)1.7;

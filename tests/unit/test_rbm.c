@@ -63,7 +63,7 @@ static size_t compare(const struct tiny *class, const struct tiny_model *tiny, b
     oracle_read(&o, tiny);
     const struct shard *shard = &class->shard;
     const struct model_kind *kind = tiny->model->kind;
-    void *work = kind->attach(tiny->model, shard);
+    void *work = kind->attach(tiny->model, shard, TO_TRAIN);
     size_t n_compared = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
         real p[16], activation[MOST_HIDDEN];
@@ -90,7 +90,7 @@ static size_t compare(const struct tiny *class, const struct tiny_model *tiny, b
         oracle_data(&o, &units, count);
         oracle_input(&o, &units, count, x);
         oracle_hidden_sum(&o, x, h);
-        kind->hidden(tiny->model, work, s, activation);
+        kind->view.hidden(tiny->model, work, s, activation);
         for (size_t j = 0; j < o.m; j++)
             assert_true(fabs((double)activation[j] - h[j]) < 10 * tolerance);
     }
@@ -153,7 +153,7 @@ static void test_extreme_weights(void **state)
         struct tiny_model tiny;
         tiny_model_open(&tiny, "rbm", options, &class.dataset);
         tiny_model_scatter(&tiny, 100, 5);
-        void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+        void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
         for (size_t s = 0; s < class.n_students; s++) {
             real p[16];
             tiny.model->kind->predict(tiny.model, work, s, 7, p);
@@ -176,7 +176,7 @@ static void test_splits(void **state)
     struct tiny_model tiny;
     tiny_model_open(&tiny, "rbm", "hidden=3, copies=2", &class.dataset);
     tiny_model_scatter(&tiny, 0.6, 1);
-    void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+    void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
     real all[16], some[16];
     tiny.model->kind->predict(tiny.model, work, 1, 7, all);
     for (unsigned splits = 0; splits < 8; splits++) {
@@ -275,7 +275,7 @@ static void test_log_odds_predict_the_share(void **state)
         struct tiny_model tiny;
         tiny_model_open(&tiny, "rbm", text, &class.dataset);
         tiny.model->kind->init(tiny.model, 1, &counts);
-        void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+        void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
         real p[2];
         tiny.model->kind->predict(tiny.model, work, 0, 7, p);
         assert_true(fabs((double)p[0] - 3. / 9) < 1e-6);

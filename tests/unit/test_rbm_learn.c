@@ -63,10 +63,10 @@ static void open_bench(struct bench *bench, const char *options, const char *mor
     tiny_model_scatter(&bench->tiny, 0.5, 11);
     oracle_read(&bench->oracle, &bench->tiny);
     const struct model *model = bench->tiny.model;
-    bench->work = model->kind->attach(model, &bench->class.shard);
+    bench->work = model->kind->attach(model, &bench->class.shard, TO_TRAIN);
     bool wide = false;
     int bits = 0;
-    model->kind->measure(model, bench->work, &world, n_students, &wide, &bits);
+    model->kind->speed.measure(model, bench->work, &world, n_students, &wide, &bits);
     tally_create(&bench->tally, model->params.n, wide, bits, NULL);
     bench->mean = NEW(double, model->params.n);
     bench->variance = NEW(double, model->params.n);
@@ -190,7 +190,7 @@ static void test_statistics_of_known_counts(void **state)
         const struct params *params = &bench.tiny.model->params;
         for (uint32_t epoch = 0; epoch < 50; epoch++) {
             size_t n_bytes = 0, first = 0;
-            const uint8_t *chain = kind->state(bench.work, &n_bytes);
+            const uint8_t *chain = kind->fit.state(bench.work, &n_bytes);
             for (uint32_t s = 0; s < N_STUDENTS; s++) {
                 struct oracle_units units, part;
                 oracle_student(&bench.oracle, &bench.class.shard, s, &units);
@@ -273,7 +273,7 @@ static void test_persistent_chains(void **state)
         expect_chances(&bench, &units, N_EPOCHS, chance);
 
         size_t n_bytes = 0;
-        const uint8_t *chain = bench.tiny.model->kind->state(bench.work, &n_bytes);
+        const uint8_t *chain = bench.tiny.model->kind->fit.state(bench.work, &n_bytes);
         assert_int_equal(n_bytes, n_alike * units.n);
         double met[MOST_STATES] = {0}, square = 0, freedom = -1, rare = 0, rare_met = 0;
         for (size_t s = 0; s < n_alike; s++) {
@@ -347,10 +347,10 @@ static void fill_to_the_brim(int copies, size_t n_heavy, size_t repeats, size_t 
     struct params *params = &tiny.model->params;
     params->value[oracle_place(params, "visible_bias", 3)] = 100; /* always correct */
     params->value[oracle_place(params, "hidden_bias", 0)] = 100;  /* always on */
-    void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+    void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
     bool wide = false;
     int bits = 0;
-    tiny.model->kind->measure(tiny.model, work, &world, most_students, &wide, &bits);
+    tiny.model->kind->speed.measure(tiny.model, work, &world, most_students, &wide, &bits);
     struct tally tally;
     tally_create(&tally, params->n, wide, bits, NULL);
     uint32_t who[N];
@@ -397,10 +397,10 @@ static void test_no_overflow_with_a_window(void **state)
         params->value[oracle_place(params, "weights", 2 * i + 1)] = 200;
         params->value[oracle_place(params, "visible_bias", 2 * i)] = 1000; /* all incorrect */
     }
-    void *work = tiny.model->kind->attach(tiny.model, &class.shard);
+    void *work = tiny.model->kind->attach(tiny.model, &class.shard, TO_TRAIN);
     bool wide = false;
     int bits = 0;
-    tiny.model->kind->measure(tiny.model, work, &world, N, &wide, &bits);
+    tiny.model->kind->speed.measure(tiny.model, work, &world, N, &wide, &bits);
     struct tally tally;
     tally_create(&tally, params->n, wide, bits, NULL);
     uint32_t who[N];

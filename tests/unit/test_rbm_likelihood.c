@@ -165,10 +165,10 @@ static void compare_chains(const char *more, size_t n_students, uint32_t n_draws
         oracle_read(&o, &tiny);
         oracle_student(&o, &class.shard, 0, &units);
         const struct model *model = tiny.model;
-        void *work = model->kind->attach(model, &class.shard);
+        void *work = model->kind->attach(model, &class.shard, TO_TRAIN);
         bool wide = false;
         int bits = 0;
-        model->kind->measure(model, work, &world, n_students, &wide, &bits);
+        model->kind->speed.measure(model, work, &world, n_students, &wide, &bits);
         struct tally tally;
         tally_create(&tally, model->params.n, wide, bits, NULL);
         double *sum = NEW(double, tally.n);
@@ -247,7 +247,7 @@ static void test_learning_climbs(void **state)
         struct model *model = tiny.model;
         const struct item_counts counts = {4, (int64_t[4]){0}, (int64_t[4]){0}};
         model->kind->init(model, 1, &counts);
-        void *work = model->kind->attach(model, &class.shard);
+        void *work = model->kind->attach(model, &class.shard, TO_TRAIN);
         struct exact_slices slices;
         struct optimizer optimizer;
         const struct optimizer_options options = {
@@ -260,7 +260,7 @@ static void test_learning_climbs(void **state)
         optimizer_create(&optimizer, &options, &model->params, &slices, 1);
         bool wide = false;
         int bits = 0;
-        model->kind->measure(model, work, &world, N_LEARNERS, &wide, &bits);
+        model->kind->speed.measure(model, work, &world, N_LEARNERS, &wide, &bits);
         struct tally tally;
         tally_create(&tally, model->params.n, wide, bits, &slices);
         const double start = class_likelihood(&class, &tiny);

@@ -59,7 +59,7 @@ static void open_class(struct tiny *class)
 static void open_bench(struct bench *bench, const struct tiny *class, const char *options)
 {
     bench_declare(bench, class, "rtrbm", options);
-    const double n_hidden = (double)bench->model->kind->n_hidden(bench->model);
+    const double n_hidden = (double)bench->model->kind->view.n_hidden(bench->model);
     tiny_model_scatter(&bench->tiny, 1.5 / sqrt(n_hidden), 21);
     bench_attach(bench, class, class->n_attempts > 1000 ? 24 : 40);
 }
@@ -252,7 +252,7 @@ static void test_recompute(void **state)
             const struct rtrbm_work *kept = all.work, *recomputed = again.work;
             assert_true(kept->rows.capacity >= lengths[l]);
             n_rows[v][l] = recomputed->rows.capacity +
-                           recomputed->border_capacity / recomputed->shape.width;
+                           recomputed->border_capacity / recomputed->shape->width;
             close_bench(&all);
             close_bench(&again);
             memory_free(options);

@@ -40,7 +40,7 @@ static void open_bench(struct bench *b, const char *options, size_t n_students, 
     tiny_model_open(&b->tiny, "rtrbm", options, &b->class.dataset);
     b->model = b->tiny.model;
     tiny_model_scatter(&b->tiny, scale, 9);
-    b->work = b->model->kind->attach(b->model, &b->class.shard);
+    b->work = b->model->kind->attach(b->model, &b->class.shard, TO_TRAIN);
     oracle_open(&b->oracle, &b->tiny, &b->class.shard);
 }
 
@@ -55,7 +55,7 @@ static void close_bench(struct bench *b)
 static double log_chance(const struct bench *b, size_t s, const struct likelihood_plan *plan,
                          struct likelihood *sum)
 {
-    b->model->kind->likelihood(b->model, b->work, s, 1u << TRAIN, plan, sum);
+    b->model->kind->sequence.likelihood(b->model, b->work, s, 1u << TRAIN, plan, sum);
     return sum->log_chance;
 }
 
@@ -108,7 +108,7 @@ static void test_splits(void **state)
     double p[64];
     assert_true(fabs(log_chance(&b, 0, &plan, &all) + oracle_loss(&b.oracle, 0, p)) <
                 (is_double ? 1e-11 : 1e-4));
-    b.model->kind->likelihood(b.model, b.work, 0, 1u << TEST, &plan, &none);
+    b.model->kind->sequence.likelihood(b.model, b.work, 0, 1u << TEST, &plan, &none);
     assert_int_equal(none.n_steps, 0);
     assert_true(none.log_chance == 0);
     close_bench(&b);
@@ -172,7 +172,7 @@ static void test_samples(void **state)
         for (uint32_t k = 0; k < N; k++) {
             uint32_t got[UNITS * STEPS], *end = got;
             const struct sample_sink sink = {take, &end};
-            b.model->kind->sample(b.model, b.work, 0, 7, k, 10, &sink);
+            b.model->kind->sequence.sample(b.model, b.work, 0, 7, k, 10, &sink);
             assert_int_equal(end - got, UNITS * STEPS);
             unsigned drawn = 0;
             for (unsigned a = 0; a < UNITS * STEPS; a++) {
@@ -209,7 +209,7 @@ static void test_chains(void **state)
     for (uint32_t k = 0; k < N; k++) {
         uint32_t got[UNITS], *end = got;
         const struct sample_sink sink = {take, &end};
-        b.model->kind->sample(b.model, b.work, 0, 7, k, 60, &sink);
+        b.model->kind->sequence.sample(b.model, b.work, 0, 7, k, 60, &sink);
         for (unsigned a = 0; a < UNITS; a++) {
             assert_int_equal(got[a] >> 2, a);
             mean[a] += (double)(got[a] >> 1 & 1) / N;

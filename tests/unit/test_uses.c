@@ -43,7 +43,7 @@ static const struct {
 
 static void predict(const struct model *model, const struct shard *shard, real *p)
 {
-    void *work = model->kind->attach(model, shard);
+    void *work = model->kind->attach(model, shard, TO_TRAIN);
     for (size_t s = 0; s < shard->n_students; s++)
         model->kind->predict(model, work, s, 7, p + shard->first[s]);
     model->kind->detach(work);

@@ -127,7 +127,7 @@ static void test_reinforce(void **state)
     struct moments path[N_OUT] = {0}, score[N_OUT] = {0};
     accumulate(&bench, all_students, 1);
     struct vae_work *work = bench.work;
-    vae_posterior_of(&work->shape, work->out, &work->posterior);
+    vae_posterior_of(work->shape, work->out, &work->posterior);
     const real *l = work->posterior.root;
     const size_t padded = vae_collect_items(bench.model, work, work->unit, 5);
     const struct rng rng = {.seed = 3, .purpose = RNG_SIMULATE};
@@ -136,7 +136,7 @@ static void test_reinforce(void **state)
         const real epsilon[2] = {(real)rng_normal(&rng, 2 * d),
                                  (real)rng_normal(&rng, 2 * d + 1)};
         real theta[2];
-        vae_posterior_draw(&work->shape, &work->posterior, epsilon, theta);
+        vae_posterior_draw(work->shape, &work->posterior, epsilon, theta);
         const double f = (double)irt->respond(2, theta, work->a, work->b, work->y, padded, e) +
                          vae_log_ratio(&work->prior, &work->posterior, epsilon, theta);
         /* d log q by m is L^-T epsilon; by L it is L^-T (epsilon epsilon^T - 1), lower part */

@@ -211,7 +211,7 @@ static void test_predictions(void **state)
             const real epsilon[2] = {plug_in ? 0 : (real)rng_normal(&rng, 2 * d),
                                      plug_in ? 0 : (real)rng_normal(&rng, 2 * d + 1)};
             real theta[2];
-            vae_posterior_draw(&work->shape, &work->posterior, epsilon, theta);
+            vae_posterior_draw(work->shape, &work->posterior, epsilon, theta);
             take(&moments, exp((double)irt->respond(2, theta, work->a, work->b, work->y, WIDTH,
                                                     work->e)));
         }
@@ -266,7 +266,7 @@ static void test_held_roots(void **state)
     struct vae_posterior *posterior = &((struct vae_work *)bench.work)->posterior;
     for (int sign = -1; sign <= 1; sign += 2) {
         const real out[2] = {0, (real)(sign * 1e30)};
-        vae_posterior_of(&((struct vae_work *)bench.work)->shape, out, posterior);
+        vae_posterior_of(((struct vae_work *)bench.work)->shape, out, posterior);
         assert_true(posterior->root[0] > 0 && posterior->root[0] < 3);
         assert_true(fabs(exp(posterior->log_det) / (double)posterior->root[0] - 1) < 1e-6);
     }
@@ -291,7 +291,7 @@ static void test_far_abilities(void **state)
         params->value[params->panels[a->panel].offset + i * params->panels[a->panel].stride] =
             0;
     log_mute(true);
-    assert_int_equal(bench.model->kind->examine(bench.model, bench.work, &world), OK);
+    assert_int_equal(bench.model->kind->view.examine(bench.model, &class.shard, &world), OK);
     log_mute(false);
     real error[N_ITEMS];
     params_take(params, find_tensor(&bench, "error_b"), params->value, error);
@@ -340,7 +340,7 @@ static void test_errors(void **state)
     tiny_finish(&class, &world);
     struct bench bench;
     open_bench(&bench, &class, "hidden=3, dimensions=1, discrimination=one");
-    tiny_must(vae_examine(bench.model, bench.work, &world));
+    tiny_must(vae_examine(bench.model, &class.shard, &world));
     const struct tensor *tensor = find_tensor(&bench, "error_b"),
                         *b = find_tensor(&bench, "difficulty");
     real errors[N_ITEMS], difficulty[N_ITEMS];

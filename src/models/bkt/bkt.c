@@ -1,38 +1,42 @@
 /* Bayesian knowledge tracing (Corbett and Anderson, 1995).
  *
- * A student knows a skill or not: at first with probability p0. An attempt is correct with
- * 1 - slip if it is known, with guess if it is not; after it an unknown skill is learned with
- * `learn`, a known one forgotten with `forget` (0 unless asked for). With k = P(known | what
- * was shown before):
+ * A student either knows a skill or does not, at first with probability p0. An attempt is
+ * correct with probability 1 - slip if the skill is known, and guess if it is not. After the
+ * attempt an unknown skill is learned with probability `learn`, and a known one is forgotten
+ * with probability `forget` (0 unless enabled). With k = P(known | everything shown before):
  *
  *     p(correct) = k (1 - slip) + (1 - k) guess
- *     k          = learn + (1 - forget - learn) P(known | outcome as well)
+ *     k         <- learn + (1 - forget - learn) P(known | outcome as well)
  *
- *     tensor                              shape          what
- *     p0, learn, guess, slip [, forget]   skills         log-odds, so that any number is one
- *     attempts, log_likelihood, settled   skills         how its training stands
- *     common                              1, rates       mean of all skills, by their attempts
- *     item_guess, item_slip               items          with items = yes
- *     tries                               restarts, skills, rates    while exploring
+ *     tensor                              shape             content
+ *     p0, learn, guess, slip [, forget]   skills            log-odds, so any number is valid
+ *     attempts, log_likelihood, settled   skills            progress of its training
+ *     common                              1, rates          mean of all skills, by attempts
+ *     item_guess, item_slip               items             with items = yes
+ *     tries                    restarts, skills, rates      during exploration
  *
- * What was decided where the literature leaves it open:
- *   - An attempt at an item of several skills is evidence for each of them, as if it were
- * alone; the prediction is the mean of the skills' (or product, or weakest: `several`).
- *   - An attempt whose outcome is unknown or not shown is no evidence, but a chance to learn.
- *   - Without skills in the data every item is its own skill. Where some items have none, they
- *     share a trace that is predicted by `common` and teaches nothing; so do skills that are
- *     new in other data. A skill without training attempts has the rates of `common`.
- *   - guess and slip have upper bounds whose sum is below 1, else known and unknown might
- *     change places; a weak Beta prior keeps rates of rare skills inside (prior = 0: none).
- *   - A student who is said to know a skill with odds of 1e100 would have to fail a hundred
- *     times before that counts. Real students are no chains of two states, so predictions cut
- *     the odds at `most_odds`; EM does not. In validation the default
- *     costs three simulated classes of true chains 2e-5 nats an answer at most; ASSISTments
- *     2009 gains 1e-3, Statics with its Q-matrix 1e-4, Statics by item nothing.
- *   - Items' own guess and slip (`items`) are those of items of one skill; items of several
- *     keep their skills', since a rate shared by two skills would tie their fits together.
+ * Decisions where the literature leaves a choice:
+ *   - An attempt at an item with several skills is evidence for each of them, as if it were
+ *     the only one. The prediction is the mean of the skills' predictions (or their product,
+ *     or the weakest: `several`).
+ *   - An attempt whose outcome is unknown or not shown is no evidence, but the skill may still
+ *     be learned at it.
+ *   - If the data have no skills, every item is its own skill. If some items have none, these
+ *     items share one trace, which is predicted from `common` and not learned from. The same
+ *     holds for skills that are new in other data. A skill without training attempts has the
+ *     rates of `common`.
+ *   - guess and slip have upper bounds whose sum is below 1, since otherwise known and unknown
+ *     could change roles. A weak Beta prior keeps the rates of rare skills away from 0 and 1
+ *     (prior = 0: none).
+ *   - With odds of 1e100 for knowing a skill, a student would have to fail about a hundred
+ *     times before that matters. Real students are not two-state chains, so predictions limit
+ *     the odds to `most_odds`; EM does not. In validation the default costs at most 2e-5 nats
+ *     per answer on three simulated classes of true chains. ASSISTments 2009 gains 1e-3,
+ *     Statics with its Q-matrix 1e-4, Statics by item nothing.
+ *   - Only items with one skill have their own guess and slip (`items`). Items with several use
+ *     those of the skills, since a rate shared by two skills would couple their fits.
  *
- * Learning is in bkt_learn.c, the traces it runs over in bkt_traces.c. */
+ * Training is in bkt_learn.c, the traces it runs over in bkt_traces.c. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -49,29 +53,30 @@ const double bkt_centres[N_RATES] = {0.5, 0.1, 0.2, 0.1, 0.02};
 #define AT(field) offsetof(struct bkt_options, field)
 static const struct option table[] = {
     {"trace", OPTION_CHOICE, AT(trace), "auto", 0, 0, trace_kinds,
-     "what is known or not: each skill, or each item; auto: skills where the data have them"},
+     "what is known or not known: each skill or each item; auto: skills if the data have them"},
     {"forget", OPTION_SWITCH, AT(forget), "no", 0, 0, NULL,
-     "a known skill may be forgotten, with a rate of its own"},
+     "let known skills be forgotten, with a forget rate per skill"},
     {"items", OPTION_SWITCH, AT(items), "no", 0, 0, NULL,
-     "items of one skill have guess and slip of their own"},
+     "give each item with a single skill its own guess and slip"},
     {"several", OPTION_CHOICE, AT(several), "mean", 0, 0, several_kinds,
-     "how the predictions of an item's several skills become one"},
+     "how to combine the predictions of the skills of an item with several skills"},
     {"restarts", OPTION_INTEGER, AT(restarts), "1", 1, 1000, NULL,
-     "starts of EM: the first is the standard one, others are random; of each skill the "
-     "likeliest is kept"},
+     "number of EM starts: the first at fixed rates, the others random; each skill keeps the "
+     "start with the highest likelihood"},
     {"explore", OPTION_INTEGER, AT(explore), "10", 1, 1e6, NULL,
-     "epochs in which all starts run side by side, before the best goes on alone"},
+     "epochs in which all starts run side by side before the best one continues alone"},
     {"prior", OPTION_NUMBER, AT(prior), "2", 0, 1e6, NULL,
-     "strength of the Beta prior of every rate, in observations; 0: maximum likelihood"},
+     "strength of the Beta prior on every rate, in observations; 0: maximum likelihood"},
     {"most_guess", OPTION_NUMBER, AT(most_guess), "0.5", 1e-3, 0.999, NULL,
-     "upper bound of guess; with most_slip less than 1"},
+     "upper bound of guess; most_guess + most_slip must be below 1"},
     {"most_slip", OPTION_NUMBER, AT(most_slip), "0.4", 1e-3, 0.999, NULL,
-     "upper bound of slip"},
+     "upper bound of slip; most_guess + most_slip must be below 1"},
     {"most_odds", OPTION_NUMBER, AT(most_odds), "1e4", 0, 1e300, NULL,
-     "largest odds of knowing a skill that predictions believe in, so that a student who fails "
-     "after a long run of right answers is believed soon; 0: no limit, exactly Bayes' rule"},
+     "upper limit on the odds of knowing a skill in predictions, so that a failure after a "
+     "long run of right answers soon counts; 0: no limit, exactly Bayes' rule"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-12, 1, NULL,
-     "a skill is settled when an epoch raises its log-likelihood by less than this share"},
+     "a skill has converged when an epoch raises its log-likelihood by less than this "
+     "fraction"},
 };
 
 double bkt_chance(real log_odds)
@@ -89,7 +94,7 @@ real bkt_log_odds(double chance)
     return (real)Sleef_cinz_logd1_u10purec(chance / (1 - chance));
 }
 
-struct bkt_shape bkt_shape_of(const struct model *model)
+static struct bkt_shape derive(const struct model *model)
 {
     const struct bkt_options *o = model->options;
     struct bkt_shape shape = {.by_item = o->trace == TRACE_ITEM ||
@@ -112,15 +117,17 @@ static enum status check_skills(const struct model *model, const struct bkt_shap
     const struct bkt_options *o = model->options;
     if (o->most_guess + o->most_slip >= 1)
         return fail(BAD_USER,
-                    "model.most_guess = %g and model.most_slip = %g: together they must be "
-                    "below 1, else a student who knows a skill might do worse than one who "
+                    "model.most_guess = %g and model.most_slip = %g must add up to less than "
+                    "1: otherwise a student who knows a skill could do worse than one who "
                     "does not",
                     o->most_guess, o->most_slip);
     if (o->items && shape->by_item)
         return fail(BAD_USER,
-                    "model.items = yes, but %s: every item has guess and slip of its own "
-                    "already; use model.items=no",
-                    o->trace == TRACE_ITEM ? "model.trace = item" : "the data have no skills");
+                    "model.items = yes, but %s: every item already has its own guess and "
+                    "slip; use model.items=no",
+                    o->trace == TRACE_ITEM ? "model.trace = item"
+                                           : "the data set has no "
+                                             "skills");
     if (shape->n_skills == 0)
         return fail(BAD_USER,
                     "model.trace = skill, but the data set has no skills; import it with "
@@ -128,8 +135,9 @@ static enum status check_skills(const struct model *model, const struct bkt_shap
     const struct dataset *dataset = model->dataset;
     if (dataset != NULL && !shape->by_item && dataset->item_first[dataset->n_items] == 0)
         return fail(BAD_USER,
-                    "%s: no item is in any of its %zu skills: there is nothing to trace; "
-                    "import it with --skills or --q-matrix, or use model.trace=item",
+                    "%s: none of its items belongs to any of its %zu skills, so there is "
+                    "nothing to trace; import it with --skills or --q-matrix, or use "
+                    "model.trace=item",
                     dataset->path, shape->n_skills);
     return OK;
 }
@@ -138,39 +146,40 @@ static enum status declare(struct model *model)
 {
     const struct bkt_options *o = model->options;
     struct params *p = &model->params;
-    const struct bkt_shape shape = bkt_shape_of(model);
-    TRY(check_skills(model, &shape));
+    struct bkt_shape *shape = model->shape;
+    *shape = derive(model);
+    TRY(check_skills(model, shape));
     static const char *const others[] = {"attempts", "log_likelihood", "settled"};
-    const uint64_t n = shape.n_skills;
-    const char *of = shape.by_item ? "item" : "skill";
-    size_t panel = params_panel_of(p, of, n, shape.n_rates + COUNT(others));
-    for (size_t c = 0; c < shape.n_rates + COUNT(others); c++) {
+    const uint64_t n = shape->n_skills;
+    const char *of = shape->by_item ? "item" : "skill";
+    size_t panel = params_panel_of(p, of, n, shape->n_rates + COUNT(others));
+    for (size_t c = 0; c < shape->n_rates + COUNT(others); c++) {
         struct tensor tensor = {"", panel, c, 1, 1, {n}, false};
         snprintf(tensor.name, sizeof tensor.name, "%s",
-                 c < shape.n_rates ? bkt_rate_names[c] : others[c - shape.n_rates]);
-        (c < shape.n_rates ? params_logits : params_tensor)(p, &tensor);
+                 c < shape->n_rates ? bkt_rate_names[c] : others[c - shape->n_rates]);
+        (c < shape->n_rates ? params_logits : params_tensor)(p, &tensor);
     }
-    panel = params_panel(p, 1, shape.n_rates);
+    panel = params_panel(p, 1, shape->n_rates);
     params_logits(
-        p, &(struct tensor){"common", panel, 0, shape.n_rates, 2, {1, shape.n_rates}, false});
-    if (shape.has_items) {
+        p, &(struct tensor){"common", panel, 0, shape->n_rates, 2, {1, shape->n_rates}, false});
+    if (shape->has_items) {
         panel = params_panel_of(p, "item", model->n_items, 2);
         params_logits(p,
                       &(struct tensor){"item_guess", panel, 0, 1, 1, {model->n_items}, false});
         params_logits(p,
                       &(struct tensor){"item_slip", panel, 1, 1, 1, {model->n_items}, false});
     }
-    if (shape.has_tries) {
+    if (shape->has_tries) {
         const uint64_t n_tries = (uint64_t)o->restarts;
-        panel = params_panel(p, n_tries * n, shape.n_rates);
+        panel = params_panel(p, n_tries * n, shape->n_rates);
         params_logits(
             p, &(struct tensor){
-                   "tries", panel, 0, shape.n_rates, 3, {n_tries, n, shape.n_rates}, false});
+                   "tries", panel, 0, shape->n_rates, 3, {n_tries, n, shape->n_rates}, false});
     }
     return OK;
 }
 
-/* Start r of a skill. */
+/* Initial rates number r of a skill. */
 static void start(const struct bkt_options *o, uint64_t seed, size_t r, size_t k,
                   size_t n_rates, real *row)
 {
@@ -191,28 +200,29 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
 {
     (void)counts;
     const struct bkt_options *o = model->options;
-    const struct bkt_shape shape = bkt_shape_of(model);
+    const struct bkt_shape *shape = bkt_shape(model);
     const struct params *p = &model->params;
-    for (size_t k = 0; k < shape.n_skills; k++)
-        start(o, seed, 0, k, shape.n_rates, bkt_row(p, p->value, shape.skill_panel, k));
-    start(o, seed, 0, 0, shape.n_rates, bkt_row(p, p->value, shape.common_panel, 0));
-    for (size_t i = 0; shape.has_items && i < model->n_items; i++)
-        memcpy(bkt_row(p, p->value, shape.item_panel, i),
-               bkt_row(p, p->value, shape.common_panel, 0) + RATE_GUESS, 2 * sizeof(real));
-    for (size_t r = 0; shape.has_tries && r < (size_t)o->restarts; r++)
-        for (size_t k = 0; k < shape.n_skills; k++)
-            start(o, seed, r, k, shape.n_rates,
-                  bkt_row(p, p->value, shape.try_panel, r * shape.n_skills + k));
+    for (size_t k = 0; k < shape->n_skills; k++)
+        start(o, seed, 0, k, shape->n_rates, bkt_row(p, p->value, shape->skill_panel, k));
+    start(o, seed, 0, 0, shape->n_rates, bkt_row(p, p->value, shape->common_panel, 0));
+    for (size_t i = 0; shape->has_items && i < model->n_items; i++)
+        memcpy(bkt_row(p, p->value, shape->item_panel, i),
+               bkt_row(p, p->value, shape->common_panel, 0) + RATE_GUESS, 2 * sizeof(real));
+    for (size_t r = 0; shape->has_tries && r < (size_t)o->restarts; r++)
+        for (size_t k = 0; k < shape->n_skills; k++)
+            start(o, seed, r, k, shape->n_rates,
+                  bkt_row(p, p->value, shape->try_panel, r * shape->n_skills + k));
 }
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
+    (void)use;
     struct bkt_work *work = NEW(struct bkt_work, 1);
     const struct dataset *dataset = shard->dataset;
     work->shard = shard;
-    work->shape = bkt_shape_of(model);
-    work->beliefs = NEW(struct bkt_belief, work->shape.n_skills + 1);
-    if (work->shape.by_item) {
+    work->shape = bkt_shape(model);
+    work->beliefs = NEW(struct bkt_belief, work->shape->n_skills + 1);
+    if (work->shape->by_item) {
         work->links.first = NEW(uint64_t, model->n_items + 1);
         work->links.skill = NEW(uint32_t, model->n_items);
         for (size_t i = 0; i < model->n_items; i++) {
@@ -229,7 +239,7 @@ static void *attach(const struct model *model, const struct shard *shard)
 static void detach(void *memory)
 {
     struct bkt_work *work = memory;
-    if (work->shape.by_item) {
+    if (work->shape->by_item) {
         memory_free(work->links.first);
         memory_free(work->links.skill);
     }
@@ -249,20 +259,19 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
         const int64_t before = *n_attempts;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             const uint64_t *first = work->links.first + shard->item[t];
-            *n_attempts += mark_split(shard->mark[t]) == TRAIN &&
-                           mark_outcome(shard->mark[t]) != UNKNOWN && first[1] > first[0];
+            *n_attempts += mark_trains(shard->mark[t]) && first[1] > first[0];
         }
         has_training[s] = *n_attempts > before;
     }
 }
 
-/* What is believed of a student's skill; at the first attempt in this call, p0. */
+/* The current belief about a skill of the student; p0 at the first attempt in this call. */
 static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *work, size_t k)
 {
     struct bkt_belief *belief = &work->beliefs[k];
     if (belief->call == work->n_calls)
         return belief;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const real *row = k < shape->n_skills ? bkt_row(p, p->value, shape->skill_panel, k)
                                           : bkt_row(p, p->value, shape->common_panel, 0);
@@ -280,10 +289,10 @@ static double chance_of_right(const struct bkt_belief *belief, double guess, dou
     return ((1 - slip) + odds * guess) / (1 + odds);
 }
 
-/* What the outcome says, then a chance to learn and to forget. Odds below 1 / UNIT are counted
- * in units of 1 / UNIT, 1 / UNIT^2, ...: a long run of right outcomes is a certainty that as
- * long a run of wrong ones takes back, which no number with a least value could tell. (Who may
- * forget is never that certain.) */
+/* Bayes' rule with the outcome, then the transition (learn, forget). Odds below 1 / UNIT are
+ * kept in units of 1 / UNIT, 1 / UNIT^2, ...: a long run of right outcomes then needs an
+ * equally long run of wrong ones to undo it, which a number with a smallest value could not
+ * represent. (With forgetting the odds never get that small.) */
 static void update(struct bkt_belief *belief, uint8_t mark, double guess, double slip,
                    double least)
 {
@@ -314,7 +323,7 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
     const struct bkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const uint64_t begin = shard->first[s];
-    const uint32_t no_skill = (uint32_t)work->shape.n_skills;
+    const uint32_t no_skill = (uint32_t)work->shape->n_skills;
     const double least = o->most_odds > 0 ? 1 / o->most_odds : 0;
     work->n_calls++;
     for (uint64_t t = begin; t < shard->first[s + 1]; t++) {
@@ -323,10 +332,10 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
         const uint32_t *skills = work->links.skill + work->links.first[item];
         size_t n = work->links.first[item + 1] - work->links.first[item];
         double own[2] = {0};
-        const bool has_own = work->shape.has_items && n == 1;
+        const bool has_own = work->shape->has_items && n == 1;
         for (size_t c = 0; has_own && c < 2; c++)
             own[c] = bkt_rate(
-                bkt_row(&model->params, model->params.value, work->shape.item_panel, item)[c]);
+                bkt_row(&model->params, model->params.value, work->shape->item_panel, item)[c]);
         if (n == 0) {
             skills = &no_skill;
             n = 1;
@@ -357,54 +366,64 @@ static void fill_rates(const real *row, size_t n, double *values)
 
 static void make_table(const struct model *model, size_t which, struct table *made)
 {
-    const struct bkt_shape shape = bkt_shape_of(model);
+    const struct bkt_shape *shape = bkt_shape(model);
     const struct params *p = &model->params;
-    const bool forgets = shape.n_rates == N_RATES;
+    const bool forgets = shape->n_rates == N_RATES;
     if (which == 0) {
-        table_create(made, "skills", shape.by_item ? "item" : "skill", shape.n_skills,
+        table_create(made, "skills", shape->by_item ? "item" : "skill", shape->n_skills,
                      forgets ? "p0 learn guess slip forget attempts log_likelihood"
                              : "p0 learn guess slip attempts log_likelihood");
-        for (size_t k = 0; k < shape.n_skills; k++) {
-            const real *row = bkt_row(p, p->value, shape.skill_panel, k);
+        made->caption =
+            "Bayesian knowledge tracing: the chance that a student knows the skill at the "
+            "start (p0), learns it at an attempt (learn), answers correctly without knowing "
+            "it (guess) and wrongly despite knowing it (slip). The column forget, if "
+            "present, is the chance of forgetting it at an attempt.";
+        for (size_t k = 0; k < shape->n_skills; k++) {
+            const real *row = bkt_row(p, p->value, shape->skill_panel, k);
             double *values = table_row(made, k);
-            fill_rates(row, shape.n_rates, values);
-            values[shape.attempts] = (double)row[shape.attempts];
-            values[shape.fit] = (double)row[shape.fit];
+            fill_rates(row, shape->n_rates, values);
+            values[shape->attempts] = (double)row[shape->attempts];
+            values[shape->fit] = (double)row[shape->fit];
         }
     } else if (which == 1) {
         table_create(made, "common", "of", 1,
                      forgets ? "p0 learn guess slip forget" : "p0 learn guess slip");
+        made->caption = "Mean rates of all skills, weighted by their attempts. Skills "
+                        "without training attempts have these rates.";
         names_add(&made->row_names, "all", 3);
-        fill_rates(bkt_row(p, p->value, shape.common_panel, 0), shape.n_rates,
+        fill_rates(bkt_row(p, p->value, shape->common_panel, 0), shape->n_rates,
                    table_row(made, 0));
     } else {
-        table_create(made, "items", "item", shape.has_items ? model->n_items : 0, "guess slip");
+        table_create(made, "items", "item", shape->has_items ? model->n_items : 0,
+                     "guess slip");
+        made->caption = "Guess and slip of each item.";
         for (size_t i = 0; i < made->n_rows; i++)
-            fill_rates(bkt_row(p, p->value, shape.item_panel, i), 2, table_row(made, i));
+            fill_rates(bkt_row(p, p->value, shape->item_panel, i), 2, table_row(made, i));
     }
 }
 
 static unsigned uses(const struct model *model)
 {
-    return bkt_shape_of(model).by_item ? 0 : MODEL_SKILLS;
+    return bkt_shape(model)->by_item ? 0 : MODEL_SKILLS;
 }
 
 const struct model_kind bkt_kind = {
     .name = "bkt",
-    .title = "Bayesian knowledge tracing: each skill is known or not, learned by EM",
+    .title = "Bayesian knowledge tracing: each skill is known or not known, trained by EM",
     .source = "Corbett and Anderson 1995",
-    .loss = "negative log-likelihood of training answers and of the prior, nats an answer",
+    .loss = "negative log-likelihood of the training answers and the prior, in nats per "
+            "answer",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct bkt_options),
+    .shape_size = sizeof(struct bkt_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = attach,
     .detach = detach,
     .training = training,
-    .learn = bkt_learn,
     .predict = predict,
-    .n_tables = 3,
-    .table = make_table,
+    .setup = {.uses = uses},
+    .fit = {.learn = bkt_learn},
+    .view = {.n_tables = 3, .table = make_table},
 };

@@ -1,14 +1,19 @@
 /* EM for Bayesian knowledge tracing; symbols as in bkt.c.
  *
- * An epoch is one iteration. E: expected counts of every skill over all traces (bkt_traces.c),
- * in whole units, summed over the ranks. M: every rate is the share of its counts, with the
- * Beta prior's added; each rate has a term of its own that is concave, so a rate beyond its
- * bound goes to the bound, and log-likelihood plus log-prior never falls.
+ * One epoch is one iteration:
  *
- * The first `explore` epochs advance all starts side by side (items share guess and slip with
- * their skill meanwhile), then each skill goes on with its likeliest. Skills are independent:
- * one whose gain is below `tolerance` is settled, keeps its rates, and its traces are no longer
- * packed. What decides is in the parameters, so a continued run goes on as it would have. */
+ *     E   expected counts of every skill over all traces (bkt_traces.c), in whole units, summed
+ *         over the ranks
+ *     M   rate = (expected count + prior * centre) / (opportunities + prior)
+ *
+ * The objective is a sum of one concave term per rate. A rate beyond its bound is therefore set
+ * to the bound, and log-likelihood plus log-prior never falls.
+ *
+ * In the first `explore` epochs all starts run side by side, and items share the guess and slip
+ * of their skill. Each skill then continues with its start of highest likelihood. Skills are
+ * independent: one whose gain is below `tolerance` is settled, keeps its rates, and its traces
+ * are no longer packed. All state is in the parameters, so a continued run gives the same
+ * result as an uninterrupted one. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -30,8 +35,8 @@ static double limited(const struct bkt_options *o, size_t c, double rate)
     return fmin(fmax(rate, BKT_LEAST_RATE), most);
 }
 
-/* The likeliest rate after `yes` of `all` chances taken, under n priors; the old one where
- * nothing is known. */
+/* The maximum of the posterior of a rate after `yes` of `all` opportunities, with n priors; the
+ * old rate if there is no evidence. */
 static double share(const struct bkt_options *o, size_t c, double yes, double all, double n,
                     double old)
 {
@@ -41,31 +46,31 @@ static double share(const struct bkt_options *o, size_t c, double yes, double al
     return limited(o, c, (fmax(yes, 0) + prior * bkt_centres[c]) / with_prior);
 }
 
-/* The log of the prior's density at a rate, but for a constant. */
+/* The log-density of the prior at a rate, up to a constant. */
 static double log_prior(const struct bkt_options *o, size_t c, double rate)
 {
     return o->prior * (bkt_centres[c] * Sleef_cinz_logd1_u10purec(rate) +
                        (1 - bkt_centres[c]) * Sleef_cinz_logd1_u10purec(1 - rate));
 }
 
-/* ---- counts that stay: once a run */
+/* ---- counts that do not change: once per run */
 
 static bool has_row(const struct bkt_work *work, size_t row)
 {
     return work->row_counts[row][SEEN_RIGHT] + work->row_counts[row][SEEN_WRONG] > 0;
 }
 
-/* The skill of an item with guess and slip of its own; n_skills: it has none of its own. */
+/* The skill of an item with its own guess and slip; n_skills if the item has none. */
 static size_t owner_of(const struct bkt_work *work, size_t i)
 {
     const uint64_t first = work->links.first[i];
     return work->links.first[i + 1] - first == 1 ? work->links.skill[first]
-                                                 : work->shape.n_skills;
+                                                 : work->shape->n_skills;
 }
 
 static void say_what_lacks(const struct model *model, const struct bkt_work *work)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     size_t n_bare = 0, bare = 0, n_new = 0;
     for (size_t i = model->n_items; i-- > 0;)
         if (work->links.first[i + 1] == work->links.first[i]) {
@@ -75,19 +80,19 @@ static void say_what_lacks(const struct model *model, const struct bkt_work *wor
     for (size_t k = 0; k < shape->n_skills; k++)
         n_new += work->counts[k][COUNT_WRONG] + work->counts[k][COUNT_RIGHT] == 0;
     if (n_bare > 0)
-        log_warn("%zu of %zu items are in no skill, '%s' for one: nothing is learned from "
-                 "them, and they are predicted by the mean of all skills; give them skills at "
+        log_warn("items without a skill: %zu of %zu, for example '%s'; they are not learned "
+                 "from and are predicted by the mean of all skills; give them skills at "
                  "import, or use model.trace=item",
                  n_bare, model->n_items, names_get(&model->dataset->items, bare));
     if (n_new > 0 && !shape->by_item)
-        log_say("note: %zu of %zu skills have no training attempt and get the mean of all "
-                "skills",
+        log_say("note: skills without training attempts: %zu of %zu; they get the mean rates "
+                "of all skills",
                 n_new, shape->n_skills);
 }
 
 static void count(const struct model *model, struct bkt_work *work, const struct comm *comm)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const size_t n_skills = shape->n_skills, n_rows = n_skills + model->n_items;
     struct bkt_traces *traces = &work->traces;
     bkt_traces_create(traces, work->shard, &work->links, shape);
@@ -116,7 +121,7 @@ static void count(const struct model *model, struct bkt_work *work, const struct
     for (size_t i = 0; i < model->n_items; i++)
         if (has_row(work, n_skills + i))
             work->counts[owner_of(work, i)][COUNT_ROWS]++;
-    /* No sum exceeds 17 a step: the power of two in the least chance of an outcome. */
+    /* No sum exceeds 17 per step, -log2 of the smallest probability of an outcome. */
     int bits = 47;
     while (n_steps >> (47 - bits) > 0)
         bits--;
@@ -127,7 +132,7 @@ static void count(const struct model *model, struct bkt_work *work, const struct
 
 /* ---- one iteration */
 
-/* The expected counts of a set of rates, as numbers. */
+/* The expected counts of a set of rates, as floating-point numbers. */
 struct expected {
     double (*sums)[N_CHAINS_SUMS];    /* of a skill */
     double (*row_sums)[N_SEEN_KINDS]; /* of a row */
@@ -158,7 +163,7 @@ static void add_ranks(const struct comm *comm, double *values, size_t n, double 
     memory_free(whole);
 }
 
-/* Collective: whole units of one rank become numbers over all ranks. */
+/* Collective: sums the whole units of all ranks and converts them to numbers. */
 static void expected_sum(struct expected *e, const struct comm *comm, double unit)
 {
     add_ranks(comm, e->sums[0], e->n_sums * N_CHAINS_SUMS, unit);
@@ -166,7 +171,7 @@ static void expected_sum(struct expected *e, const struct comm *comm, double uni
         add_ranks(comm, e->row_sums[0], e->n_rows * N_SEEN_KINDS, unit);
 }
 
-/* Rates of n rows of a panel as chances. */
+/* Rates of n rows of a panel as probabilities. */
 static void take_rates(const struct model *model, const struct bkt_shape *shape, size_t panel,
                        size_t first, size_t n, real (*rates)[N_RATES])
 {
@@ -183,8 +188,8 @@ static double log_likelihood(const double *sums)
     return sums[CHAINS_LOG] + 0x1.62e42fefa39efp-1 * sums[CHAINS_EXPONENT];
 }
 
-/* The M step for a skill: `row` holds the old rates and gets the new ones. Guess and slip stand
- * for n_rows of them. */
+/* The M step for a skill: `row` holds the old rates and receives the new ones. Its guess and
+ * slip count for n_rows rows in the prior. */
 static void move_rates(const struct bkt_options *o, const int64_t *counts, const double *sums,
                        size_t n_rates, double n_rows, real *row)
 {
@@ -194,7 +199,7 @@ static void move_rates(const struct bkt_options *o, const int64_t *counts, const
     const double known_right = sums[CHAINS_RIGHT], known_wrong = sums[CHAINS_WRONG];
     const double known = known_right + known_wrong;
     const double known_before = known + sums[CHAINS_OTHER] - sums[CHAINS_LAST];
-    /* what was learned and is not there at the end */
+    /* known or learned, but not known at the end */
     const double forgotten = sums[CHAINS_FIRST] + sums[CHAINS_LEARNED] - sums[CHAINS_LAST];
     const double yes[N_RATES] = {sums[CHAINS_FIRST], sums[CHAINS_LEARNED], right - known_right,
                                  known_wrong, forgotten};
@@ -205,7 +210,7 @@ static void move_rates(const struct bkt_options *o, const int64_t *counts, const
             share(o, c, yes[c], all[c], is_emission(c) ? n_rows : 1, bkt_chance(row[c])));
 }
 
-/* Guess and slip of a row of its own, at `row` and after it. */
+/* The M step for a row with its own guess and slip, at `row` and the number after it. */
 static void move_row(const struct bkt_options *o, const int64_t *counts, const double *sums,
                      real *row)
 {
@@ -221,7 +226,7 @@ static bool has_training(const struct bkt_work *work, size_t k)
     return work->counts[k][COUNT_TRACES] > 0;
 }
 
-/* The log of the prior at a row of rates, of which guess and slip stand for n_rows. */
+/* The log-prior of a row of rates, whose guess and slip count for n_rows rows. */
 static double prior_of(const struct bkt_options *o, const struct bkt_shape *shape,
                        const real *row, double n_rows)
 {
@@ -231,12 +236,12 @@ static double prior_of(const struct bkt_options *o, const struct bkt_shape *shap
     return sum;
 }
 
-/* Items get the mean of their skills' guess and slip: those without training attempts of their
- * own, or all. */
+/* Items get the mean guess and slip of their skills: items without training attempts of their
+ * own, or all items. */
 static void follow_skills(const struct model *model, const struct bkt_work *work, real *flat,
                           bool all)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     for (size_t i = 0; shape->has_items && i < model->n_items; i++) {
         const uint64_t first = work->links.first[i], end = work->links.first[i + 1];
@@ -252,12 +257,12 @@ static void follow_skills(const struct model *model, const struct bkt_work *work
     }
 }
 
-/* All starts side by side; each skill's row becomes that of its likeliest. */
+/* All starts side by side; each skill's row becomes the start with the highest likelihood. */
 static void explore(const struct model *model, struct bkt_work *work, const struct comm *comm,
                     real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_skills = shape->n_skills, n_tries = (size_t)o->restarts;
     real(*rates)[N_RATES] = memory_zeroed(n_skills, sizeof *rates);
@@ -292,11 +297,11 @@ static void explore(const struct model *model, struct bkt_work *work, const stru
     memory_free(rates);
 }
 
-/* The chances of outcomes of every row: skills', then items'. */
+/* The probabilities of outcomes of every row: skills first, then items. */
 static real (*make_chances(const struct model *model,
                            const struct bkt_work *work))[N_SEEN_KINDS][2]
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_rows = shape->n_skills + model->n_items;
     real(*chance)[N_SEEN_KINDS][2] = memory_zeroed(n_rows, sizeof *chance);
@@ -315,7 +320,7 @@ static real (*make_chances(const struct model *model,
     return chance;
 }
 
-/* Packs again once a quarter of the packed traces are of settled skills. */
+/* Packs again once a quarter of the packed traces belong to settled skills. */
 static void pack(struct bkt_work *work, const bool *settled)
 {
     struct bkt_traces *traces = &work->traces;
@@ -326,12 +331,12 @@ static void pack(struct bkt_work *work, const bool *settled)
         bkt_traces_pack(traces, settled);
 }
 
-/* The M step of the items, and of guess and slip of skills that some items share. */
+/* The M step for the items, and for guess and slip of skills that some items share. */
 static void move_rows(const struct model *model, const struct bkt_work *work,
                       const struct expected *e, const bool *settled, real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     for (size_t k = 0; k < shape->n_skills; k++)
         if (!settled[k] && has_row(work, k)) {
             real *row = bkt_row(&model->params, flat, shape->skill_panel, k) + RATE_GUESS;
@@ -349,12 +354,12 @@ static void move_rows(const struct model *model, const struct bkt_work *work,
     }
 }
 
-/* Adds the prior of items' guess and slip to their skills' fits. */
+/* Adds the log-prior of the items' guess and slip to the fits of their skills. */
 static void add_item_priors(const struct model *model, const struct bkt_work *work,
                             double *fits)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     for (size_t i = 0; i < model->n_items; i++) {
         const size_t k = owner_of(work, i);
         if (k == shape->n_skills || !has_row(work, shape->n_skills + i))
@@ -365,7 +370,7 @@ static void add_item_priors(const struct model *model, const struct bkt_work *wo
     }
 }
 
-/* Fits are added up in fixed point; a damaged checkpoint may say anything of them. */
+/* Fits are summed in fixed point, and a damaged checkpoint may hold any value. */
 static enum status check_fits(const struct model *model, const struct bkt_shape *shape)
 {
     const struct params *p = &model->params;
@@ -375,22 +380,22 @@ static enum status check_fits(const struct model *model, const struct bkt_shape 
         sum += fabs((double)fit);
         if (!(sum < ldexp(1, 62 - LOSS_BITS)))
             return fail(BAD_DATA,
-                        "the checkpoint holds a log-likelihood of %g for skill %zu, which no "
-                        "data can give: it is damaged; choose another run=",
+                        "the checkpoint is damaged: it holds a log-likelihood of %g for "
+                        "skill %zu, which no data can give; choose another run=",
                         (double)fit, k + 1);
     }
     return OK;
 }
 
-/* One iteration of the skills that are not settled. True if all are now. */
+/* One iteration for the skills that are not settled. Returns whether all are settled now. */
 static bool advance(const struct model *model, struct bkt_work *work, const struct pass *pass,
                     real *flat)
 {
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const size_t n_skills = shape->n_skills;
-    const int64_t first = shape->has_tries ? o->explore : 0; /* epoch of this kind */
+    const int64_t first = shape->has_tries ? o->explore : 0; /* first epoch after exploration */
     bool *settled = NEW(bool, n_skills);
     for (size_t k = 0; k < n_skills; k++)
         settled[k] = !has_training(work, k) ||
@@ -431,10 +436,10 @@ static bool advance(const struct model *model, struct bkt_work *work, const stru
     return all_settled;
 }
 
-/* The mean of all skills, by their attempts; those without any get it. */
+/* The mean of all skills, weighted by attempts; skills without attempts get it. */
 static void make_common(const struct model *model, const struct bkt_work *work, real *flat)
 {
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     real *common = bkt_row(p, flat, shape->common_panel, 0);
     double sum[N_RATES] = {0}, n_all = 0;
@@ -458,7 +463,7 @@ enum status bkt_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct bkt_work *work = memory;
     const struct bkt_options *o = model->options;
-    const struct bkt_shape *shape = &work->shape;
+    const struct bkt_shape *shape = work->shape;
     const struct params *p = &model->params;
     const bool explores = shape->has_tries && pass->draw.epoch < o->explore;
     if (!work->is_counted) {

@@ -1,34 +1,29 @@
 /* Traces: a student's attempts at one skill, in order, and the expected counts over them.
  *
- * The chains are independent, so any WIDTH of them run side by side; those of a group have the
- * same length and may be of different skills, each lane with rates of its own. An outcome takes
- * a bit. What a trace adds is rounded to whole units once, and whole numbers add exactly: the
- * sums do not depend on how traces are grouped, nor on which rank holds them. */
+ * The chains are independent, so WIDTH of them run side by side. Those of a group have the same
+ * length. They may belong to different skills, since each lane has its own rates. An outcome
+ * takes one bit. The contribution of a trace is rounded to whole units once, and integers add
+ * exactly, so the sums do not depend on how traces are grouped or on which rank holds them. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/bkt/bkt_internal.h"
 #include <string.h>
 
-static bool is_evidence(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
 static uint8_t seen(uint8_t mark)
 {
-    return !is_evidence(mark)              ? SEEN_NONE
+    return !mark_trains(mark)              ? SEEN_NONE
            : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
                                            : SEEN_WRONG;
 }
 
-/* A student's traces while they are made. */
+/* A student's traces during construction. */
 struct making {
-    uint64_t student; /* + 1; 0: nobody's */
+    uint64_t student; /* + 1; 0: none */
     uint32_t n_steps, length, at;
     size_t trace;
 };
 
-/* Puts the traces of student s at the end of the list. */
+/* Appends the traces of student s to the list. */
 static void find_traces(struct bkt_traces *traces, size_t *capacity, struct making *making,
                         const struct shard *shard, const struct bkt_links *links, size_t s,
                         uint32_t *met)
@@ -43,7 +38,7 @@ static void find_traces(struct bkt_traces *traces, size_t *capacity, struct maki
                 met[n_met++] = links->skill[j];
             }
             m->n_steps++;
-            if (is_evidence(shard->mark[t]))
+            if (mark_trains(shard->mark[t]))
                 m->length = m->n_steps;
         }
     }
@@ -84,7 +79,7 @@ static uint32_t key_of(const struct bkt_trace *trace, bool by_length)
     return by_length ? trace->length : trace->skill;
 }
 
-/* Counting sort, ties in the order they are in. */
+/* Counting sort; ties keep their order. */
 static void sort_traces(struct bkt_traces *traces, bool by_length)
 {
     size_t n_keys = 0;
@@ -199,7 +194,7 @@ void bkt_traces_pack(struct bkt_traces *traces, const bool *settled)
         for (uint32_t lane = 1; lane < group->n_lanes; lane++)
             group->uniform &= group->skill[lane] == group->skill[0];
         for (uint32_t lane = group->n_lanes; lane < WIDTH; lane++) {
-            group->skill[lane] = group->skill[0]; /* idle, but computed */
+            group->skill[lane] = group->skill[0]; /* idle lane, computed all the same */
             for (uint32_t t = 0; traces->row != NULL && t < group->n_steps; t++)
                 traces->symbol[(group->offset + t) * WIDTH + lane] = SEEN_NONE;
         }
@@ -220,7 +215,7 @@ static void spread_rates(const struct bkt_group *group, const real (*rates)[N_RA
     }
 }
 
-/* What the items' own guess and slip make of each outcome. */
+/* The probabilities of outcomes under the items' own guess and slip. */
 static void look_up(struct bkt_traces *traces, const struct bkt_group *group,
                     const real (*row_chance)[N_SEEN_KINDS][2])
 {

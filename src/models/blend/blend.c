@@ -1,14 +1,14 @@
-/* A blend of trained models. Member m says p_m(t), and the blend says
+/* A blend of trained models. Member m predicts p_m(t), and the blend predicts
  *
- *     method = convex     p = sum_m w_m p_m, w_m >= 0, sum_m w_m = 1
+ *     method = convex     p = sum_m w_m p_m,  w_m >= 0,  sum_m w_m = 1
  *     method = logistic   p = sigma(c + sum_m w_m logit p_m)
  *
- * `weights` holds w (members) and, for logistic, `intercept` c. The members' tensors are the
- * blend's own, tensor W of member 2 under the name 2_W, so one checkpoint holds all it takes to
- * predict; their settings are the JSON text model.members: a list of objects, key and value of
- * [model] as text. A member works on its part of the blend's flat vector, which has the layout
- * of its own. `cohort blend` makes blends (src/runs/blending.c); they are not trained further.
- */
+ * `weights` holds w (members) and, for logistic, `intercept` holds c. The blend has copies of
+ * the members' tensors (tensor W of member 2 is called 2_W), so one checkpoint is enough to
+ * predict. The members' settings are the JSON text model.members: a list of objects with the
+ * keys and values of [model] as strings. A member works on its part of the blend's flat vector,
+ * which has the layout of the member's own. `cohort blend` makes blends (src/runs/blending.c).
+ * They are not trained further. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/model.h"
@@ -23,22 +23,27 @@ enum { MOST_MEMBERS = 16 };
 
 struct member {
     struct model *model;
-    struct config *config; /* owns the texts of its options */
+    struct config *config; /* owns the strings of its options */
     size_t offset;         /* of its parameters in the blend's */
 };
 
 struct options {
     int method;
     const char *members;
-    size_t n; /* not settings, but what they stand for */
+};
+
+/* The members, from the settings. */
+struct shape {
+    size_t n;
     struct member list[MOST_MEMBERS];
 };
 
 static const struct option table[] = {
     {"method", OPTION_CHOICE, offsetof(struct options, method), "convex", 0, 0, methods,
-     "weights on probabilities, or on their logits with an intercept"},
+     "convex: weighted mean of probabilities; logistic: weighted sum of logits plus an "
+     "intercept"},
     {"members", OPTION_TEXT, offsetof(struct options, members), "[]", 0, 0, NULL,
-     "the members' [model] settings, as JSON"},
+     "the [model] settings of the members, as a JSON list"},
 };
 
 static enum status open_member(struct member *member, const json_t *settings, size_t m)
@@ -49,7 +54,7 @@ static enum status open_member(struct member *member, const json_t *settings, si
     json_object_foreach((json_t *)(uintptr_t)settings, key, value)
     {
         if (!json_is_string(value))
-            return fail(BAD_DATA, "model.members: '%s' of member %zu is not a text", key, m);
+            return fail(BAD_DATA, "model.members: '%s' of member %zu is not a string", key, m);
         char *line = memory_text("model.%s=%s", key, json_string_value(value));
         enum status status = config_set(member->config, line, "model.members");
         memory_free(line);
@@ -59,8 +64,8 @@ static enum status open_member(struct member *member, const json_t *settings, si
     TRY(model_choose(member->config, &kind));
     if (kind->made_by != NULL)
         return fail(BAD_USER,
-                    "model.members: member %zu is a %s, which cannot be a member; blend its "
-                    "own members instead",
+                    "model.members: member %zu is a %s, which cannot be part of a blend; "
+                    "blend its own members instead",
                     m, kind->name);
     member->model = model_create(kind);
     struct model_names names;
@@ -71,7 +76,7 @@ static enum status open_member(struct member *member, const json_t *settings, si
     return config_resolve_some(member->config, groups, COUNT(groups));
 }
 
-/* The member's panels and tensors become the blend's, in the same layout. */
+/* Adds the member's panels and tensors to the blend, in the same layout. */
 static void adopt(struct model *model, struct member *member, size_t m)
 {
     struct params *own = &member->model->params;
@@ -92,12 +97,13 @@ static void adopt(struct model *model, struct member *member, size_t m)
 
 static enum status declare_members(struct model *model, const json_t *list)
 {
-    struct options *o = model->options;
+    const struct options *o = model->options;
+    struct shape *shape = model->shape;
     const size_t n = json_array_size(list);
     if (n < 1 || n > MOST_MEMBERS)
         return fail(BAD_USER,
-                    "model.members has %zu members, expected 1 to %d; blends are made by "
-                    "`cohort blend RUN...`",
+                    "model.members has %zu members, but 1 to %d are supported; make blends "
+                    "with `cohort blend RUN...`",
                     n, MOST_MEMBERS);
     struct params *params = &model->params;
     const size_t panel = params_panel(params, 1, n);
@@ -114,14 +120,16 @@ static enum status declare_members(struct model *model, const json_t *list)
                                                .shape = {1}});
     }
     for (size_t m = 0; m < n; m++) {
-        struct member *member = &o->list[o->n++];
+        struct member *member = &shape->list[shape->n++];
         TRY(open_member(member, json_array_get(list, m), m + 1));
         member->model->covariates = model->covariates;
         member->model->most_params = model->most_params;
         TRY(model_declare(member->model, model->dataset, model->n_students, model->n_items,
                           model->n_skills));
         if (params->n_tensors + member->model->params.n_tensors > MOST_TENSORS)
-            return fail(BAD_USER, "the members have more than %d tensors together: blend fewer",
+            return fail(BAD_USER,
+                        "the members have more than %d tensors in total; blend "
+                        "fewer models",
                         MOST_TENSORS);
         adopt(model, member, m + 1);
     }
@@ -144,56 +152,56 @@ static enum status declare(struct model *model)
 
 static unsigned uses(const struct model *model)
 {
-    const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     unsigned all = 0;
-    for (size_t m = 0; m < o->n; m++)
-        all |= model_uses(o->list[m].model);
+    for (size_t m = 0; m < shape->n; m++)
+        all |= model_uses(shape->list[m].model);
     return all;
 }
 
 static void release(struct model *model)
 {
-    struct options *o = model->options;
-    for (size_t m = 0; m < o->n; m++) {
-        if (o->list[m].model != NULL)
-            o->list[m].model->params.value = NULL; /* the blend's */
-        model_destroy(o->list[m].model);
-        config_destroy(o->list[m].config);
+    struct shape *shape = model->shape;
+    for (size_t m = 0; m < shape->n; m++) {
+        if (shape->list[m].model != NULL)
+            shape->list[m].model->params.value = NULL; /* owned by the blend */
+        model_destroy(shape->list[m].model);
+        config_destroy(shape->list[m].config);
     }
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
-    const struct options *o = model->options;
-    for (size_t m = 0; m < o->n; m++) {
-        struct model *member = o->list[m].model;
-        member->params.value = model->params.value + o->list[m].offset;
+    const struct shape *shape = model->shape;
+    for (size_t m = 0; m < shape->n; m++) {
+        struct model *member = shape->list[m].model;
+        member->params.value = model->params.value + shape->list[m].offset;
         member->kind->init(member, seed, counts);
-        model->params.value[m] = (real)(1.0 / (double)o->n);
+        model->params.value[m] = (real)(1.0 / (double)shape->n);
     }
 }
 
 struct work {
-    const struct options *options;
+    const struct shape *shape;
     const struct shard *shard;
     void *members[MOST_MEMBERS];
     real *p; /* n members x longest student */
     size_t longest;
 };
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
-    const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     struct work *work = NEW(struct work, 1);
-    work->options = o;
+    work->shape = shape;
     work->shard = shard;
     for (size_t s = 0; s < shard->n_students; s++)
         work->longest = size_max(work->longest, shard->first[s + 1] - shard->first[s]);
-    work->p = NEW(real, o->n * work->longest);
-    for (size_t m = 0; m < o->n; m++) {
-        struct model *member = o->list[m].model;
-        member->params.value = model->params.value + o->list[m].offset;
-        work->members[m] = member->kind->attach(member, shard);
+    work->p = NEW(real, shape->n * work->longest);
+    for (size_t m = 0; m < shape->n; m++) {
+        struct model *member = shape->list[m].model;
+        member->params.value = model->params.value + shape->list[m].offset;
+        work->members[m] = member->kind->attach(member, shard, use);
     }
     return work;
 }
@@ -201,8 +209,8 @@ static void *attach(const struct model *model, const struct shard *shard)
 static void detach(void *arg)
 {
     struct work *work = arg;
-    for (size_t m = 0; m < work->options->n; m++)
-        work->options->list[m].model->kind->detach(work->members[m]);
+    for (size_t m = 0; m < work->shape->n; m++)
+        work->shape->list[m].model->kind->detach(work->members[m]);
     memory_free(work->p);
     memory_free(work);
 }
@@ -214,13 +222,14 @@ static double logit(double p)
     return log(inside / (1 - inside));
 }
 
-/* The blend of what the members say of one attempt, `stride` numbers apart. */
+/* The blend of the members' predictions of one attempt, which are `stride` numbers apart. */
 static real combine(const struct model *model, const real *of_member, size_t stride)
 {
     const struct options *o = model->options;
+    const struct shape *shape = model->shape;
     const real *weights = model->params.value;
     double sum = o->method == LOGISTIC ? (double)*params_rows(&model->params, 1) : 0;
-    for (size_t m = 0; m < o->n; m++) {
+    for (size_t m = 0; m < shape->n; m++) {
         const double own = (double)of_member[m * stride];
         sum += (double)weights[m] * (o->method == LOGISTIC ? logit(own) : own);
     }
@@ -232,12 +241,12 @@ static real combine(const struct model *model, const real *of_member, size_t str
 static void predict(const struct model *model, void *arg, size_t s, unsigned splits, real *p)
 {
     struct work *work = arg;
-    const struct options *o = work->options;
+    const struct shape *shape = work->shape;
     const struct shard *shard = work->shard;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    for (size_t m = 0; m < o->n; m++)
-        o->list[m].model->kind->predict(o->list[m].model, work->members[m], s, splits,
-                                        work->p + m * work->longest);
+    for (size_t m = 0; m < shape->n; m++)
+        shape->list[m].model->kind->predict(shape->list[m].model, work->members[m], s, splits,
+                                            work->p + m * work->longest);
     for (uint64_t t = start; t < end; t++)
         if (splits >> mark_split(shard->mark[t]) & 1)
             p[t - start] = combine(model, work->p + (t - start), work->longest);
@@ -247,11 +256,11 @@ static void predict_many(const struct model *model, void *arg, const uint32_t *s
                          size_t n, unsigned splits, real *p)
 {
     struct work *work = arg;
-    const struct options *o = work->options;
+    const struct shape *shape = work->shape;
     const struct shard *shard = work->shard;
-    real *of_members = NEW_SCRATCH(real, o->n * shard->n_attempts);
-    for (size_t m = 0; m < o->n; m++)
-        model_predict(o->list[m].model, work->members[m], shard, students, n, splits,
+    real *of_members = NEW_SCRATCH(real, shape->n * shard->n_attempts);
+    for (size_t m = 0; m < shape->n; m++)
+        model_predict(shape->list[m].model, work->members[m], shard, students, n, splits,
                       of_members + m * shard->n_attempts);
     for (size_t i = 0; i < n; i++)
         for (uint64_t t = shard->first[students[i]]; t < shard->first[students[i] + 1]; t++)
@@ -263,10 +272,11 @@ static void predict_many(const struct model *model, void *arg, const uint32_t *s
 static void members_table(const struct model *model, size_t k, struct table *people)
 {
     (void)k;
-    const struct options *o = model->options;
-    table_create(people, "members", "member", o->n, "weight parameters");
-    for (size_t m = 0; m < o->n; m++) {
-        const struct model *member = o->list[m].model;
+    const struct shape *shape = model->shape;
+    table_create(people, "members", "member", shape->n, "weight parameters");
+    people->caption = "The models in the blend and their weights.";
+    for (size_t m = 0; m < shape->n; m++) {
+        const struct model *member = shape->list[m].model;
         char name[64];
         snprintf(name, sizeof name, "%zu %s", m + 1, member->kind->name);
         names_add(&people->row_names, name, strlen(name));
@@ -278,21 +288,20 @@ static void members_table(const struct model *model, size_t k, struct table *peo
 extern const struct model_kind blend_kind;
 const struct model_kind blend_kind = {
     .name = "blend",
-    .title = "a weighted mean of trained models",
-    .source = "0.55 RBM + 0.45 LME, a contest on student answers; `cohort blend` makes it",
-    .loss = "log-loss of the validation attempts, in nats",
+    .title = "weighted combination of trained models",
+    .source = "0.55 RBM + 0.45 LME in a contest on student answers",
+    .loss = "log-loss of the validation attempts, in nats per answer",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct options),
+    .shape_size = sizeof(struct shape),
     .made_by = "cohort blend RUN... -o DIRECTORY",
     .declare = declare,
-    .uses = uses,
-    .release = release,
     .init = init,
     .attach = attach,
     .detach = detach,
     .predict = predict,
-    .predict_many = predict_many,
-    .n_tables = 1,
-    .table = members_table,
+    .setup = {.uses = uses, .release = release},
+    .speed = {.predict_many = predict_many},
+    .view = {.n_tables = 1, .table = members_table},
 };

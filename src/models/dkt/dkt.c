@@ -1,18 +1,19 @@
 /* Deep knowledge tracing (Piech and others, 2015).
  *
- * A recurrent network reads a student's attempts one after the other; its state before attempt
- * t says how likely the answer to any item would be correct:
+ * A recurrent network reads a student's attempts in order. Its state before attempt t predicts
+ * the answer to any item:
  *
  *     z_t = b + sum over features f of attempt t:  X[f, what was seen]
  *     h_t = cell(z_t, h_{t-1}):  rnn, lstm or gru; several layers
  *     p_t = sigma(sum over features f of the asked item:  w_f . h_{t-1} + b_f)
  *
- * The first is a look-up, never a product, and of the last only asked rows are computed.
+ * The first line is a look-up, never a product. Of the last, only the rows asked for are
+ * computed.
  *
- * Features are the item, its skills, or both (`input`). An attempt of several skills is one
- * attempt with the sum of their rows: made into several attempts, the first would tell the
+ * Features are the item, its skills, or both (`input`). An attempt with several skills is one
+ * attempt with the sum of their rows. Split into several attempts, the first would reveal the
  * outcome of the next. What was seen is incorrect, correct, or only that the item was asked
- * (skipped, withheld).
+ * (its outcome is unknown or withheld).
  *
  *     tensor                    shape          symbol
  *     input_GATE                features, 3, H X, for each gate of the cell
@@ -21,12 +22,10 @@
  *     layerL_bias_GATE          H              b
  *     output, output_bias       features, H    w, b_f
  *
- * The whole sequence is differentiated (no cut at 200 steps), students of a block side by side.
- * `task = final` has one target a student instead: dkt_target.c. */
+ * Gradients flow through the whole sequence (no cut at 200 steps), for the students of a block
+ * side by side. `task = final` has one target per student instead: dkt_target.c. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rng.h"
-#include "kernels/rnn_cells.h"
 #include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -39,35 +38,35 @@ static const char *const losses[] = {"cross_entropy", "squared", "gaussian", NUL
 
 #define AT(field) offsetof(struct dkt_options, field)
 static const struct option table[] = {
-    {"cell", OPTION_CHOICE, AT(cell), "lstm", 0, 0, cell_kinds, "the recurrent cell"},
-    {"hidden", OPTION_INTEGER, AT(hidden), "100", 1, 4096, NULL, "units of each layer"},
+    {"cell", OPTION_CHOICE, AT(cell), "lstm", 0, 0, cell_kinds, "recurrent cell"},
+    {"hidden", OPTION_INTEGER, AT(hidden), "100", 1, 4096, NULL, "hidden units per layer"},
     {"layers", OPTION_INTEGER, AT(layers), "1", 1, 8, NULL,
-     "recurrent layers, one on the other"},
+     "number of stacked recurrent layers"},
     {"input", OPTION_CHOICE, AT(input), "item", 0, 0, input_kinds,
-     "what an attempt is known by: its item, its skills, or both"},
+     "what identifies an attempt: its item, its skills, or both"},
     {"dropout", OPTION_NUMBER, AT(dropout), "0.1", 0, 0.95, NULL,
-     "share of the state that is left out when an answer is predicted in training"},
+     "dropout rate of the hidden state before the output layer, in training"},
     {"smoothing", OPTION_NUMBER, AT(smoothing), "0", 0, 0.5, NULL,
-     "label smoothing: outcomes count as this and one minus this"},
+     "label smoothing: outcomes 0 and 1 count as this and one minus this"},
     {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
-     "derivatives do not cross a step that is a multiple of this; 0: they cross all"},
+     "truncate backpropagation through time at multiples of so many steps; 0: never"},
     {"reconstruction", OPTION_NUMBER, AT(reconstruction), "0", 0, 1e6, NULL,
-     "DKT+ penalty r: an outcome just seen should be what is said of its item; 0.1 is usual"},
+     "DKT+ weight r: predict the outcome just seen as well; 0.1 is usual"},
     {"waviness", OPTION_NUMBER, AT(waviness), "0", 0, 1e6, NULL,
-     "DKT+ penalty w1: predictions should not jump, by their size; 0.003 is usual"},
+     "DKT+ weight w1: penalize jumps of predictions between steps (L1); 0.003 is usual"},
     {"waviness2", OPTION_NUMBER, AT(waviness2), "0", 0, 1e6, NULL,
-     "DKT+ penalty w2: predictions should not jump, by their square; 3 is usual"},
+     "DKT+ weight w2: penalize jumps of predictions between steps (L2); 3 is usual"},
     {"task", OPTION_CHOICE, AT(task), "trace", 0, 0, tasks,
-     "trace: the chance of a correct answer at every attempt; final: one target a student"},
+     "trace: predict every attempt; final: predict one target per student"},
     {"loss", OPTION_CHOICE, AT(loss), "cross_entropy", 0, 0, losses,
-     "final: cross_entropy for targets 0 and 1; squared for scores; gaussian learns their "
-     "variance too"},
+     "with task=final: cross_entropy for targets 0 and 1, squared for scores, gaussian for "
+     "scores with a learned variance"},
     {"after", OPTION_INTEGER, AT(after), "0", 0, 1e9, NULL,
-     "final: the target is predicted after so many attempts; 0: after all"},
+     "with task=final: predict the target after so many attempts; 0: after all"},
     {"center", OPTION_NUMBER, AT(center), "0", -1e30, 1e30, NULL,
-     "final: scores are learned as (score - center) / unit; their mean does well"},
+     "with task=final: learn (score - center) / unit; the mean score is a good center"},
     {"unit", OPTION_NUMBER, AT(unit), "1", 1e-30, 1e30, NULL,
-     "final: see center; the scores' standard deviation does well"},
+     "with task=final: see center; the standard deviation of scores is a good unit"},
 };
 
 static size_t count_features(const struct model *model)
@@ -91,22 +90,27 @@ static enum status declare(struct model *model)
         TRY(dkt_check_targets(model));
     if (o->task == DKT_TRACE && o->loss != LOSS_CROSS_ENTROPY)
         return fail(BAD_USER,
-                    "model.loss = %s is for model.task=final; answers are learned by "
-                    "cross_entropy",
+                    "model.loss = %s needs model.task=final; with model.task=trace use "
+                    "model.loss=cross_entropy",
                     losses[o->loss]);
     if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
-        return fail(BAD_USER, "model.reconstruction, waviness and waviness2 are penalties of "
-                              "model.task=trace; leave them at 0");
+        return fail(BAD_USER, "model.reconstruction, model.waviness and model.waviness2 need "
+                              "model.task=trace; with model.task=final set them to 0");
     const char *of = o->input == INPUT_ITEM ? "item" : o->input == INPUT_SKILL ? "skill" : NULL;
-    struct recurrent stack;
-    recurrent_declare(&stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
-    size_t panel = params_panel_of(p, of, n * N_SEEN, stack.n_gates * stack.width);
-    recurrent_gate_tensors(&stack, p, panel, "input", 3, (const uint64_t[]){n, N_SEEN, hidden});
+    struct dkt_shape *shape = model->shape;
+    struct recurrent *stack = &shape->stack;
+    shape->n_features = n;
+    recurrent_declare(stack, (enum recurrent_kind)o->cell, (size_t)o->layers, hidden, p);
+    const size_t columns = stack->n_gates * stack->width;
+    shape->input = (struct embedding){params_panel_of(p, of, n * N_SEEN, columns), columns};
+    recurrent_gate_tensors(stack, p, shape->input.panel, "input", 3,
+                           (const uint64_t[]){n, N_SEEN, hidden});
     const bool final = o->task == DKT_FINAL;
     const uint64_t n_out = !final ? n : o->loss == LOSS_GAUSSIAN ? 2 : 1;
-    panel = params_panel_of(p, final ? NULL : of, n_out, stack.width + 1);
+    const size_t panel = params_panel_of(p, final ? NULL : of, n_out, stack->width + 1);
+    shape->output = (struct embedding){panel, stack->width};
     struct tensor output = {"output", panel, 0, hidden, 2, {n_out, hidden}, true};
-    struct tensor bias = {"output_bias", panel, stack.width, 1, 1, {n_out}, false};
+    struct tensor bias = {"output_bias", panel, stack->width, 1, 1, {n_out}, false};
     if (final) {
         snprintf(output.name, sizeof output.name, "target");
         snprintf(bias.name, sizeof bias.name, "target_bias");
@@ -116,75 +120,47 @@ static enum status declare(struct model *model)
     return OK;
 }
 
-struct dkt_shape dkt_shape_of(const struct model *model)
-{
-    const struct dkt_options *o = model->options;
-    struct dkt_shape shape = {.n_features = count_features(model)};
-    struct params scratch = {0}; /* declaring again gives the same numbers of panels */
-    recurrent_declare(&shape.stack, (enum recurrent_kind)o->cell, (size_t)o->layers,
-                      (size_t)o->hidden, &scratch);
-    shape.input_panel = scratch.n_panels;
-    shape.output_panel = scratch.n_panels + 1;
-    return shape;
-}
-
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct dkt_options *o = model->options;
-    const struct dkt_shape shape = dkt_shape_of(model);
-    const struct recurrent *stack = &shape.stack;
+    const struct dkt_shape *shape = dkt_shape(model);
+    const struct recurrent *stack = &shape->stack;
     recurrent_init(stack, &model->params, seed);
     const double size = 1 / sqrt((double)stack->hidden);
-    const size_t panels[] = {shape.input_panel, shape.output_panel};
-    for (size_t k = 0; k < COUNT(panels); k++) {
-        const struct panel *panel = &model->params.panels[panels[k]];
-        const size_t n_gates = k == 0 ? stack->n_gates : 1;
-        for (size_t row = 0; row < panel->n_rows; row++) {
-            const struct rng rng = {.seed = seed,
-                                    .purpose = RNG_INIT,
-                                    .part = (uint32_t)panels[k] + 1,
-                                    .who = (uint32_t)row};
-            real *to = params_rows(&model->params, panels[k]) + row * panel->stride;
-            for (size_t j = 0; j < n_gates * stack->hidden; j++)
-                to[j / stack->hidden * stack->width + j % stack->hidden] =
-                    (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
-        }
-    }
-    /* Items begin at their log-odds, so that the network need not learn them first. */
-    const struct panel *panel = &model->params.panels[shape.output_panel];
+    params_fill_uniform(&model->params, shape->input.panel, stack->n_gates, stack->hidden, seed,
+                        size);
+    params_fill_uniform(&model->params, shape->output.panel, 1, stack->hidden, seed, size);
+    /* Items start at their log-odds, so that the network need not learn them first. */
+    const size_t stride = model->params.panels[shape->output.panel].stride;
     for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
          i++) {
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
-        params_rows(&model->params, shape.output_panel)[i * panel->stride + stack->width] =
+        params_rows(&model->params, shape->output.panel)[i * stride + stack->width] =
             (real)Sleef_cinz_logd1_u10purec(odds);
     }
 }
 
-/* z += the rows of an attempt. */
+size_t dkt_seen(uint8_t mark)
+{
+    return !mark_is_shown(mark)            ? SEEN_ONLY
+           : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
+                                           : SEEN_WRONG;
+}
+
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z)
 {
-    const size_t panel = work->shape.input_panel, stride = model->params.panels[panel].stride;
-    const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
-                        : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
-                                                        : SEEN_WRONG;
     for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-        rnn_cells->add(1,
-                       params_rows(&model->params, panel) +
-                           ((size_t)work->feature[f] * N_SEEN + seen) * stride,
-                       z, stride);
+        embedding_add(&work->shape->input, &model->params,
+                      (size_t)work->feature[f] * N_SEEN + dkt_seen(mark), 1, z);
 }
 
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h)
 {
-    const size_t panel = work->shape.output_panel, stride = model->params.panels[panel].stride;
-    const size_t width = work->shape.stack.width;
     real logit = 0;
-    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
-        const real *row = params_rows(&model->params, panel) + work->feature[f] * stride;
-        logit += rnn_cells->dot(row, h, width) + row[width];
-    }
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+        logit += embedding_score(&work->shape->output, &model->params, work->feature[f], h);
     return logit;
 }
 
@@ -196,7 +172,7 @@ static size_t n_hidden(const struct model *model)
 static void hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct dkt_work *work = memory;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     dkt_predict(model, memory, s, 0, NULL);
     memcpy(activation, work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * stack->width,
            stack->hidden * sizeof *activation);
@@ -212,22 +188,20 @@ const struct model_kind dkt_kind = {
     .name = "dkt",
     .title = "deep knowledge tracing: a recurrent network over a student's attempts",
     .source = "Piech and others 2015",
-    .loss = "cross-entropy of training answers, nats, and penalties; final: see model.loss",
+    .loss = "cross-entropy of training answers in nats, plus penalties; task=final: model.loss",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct dkt_options),
+    .shape_size = sizeof(struct dkt_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = dkt_attach,
     .detach = dkt_detach,
     .training = dkt_training,
-    .lengths = dkt_lengths,
     .accumulate = dkt_accumulate,
     .predict = dkt_predict,
-    .predict_many = dkt_predict_many,
-    .task = dkt_task,
-    .predict_target = dkt_predict_target,
-    .n_hidden = n_hidden,
-    .hidden = hidden,
+    .setup = {.uses = uses},
+    .speed = {.lengths = dkt_lengths, .predict_many = dkt_predict_many},
+    .view = {.n_hidden = n_hidden, .hidden = hidden},
+    .target = {.task = dkt_task, .predict = dkt_predict_target},
 };

@@ -1,11 +1,13 @@
 /* What the files of DKT share: dkt.c (what it is), dkt_learn.c (the gradient), dkt_target.c
- * (one target a student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
+ * (one target per student), dkt_penalty.c (DKT+), dkt_predict.c. Nothing else includes this. */
 #ifndef COHORT_DKT_INTERNAL_H
 #define COHORT_DKT_INTERNAL_H
 
 #include "data/sequence.h"
+#include "learn/layers/dropout.h"
+#include "learn/layers/embedding.h"
+#include "learn/layers/recurrent.h"
 #include "learn/model.h"
-#include "learn/recurrent.h"
 #include "learn/row_sums.h"
 
 enum { INPUT_ITEM, INPUT_SKILL, INPUT_BOTH };
@@ -23,17 +25,16 @@ struct dkt_options {
     double reconstruction, waviness, waviness2;
 };
 
-/* Where things are in a declared model. Features are items, skills, or items and then skills.
- */
+/* Where things are. Features are items, skills, or items and then skills. */
 struct dkt_shape {
     struct recurrent stack;
-    size_t input_panel, output_panel,
-        n_features; /* output: rows of features, or of the target */
+    struct embedding input, output; /* output: rows of features, or of the target */
+    size_t n_features;
 };
 
 struct dkt_work {
     const struct shard *shard;
-    struct dkt_shape shape;
+    const struct dkt_shape *shape;
     bool is_final;
     uint64_t *feature_first; /* n_items + 1 */
     uint32_t *feature; /* features of item i: feature[feature_first[i] .. feature_first[i+1]] */
@@ -42,36 +43,27 @@ struct dkt_work {
     struct sequence sequence;
     struct recurrent_run run;
     struct row_sums inputs, outputs;
-    real *mask, *dropped, *u; /* of one row: units that are kept, scaled; what they make of h */
+    struct dropout dropout;         /* of the state when an answer is predicted */
     struct recurrent_packed packed; /* prediction: the parameters as they are now, and */
     real *z, *h, *c, *scratch;      /* states of PREDICTED_TOGETHER students */
     uint32_t *n_read;               /* of each student: attempts that a prediction reads */
     struct dkt_waves *waves;        /* see dkt_penalty.c */
 };
 
-/* An attempt to train on, in the task `trace`. */
-static inline bool dkt_is_target(uint8_t mark)
+static inline const struct dkt_shape *dkt_shape(const struct model *model)
 {
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+    return model->shape;
 }
-
-struct dkt_shape dkt_shape_of(const struct model *model);
+/* What an attempt shows to those after it; z += its rows. */
+size_t dkt_seen(uint8_t mark);
 void dkt_read_attempt(const struct model *model, const struct dkt_work *work, uint32_t item,
                       uint8_t mark, real *z);
 real dkt_logit(const struct model *model, const struct dkt_work *work, uint32_t item,
                const real *h);
 
-/* Adds to the tally's loss; what is no number there counts as out of range. */
-void dkt_add_loss(struct tally *tally, double loss);
-
-/* The state h of a row, thinned by dropout in work->dropped and work->mask where there is
- * dropout; and its derivative after the same. */
-const real *dkt_drop(const struct model *model, struct dkt_work *work, const struct draw *draw,
-                     size_t s, size_t t, const real *h);
-void dkt_undrop(const struct model *model, const struct dkt_work *work, real *dh);
-
-/* -y log p - (1 - y) log(1 - p) of p = 1 / (1 + e^-x); d = y - p. */
-double dkt_cross_entropy(double x, double y, double *d);
+/* The state h of student s before step t after dropout. */
+const real *dkt_drop(struct dkt_work *work, const struct draw *draw, size_t s, size_t t,
+                     const real *h);
 
 /* `weight` times the cross-entropy of outcome y of an item at state h, and its derivatives by
  * the output rows (gathered) and by h (added to dh). Returns the loss. */
@@ -96,7 +88,7 @@ void dkt_predict_target(const struct model *model, void *work, const uint32_t *s
 void dkt_predict_group(const struct model *model, struct dkt_work *work,
                        const struct sequence *group, unsigned splits, uint64_t origin, real *p);
 
-void *dkt_attach(const struct model *model, const struct shard *shard);
+void *dkt_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void dkt_detach(void *work);
 const uint32_t *dkt_lengths(const void *work);
 void dkt_training(const void *work, bool *has_training, int64_t *n_attempts);

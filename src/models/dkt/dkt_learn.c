@@ -1,16 +1,13 @@
 /* The gradient of DKT; symbols as in dkt.c.
  *
- * A block of students goes through the network side by side (sequence.h), forward and back.
- * Rows of X and of w that the block touches are gathered in a small table of sums, so that the
- * cost does not grow with the number of items. Everything is added up in floating point within
- * the block, in one order, and turned into fixed point once a block. */
+ * A block of students goes through the network side by side (sequence.h), forward and backward.
+ * Gradients of the rows of X and w that the block touches are gathered in row_sums, so that the
+ * cost does not grow with the number of items. Sums within a block are in floating point, in
+ * one order; they become fixed point once per block. */
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernels/rnn_cells.h"
-#include "kernels/vec.h"
+#include "learn/layers/cross_entropy.h"
 #include "models/dkt/dkt_internal.h"
-#include <math.h>
-#include <sleef.h>
 #include <string.h>
 
 static void list_features(const struct model *model, struct dkt_work *work)
@@ -45,25 +42,26 @@ static void find_lengths(const struct model *model, struct dkt_work *work)
         if (o->task == DKT_FINAL)
             work->length[s] = dkt_trains_final(shard, s) ? work->n_read[s] + 1 : 0;
         for (uint64_t t = 0; o->task == DKT_TRACE && t < n; t++)
-            if (dkt_is_target(shard->mark[start + t]))
+            if (mark_trains(shard->mark[start + t]))
                 work->length[s] = (uint32_t)(t + 1);
     }
 }
 
-void *dkt_attach(const struct model *model, const struct shard *shard)
+void *dkt_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     struct dkt_work *work = NEW(struct dkt_work, 1);
     work->shard = shard;
-    work->shape = dkt_shape_of(model);
+    work->shape = dkt_shape(model);
     work->is_final = dkt_task(model) != TASK_TRACE;
     list_features(model, work);
     find_lengths(model, work);
-    const struct recurrent *stack = &work->shape.stack;
-    row_sums_create(&work->inputs, &model->params.panels[work->shape.input_panel]);
-    row_sums_create(&work->outputs, &model->params.panels[work->shape.output_panel]);
-    work->mask = NEW(real, stack->width);
-    work->u = NEW(real, stack->width + 4 * WIDTH);
-    work->dropped = NEW(real, stack->width);
+    const struct recurrent *stack = &work->shape->stack;
+    if (use == TO_TRAIN) {
+        row_sums_create(&work->inputs, &model->params.panels[work->shape->input.panel]);
+        row_sums_create(&work->outputs, &model->params.panels[work->shape->output.panel]);
+    }
+    dropout_create(&work->dropout, ((const struct dkt_options *)model->options)->dropout,
+                   stack->width);
     const size_t size = PREDICTED_TOGETHER * stack->width;
     work->z = NEW(real, stack->n_gates * size);
     work->h = NEW(real, stack->n_layers * size);
@@ -80,11 +78,16 @@ void dkt_detach(void *memory)
     sequence_free(&work->sequence);
     recurrent_free(&work->run);
     recurrent_unpack(&work->packed);
+    dropout_free(&work->dropout);
     dkt_free_waves(work->waves);
-    void *const all[] = {
-        work->feature_first, work->feature, work->length, work->n_read, work->mask,
-        work->dropped,       work->u,       work->z,      work->h,      work->c,
-        work->scratch};
+    void *const all[] = {work->feature_first,
+                         work->feature,
+                         work->length,
+                         work->n_read,
+                         work->z,
+                         work->h,
+                         work->c,
+                         work->scratch};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
     memory_free(work);
@@ -100,7 +103,7 @@ void dkt_training(const void *memory, bool *has_training, int64_t *n_attempts)
             *n_attempts += has_training[s] ? work->n_read[s] : 0;
     }
     for (uint64_t t = 0; !work->is_final && t < work->shard->n_attempts; t++)
-        *n_attempts += dkt_is_target(work->shard->mark[t]);
+        *n_attempts += mark_trains(work->shard->mark[t]);
 }
 
 const uint32_t *dkt_lengths(const void *memory)
@@ -108,12 +111,12 @@ const uint32_t *dkt_lengths(const void *memory)
     return ((const struct dkt_work *)memory)->length;
 }
 
-/* Layer 0's inputs: the attempt before each row. */
+/* Inputs of layer 0: the attempt before each row. */
 static void read_attempts(const struct model *model, struct dkt_work *work)
 {
     const struct sequence *sequence = &work->sequence;
     const struct shard *shard = work->shard;
-    const size_t columns = work->shape.stack.n_gates * work->shape.stack.width;
+    const size_t columns = work->shape->stack.n_gates * work->shape->stack.width;
     for (size_t t = 1; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
@@ -123,68 +126,25 @@ static void read_attempts(const struct model *model, struct dkt_work *work)
         }
 }
 
-const real *dkt_drop(const struct model *model, struct dkt_work *work, const struct draw *draw,
-                     size_t s, size_t t, const real *h)
+const real *dkt_drop(struct dkt_work *work, const struct draw *draw, size_t s, size_t t,
+                     const real *h)
 {
-    const struct dkt_options *o = model->options;
-    const size_t width = work->shape.stack.width;
-    if (o->dropout == 0)
-        return h;
     const struct rng rng = {.seed = draw->seed,
                             .purpose = RNG_DROPOUT,
                             .part = (uint32_t)t,
                             .when = draw->epoch,
                             .who = (uint32_t)(work->shard->first_student + s)};
-    vec->uniform(&rng, work->u, width);
-    const real scale = (real)(1 / (1 - o->dropout));
-    for (size_t j = 0; j < width; j++) {
-        work->mask[j] = work->u[j] < (real)o->dropout ? 0 : scale;
-        work->dropped[j] = h[j] * work->mask[j];
-    }
-    return work->dropped;
-}
-
-void dkt_undrop(const struct model *model, const struct dkt_work *work, real *dh)
-{
-    if (((const struct dkt_options *)model->options)->dropout > 0)
-        for (size_t j = 0; j < work->shape.stack.width; j++)
-            dh[j] *= work->mask[j];
-}
-
-double dkt_cross_entropy(double x, double y, double *d)
-{
-    *d = y - 1 / (1 + Sleef_cinz_expd1_u10purec(-x));
-    /* log(1 + e^-|x|) + max(x, 0) - x y */
-    return Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(-fabs(x))) + fmax(x, 0) -
-           x * y;
-}
-
-void dkt_add_loss(struct tally *tally, double loss)
-{
-    if (fabs(loss) < 1e6)
-        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
-    else
-        tally->out_of_range++;
+    return dropout_forward(&work->dropout, &rng, h);
 }
 
 double dkt_add_answer(const struct model *model, struct dkt_work *work, uint32_t item, double y,
                       double weight, const real *h, real *dh)
 {
-    const struct panel *panel = &model->params.panels[work->shape.output_panel];
-    const size_t width = work->shape.stack.width;
-    double difference;
-    const double loss =
-        dkt_cross_entropy((double)dkt_logit(model, work, item, h), y, &difference);
-    const real d = (real)(weight * difference);
-    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
-        const uint32_t feature = work->feature[f];
-        real *sum = row_sums_at(&work->outputs, feature);
-        rnn_cells->add(d, h, sum, width);
-        sum[width] += d;
-        rnn_cells->add(
-            d, params_rows(&model->params, work->shape.output_panel) + feature * panel->stride,
-            dh, width);
-    }
+    double d;
+    const double loss = cross_entropy_logistic((double)dkt_logit(model, work, item, h), y, &d);
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
+        embedding_score_backward(&work->shape->output, &model->params, work->feature[f],
+                                 (real)(weight * d), h, dh, &work->outputs);
     return weight * loss;
 }
 
@@ -195,19 +155,19 @@ static void add_answers(const struct model *model, struct dkt_work *work,
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     for (size_t t = 0; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const size_t s = sequence->student[i], at = (sequence->offset[t] + i) * width;
             const uint64_t a = shard->first[s] + t;
-            if (!dkt_is_target(shard->mark[a]))
+            if (!mark_trains(shard->mark[a]))
                 continue;
             const double y =
                 mark_outcome(shard->mark[a]) == CORRECT ? 1 - o->smoothing : o->smoothing;
-            const real *h = dkt_drop(model, work, draw, s, t, work->run.h[top] + at);
+            const real *h = dkt_drop(work, draw, s, t, work->run.h[top] + at);
             real *const dh = work->run.dh + at;
-            dkt_add_loss(tally, dkt_add_answer(model, work, shard->item[a], y, 1, h, dh));
-            dkt_undrop(model, work, dh);
+            tally_add_loss(tally, dkt_add_answer(model, work, shard->item[a], y, 1, h, dh));
+            dropout_backward(&work->dropout, dh);
             tally->n_scored++;
         }
 }
@@ -219,7 +179,7 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     struct sequence *sequence = &work->sequence;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     sequence_arrange(sequence, students, n, work->length);
     if (sequence->n == 0)
         return;
@@ -244,16 +204,12 @@ void dkt_accumulate(const struct model *model, void *memory, const uint32_t *stu
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
             const uint32_t item = shard->item[a];
-            const uint8_t mark = shard->mark[a];
-            const size_t seen = !mark_is_shown(mark)            ? SEEN_ONLY
-                                : mark_outcome(mark) == CORRECT ? SEEN_RIGHT
-                                                                : SEEN_WRONG;
             for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++)
-                rnn_cells->add(
-                    1, work->run.z[0] + (sequence->offset[t] + i) * columns,
-                    row_sums_at(&work->inputs, (size_t)work->feature[f] * N_SEEN + seen),
-                    columns);
+                embedding_add_backward(
+                    &work->shape->input,
+                    (size_t)work->feature[f] * N_SEEN + dkt_seen(shard->mark[a]), 1,
+                    work->run.z[0] + (sequence->offset[t] + i) * columns, &work->inputs);
         }
-    row_sums_flush(&work->inputs, &model->params.panels[work->shape.input_panel], tally);
-    row_sums_flush(&work->outputs, &model->params.panels[work->shape.output_panel], tally);
+    row_sums_flush(&work->inputs, &model->params.panels[work->shape->input.panel], tally);
+    row_sums_flush(&work->outputs, &model->params.panels[work->shape->output.panel], tally);
 }

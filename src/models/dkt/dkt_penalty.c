@@ -1,14 +1,15 @@
-/* The penalties of DKT+ (Yeung and Yeung, 2018), beside the loss of answers. With y_t the
+/* The penalties of DKT+ (Yeung and Yeung, 2018), added to the loss of answers. With y_t the
  * probabilities of all M items from the state after attempt t:
  *
- *     reconstruction  r   sum_t  cross-entropy of outcome t at y_t's own item: what was just
- * seen should be said waviness        w1  sum_t  |y_{t+1} - y_t|_1 / M        predictions
- * should not jump waviness2       w2  sum_t  |y_{t+1} - y_t|_2^2 / M
+ *     reconstruction   r   sum_t  cross-entropy of outcome t at its own item in y_t
+ *     waviness         w1  sum_t  |y_{t+1} - y_t|_1 / M
+ *     waviness2        w2  sum_t  |y_{t+1} - y_t|_2^2 / M
  *
- * each times its setting. Waviness asks every item's output at every step, which DKT otherwise
- * never computes: M x H operations an attempt. It goes through the steps with three of them in
- * memory: y of step t+1 tells the derivative by y of step t, then that by the states and by the
- * items' rows follows. An item's row is the sum of its features' rows. */
+ * each times its setting: predict the outcome just seen, and do not let predictions jump.
+ * Waviness needs every item's output at every step, which DKT otherwise never computes: M x H
+ * operations per attempt. Three steps are in memory at a time: y of step t+1 gives the
+ * derivative by y of step t, and from it follow those by the states and by the items' rows. An
+ * item's row is the sum of its features' rows. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 #include "kernels/rnn_cells.h"
@@ -43,16 +44,16 @@ static void add_reconstruction(const struct model *model, struct dkt_work *work,
     const struct dkt_options *o = model->options;
     const struct shard *shard = work->shard;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     for (size_t t = 1; t < sequence->n_steps; t++)
         for (size_t i = 0; i < sequence->active[t]; i++) {
             const uint64_t a = shard->first[sequence->student[i]] + t - 1;
             const size_t at = (sequence->offset[t] + i) * width;
-            if (dkt_is_target(shard->mark[a]) && mark_is_shown(shard->mark[a]))
-                dkt_add_loss(tally, dkt_add_answer(model, work, shard->item[a],
-                                                   mark_outcome(shard->mark[a]) == CORRECT,
-                                                   o->reconstruction, work->run.h[top] + at,
-                                                   work->run.dh + at));
+            if (mark_trains(shard->mark[a]) && mark_is_shown(shard->mark[a]))
+                tally_add_loss(tally, dkt_add_answer(model, work, shard->item[a],
+                                                     mark_outcome(shard->mark[a]) == CORRECT,
+                                                     o->reconstruction, work->run.h[top] + at,
+                                                     work->run.dh + at));
         }
 }
 
@@ -60,8 +61,8 @@ static void add_reconstruction(const struct model *model, struct dkt_work *work,
 static struct dkt_waves *prepare(const struct model *model, struct dkt_work *work)
 {
     const size_t n_items = model->n_items, padded = size_padded(n_items);
-    const size_t width = work->shape.stack.width, stride = width + WIDTH;
-    const struct panel *panel = &model->params.panels[work->shape.output_panel];
+    const size_t width = work->shape->stack.width, stride = width + WIDTH;
+    const struct panel *panel = &model->params.panels[work->shape->output.panel];
     if (work->waves == NULL) {
         work->waves = NEW(struct dkt_waves, 1);
         work->waves->row = NEW(real, padded * stride);
@@ -81,20 +82,20 @@ static struct dkt_waves *prepare(const struct model *model, struct dkt_work *wor
     for (size_t i = 0; i < n_items; i++)
         for (uint64_t f = work->feature_first[i]; f < work->feature_first[i + 1]; f++)
             rnn_cells->add(1,
-                           params_rows(&model->params, work->shape.output_panel) +
+                           params_rows(&model->params, work->shape->output.panel) +
                                work->feature[f] * panel->stride,
                            waves->row + i * stride, size_padded(width + 1));
-    matmul_pack(&waves->forward, work->shape.stack.hidden, padded, waves->row, stride, true);
+    matmul_pack(&waves->forward, work->shape->stack.hidden, padded, waves->row, stride, true);
     matmul_pack(&waves->back, padded, width, waves->row, stride, false);
     return waves;
 }
 
 /* y = the probabilities of all items at n rows of states. */
-static void say_all(const struct model *model, const struct dkt_work *work, size_t n,
-                    const real *h, real *y)
+static void predict_all(const struct model *model, const struct dkt_work *work, size_t n,
+                        const real *h, real *y)
 {
     const struct dkt_waves *waves = work->waves;
-    const size_t padded = size_padded(model->n_items), width = work->shape.stack.width;
+    const size_t padded = size_padded(model->n_items), width = work->shape->stack.width;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < padded; j++)
             y[i * padded + j] = waves->row[j * (width + WIDTH) + width];
@@ -102,8 +103,8 @@ static void say_all(const struct model *model, const struct dkt_work *work, size
     vec->sigmoid(y, n * padded);
 }
 
-/* The penalty between y of one step and of the next, of n students, and the derivatives by both
- * (their negative: training climbs). */
+/* The penalty between y of one step and of the next, for n students, and minus its derivatives
+ * by both. */
 static double add_waves(const struct dkt_options *o, size_t n, size_t n_items,
                         struct dkt_waves *waves)
 {
@@ -125,12 +126,12 @@ static double add_waves(const struct dkt_options *o, size_t n, size_t n_items,
     return loss / (double)n_items;
 }
 
-/* From the derivatives by y of a step to those by its states and by the items' rows. */
+/* From the derivatives by y of a step to those by its states and the items' rows. */
 static void pass_on(const struct model *model, struct dkt_work *work, size_t n, const real *h,
                     real *dh)
 {
     struct dkt_waves *const waves = work->waves;
-    const size_t padded = size_padded(model->n_items), width = work->shape.stack.width;
+    const size_t padded = size_padded(model->n_items), width = work->shape->stack.width;
     const size_t stride = width + WIDTH;
     for (size_t at = 0; at < n * padded; at++)
         waves->d[at] *= waves->now[at] * (1 - waves->now[at]);
@@ -145,19 +146,19 @@ static void add_waviness(const struct model *model, struct dkt_work *work, struc
 {
     const struct dkt_options *o = model->options;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.stack.width, top = work->shape.stack.n_layers - 1;
+    const size_t width = work->shape->stack.width, top = work->shape->stack.n_layers - 1;
     const size_t n_items = model->n_items, padded = size_padded(n_items);
     struct dkt_waves *const waves = prepare(model, work);
     for (size_t t = 1; t < sequence->n_steps; t++) {
         const size_t n = sequence->active[t], n_next = sequence->active[t + 1];
         const real *h = work->run.h[top] + sequence->offset[t] * width;
         if (t == 1) {
-            say_all(model, work, n, h, waves->now);
+            predict_all(model, work, n, h, waves->now);
             memset(waves->d, 0, n * padded * sizeof(real));
         }
-        say_all(model, work, n_next, h + n * width, waves->next);
+        predict_all(model, work, n_next, h + n * width, waves->next);
         memset(waves->d_next, 0, n_next * padded * sizeof(real));
-        dkt_add_loss(tally, add_waves(o, n_next, n_items, waves));
+        tally_add_loss(tally, add_waves(o, n_next, n_items, waves));
         pass_on(model, work, n, h, work->run.dh + sequence->offset[t] * width);
         real *const now = waves->now, *const d = waves->d;
         waves->now = waves->next;

@@ -1,9 +1,9 @@
-/* Predictions of DKT: many students side by side, with no memory of the steps behind.
+/* Predictions of DKT, for many students side by side; only the last state is kept.
  *
- * Students are sorted by length and taken in groups; those still there at step t are the first
- * of their group. A student's states do not depend on who is beside it (matmul.h), so neither
- * the grouping nor the number of ranks changes a bit. Memory: a few rows for each student of a
- * group, however long it is. */
+ * Students are sorted by length and processed in groups; those still active at step t are the
+ * first of their group. A student's states do not depend on the others (matmul.h), so neither
+ * the grouping nor the number of ranks changes a bit. Memory: a few rows per student of a
+ * group, however long the sequences are. */
 #include "base/memory.h"
 #include "models/dkt/dkt_internal.h"
 #include <sleef.h>
@@ -13,7 +13,7 @@ void dkt_predict_group(const struct model *model, struct dkt_work *work,
                        const struct sequence *group, unsigned splits, uint64_t origin, real *p)
 {
     const struct shard *shard = work->shard;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     const size_t width = stack->width, columns = stack->n_gates * width;
     const size_t size = PREDICTED_TOGETHER * width;
     const real *top = work->h + (stack->n_layers - 1) * size;
@@ -39,7 +39,7 @@ static void predict(const struct model *model, struct dkt_work *work, uint32_t *
                     size_t n, unsigned splits, uint64_t origin, real *p)
 {
     struct sequence group = {0};
-    recurrent_pack(&work->shape.stack, &model->params, &work->packed, false);
+    recurrent_pack(&work->shape->stack, &model->params, &work->packed, false);
     sequence_sort(students, n, work->n_read);
     for (size_t i = 0; i < n; i += PREDICTED_TOGETHER) {
         sequence_arrange(&group, students + i, size_min(PREDICTED_TOGETHER, n - i),

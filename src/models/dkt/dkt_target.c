@@ -1,17 +1,17 @@
-/* DKT's other task: one target y for a student (passed or not, a score), from the state h after
+/* DKT with one target y per student (passed or not, a score), predicted from the state h after
  * the first `after` attempts:
  *
  *     cross_entropy   p = sigma(w . h + b),  loss  -y log p - (1 - y) log(1 - p)
  *     squared         m = w . h + b,         loss  (x - m)^2 / 2
  *     gaussian        and log v = w' . h + b',  loss  (log 2 pi v + (x - m)^2 / v) / 2
  *
- * with x = (y - center) / unit, so that scores of any size are learned alike. The tensors
- * target (1 or 2, H) and target_bias stand where `trace` has its output rows. A student belongs
- * to the split of its last attempt. Those with fewer attempts are predicted from what there is.
- */
+ * with x = (y - center) / unit, so that scores of any scale are learned alike. The tensors
+ * target (1 or 2, H) and target_bias take the place of the output rows of `trace`. A student
+ * belongs to the split of its last attempt. Those with fewer attempts are predicted from all of
+ * them. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernels/rnn_cells.h"
+#include "learn/layers/cross_entropy.h"
 #include "models/dkt/dkt_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -34,15 +34,16 @@ enum status dkt_check_targets(const struct model *model)
     if (dataset == NULL)
         return OK;
     if (dataset->target == NULL)
-        return fail(BAD_USER,
-                    "%s: model.task = final, but the data set has no targets; import it with "
-                    "--target COLUMN or --targets FILE",
-                    dataset->path);
+        return fail(
+            BAD_USER,
+            "%s: model.task=final needs targets, and the data set has none; import it with "
+            "--target COLUMN or --targets FILE",
+            dataset->path);
     for (size_t s = 0; o->loss == LOSS_CROSS_ENTROPY && s < dataset->n_students; s++)
         if (dataset->target[s] < 0 || dataset->target[s] > 1)
             return fail(BAD_USER,
-                        "%s: model.loss = cross_entropy, but student %zu has the target %g; "
-                        "expected 0 to 1; for scores use model.loss=squared or gaussian",
+                        "%s: student %zu has the target %g, but model.loss=cross_entropy "
+                        "expects 0 to 1; for scores use model.loss=squared or gaussian",
                         dataset->path, s, dataset->target[s]);
     return OK;
 }
@@ -54,30 +55,25 @@ bool dkt_trains_final(const struct shard *shard, size_t s)
            !isnan(shard->dataset->target[shard->first_student + s]);
 }
 
-/* w . h + b of a row of the target's tensors. */
 static double output(const struct model *model, const struct dkt_work *work, size_t row,
                      const real *h)
 {
-    const size_t panel = work->shape.output_panel, width = work->shape.stack.width;
-    const real *w =
-        params_rows(&model->params, panel) + row * model->params.panels[panel].stride;
-    return (double)(rnn_cells->dot(w, h, width) + w[width]);
+    return (double)embedding_score(&work->shape->output, &model->params, row, h);
 }
 
 void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, size_t t,
                    size_t row, const struct draw *draw, struct tally *tally)
 {
     const struct dkt_options *o = model->options;
-    const struct recurrent *stack = &work->shape.stack;
-    const size_t width = stack->width, panel = work->shape.output_panel;
+    const struct recurrent *stack = &work->shape->stack;
+    const size_t width = stack->width;
     const double y = work->shard->dataset->target[work->shard->first_student + s];
     const double x = (y - o->center) / o->unit;
-    const real *h =
-        dkt_drop(model, work, draw, s, t, work->run.h[stack->n_layers - 1] + row * width);
+    const real *h = dkt_drop(work, draw, s, t, work->run.h[stack->n_layers - 1] + row * width);
     const double mean = output(model, work, 0, h);
     double d[2] = {x - mean, 0}, loss = 0.5 * (x - mean) * (x - mean);
     if (o->loss == LOSS_CROSS_ENTROPY)
-        loss = dkt_cross_entropy(mean, o->smoothing + (1 - 2 * o->smoothing) * y, &d[0]);
+        loss = cross_entropy_logistic(mean, o->smoothing + (1 - 2 * o->smoothing) * y, &d[0]);
     if (o->loss == LOSS_GAUSSIAN) {
         const double log_variance = output(model, work, 1, h);
         const double precision = Sleef_cinz_expd1_u10purec(-log_variance);
@@ -86,17 +82,11 @@ void dkt_add_final(const struct model *model, struct dkt_work *work, size_t s, s
         loss = 0.5 * (log_2_pi + log_variance + (x - mean) * d[0]);
     }
     real *const dh = work->run.dh + row * width;
-    for (size_t k = 0; k < model->params.panels[panel].n_rows; k++) {
-        real *const sum = row_sums_at(&work->outputs, k);
-        rnn_cells->add((real)d[k], h, sum, width);
-        sum[width] += (real)d[k];
-        rnn_cells->add((real)d[k],
-                       params_rows(&model->params, panel) +
-                           k * model->params.panels[panel].stride,
-                       dh, width);
-    }
-    dkt_undrop(model, work, dh);
-    dkt_add_loss(tally, loss);
+    for (size_t k = 0; k < (o->loss == LOSS_GAUSSIAN ? 2 : 1); k++)
+        embedding_score_backward(&work->shape->output, &model->params, k, (real)d[k], h, dh,
+                                 &work->outputs);
+    dropout_backward(&work->dropout, dh);
+    tally_add_loss(tally, loss);
     tally->n_scored++;
 }
 
@@ -105,7 +95,7 @@ void dkt_predict_target(const struct model *model, void *memory, const uint32_t 
 {
     const struct dkt_options *o = model->options;
     struct dkt_work *work = memory;
-    const struct recurrent *stack = &work->shape.stack;
+    const struct recurrent *stack = &work->shape->stack;
     const size_t width = stack->width;
     const real *top = work->h + (stack->n_layers - 1) * PREDICTED_TOGETHER * width;
     struct sequence group = {0};

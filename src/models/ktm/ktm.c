@@ -1,24 +1,27 @@
-/* The knowledge tracing machine: logistic regression and order-2 factorization machines over
- * sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others 2020;
- * Choffin and others 2019).
+/* The knowledge tracing machine: logistic regression and second-order factorization machines
+ * over sparse features of an attempt (Rendle 2010; Vie and Kashima 2019; Gervet and others
+ * 2020; Choffin and others 2019).
  *
  *     logit p = b + sum_j x_j w_j + sum_{j < l} x_j x_l v_j . v_l
  *
- * j runs over the features the attempt has: who, which item, which skills, counts of what came
- * before, and columns of the data (see ktm_features.c). Without factors it is logistic
- * regression, and the known models are lists of features: Rasch is (student, item), AFM
- * (student, skill, attempts at the skill), PFA (skill, wins and fails at it), "best logistic
- * regression" adds the item and takes logarithms of the counts, and DAS3H counts within windows
- * of time.
+ * j runs over the features of the attempt: student, item, skills, counts of earlier attempts,
+ * and columns of the data (see ktm_features.c). Without factors this is logistic regression,
+ * and the known models are lists of features:
+ *
+ *     Rasch     student, item
+ *     AFM       student, skill, attempts at the skill
+ *     PFA       skill, wins and fails at it
+ *     best-LR   PFA with the item, and with logarithms of the counts
+ *     DAS3H     counts within time windows
  *
  *     tensor            shape      symbol
  *     bias              1          b
  *     FEATURE           rows       w, one number for each item, skill, student, ... (bins last)
  *     FEATURE_factors   rows, k    v
  *
- * Rows of all features are numbered through, the bias is row 0, students come last: a rank
- * needs only its own students' rows while it learns, and none to predict (ktm_student.c). A
- * pass costs O(entries (1 + k)). */
+ * The rows of all features are numbered consecutively. The bias is row 0, and students come
+ * last: a rank needs only the rows of its own students in training, and none to predict
+ * (ktm_student.c). A pass costs O(entries (1 + k)). */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -33,33 +36,38 @@
 static const struct option settings[] = {
     {"features", OPTION_TEXT, AT(features),
      "item skill wins:log fails:log wins_skill:log fails_skill:log", 0, 0, NULL,
-     "what an attempt is known by: words from the list of features below"},
+     "features that describe an attempt: words from the list of features below"},
     {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
-     "factors of each row, by which features act in pairs; 0: logistic regression"},
+     "factors per feature row for pairwise interactions (factorization machine); 0: logistic "
+     "regression"},
     {"l2", OPTION_NUMBER, AT(l2), "1", 0, 1e12, NULL,
-     "penalty l2/2 w^2 on each weight, beside the sum of log-losses: 1 / variance of a prior"},
+     "L2 penalty l2/2 w^2 on each weight, added to the sum of log-losses; l2 is 1 / variance "
+     "of a normal prior"},
     {"l2_factors", OPTION_NUMBER, AT(l2_factors), "5", 0, 1e12, NULL,
-     "the same for each factor"},
+     "L2 penalty on each factor, as l2"},
     {"scale", OPTION_NUMBER, AT(scale), "0.1", 0, 10, NULL,
-     "standard deviation of the first factors"},
+     "standard deviation of the initial factors"},
     {"products", OPTION_INTEGER, AT(products), "30", 1, 10000, NULL,
-     "most products with the curvature in an epoch, which is one step of Newton's method"},
+     "maximum number of conjugate gradient steps per epoch; an epoch is one step of Newton's "
+     "method"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 0, 1, NULL,
-     "converged when a step promises to lower the loss by less than this share"},
+     "training has converged when a Newton step is expected to lower the loss by less than "
+     "this fraction"},
 };
 
 static const struct preset presets[] = {
-    {"rasch", "student and item", "model.features = student item\nmodel.factors = 0\n"},
+    {"rasch", "Rasch model: student and item",
+     "model.features = student item\nmodel.factors = 0\n"},
     {"afm", "additive factors model: student, skill, attempts at the skill",
      "model.features = student skill attempts_skill\nmodel.factors = 0\n"},
-    {"pfa", "performance factors analysis: skill, wins and fails at it",
+    {"pfa", "performance factors analysis: skill, correct and incorrect answers at it",
      "model.features = skill wins_skill fails_skill\nmodel.factors = 0\n"},
-    {"bestlr", "logistic regression on item, skill and logarithms of counts",
+    {"bestlr", "best-LR: logistic regression on item, skill and logarithms of counts",
      "model.features = item skill wins:log fails:log wins_skill:log fails_skill:log\n"
      "model.factors = 0\n"},
     {"das3h",
-     "student, item, skill, and how often and how well the skill was practised within "
-     "an hour, a day, a week, a month and ever; for data with times",
+     "student, item, skill, and how often and how well the skill was practised in the last "
+     "hour, day, week, month and ever; for data with times",
      "model.features = student item skill attempts_skill:log wins_skill:log "
      "attempts_skill:within=3600:log wins_skill:within=3600:log "
      "attempts_skill:within=86400:log wins_skill:within=86400:log "
@@ -73,7 +81,7 @@ static const struct preset presets[] = {
 
 enum { PANEL_WEIGHTS, PANEL_BEFORE, PANEL_FACTORS };
 
-/* Whose the rows of a feature are, one each; NULL: of nobody with a name. */
+/* What the rows of a feature belong to, one each; NULL: nothing with a name. */
 static const char *rows_of(const struct ktm_feature *f)
 {
     const bool named = f->what != KTM_STUDENT && f->what != KTM_LEVEL && f->n_each == 1;
@@ -86,15 +94,11 @@ static enum status declare(struct model *model)
 {
     const struct ktm_options *o = model->options;
     struct params *params = &model->params;
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    const enum status status = ktm_design_make(design, model);
-    if (status != OK) {
-        memory_free(design);
-        return status;
-    }
+    struct ktm_design *design = model->shape;
+    TRY(ktm_design_make(design, model));
     params_panel(params, 1, design->n_rows);
     if (o->factors > 0)
-        params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has none */
+        params_panel(params, 1, (size_t)o->factors); /* row 0, the bias, has no factors */
     const struct tensor bias = {
         .name = "bias", .panel = PANEL_WEIGHTS, .n_columns = 1, .rank = 1, .shape = {1}};
     params_tensor(params, &bias);
@@ -124,7 +128,6 @@ static enum status declare(struct model *model)
         snprintf(tensor.name, sizeof tensor.name, "%s_factors", f->name);
         params_tensor(params, &tensor);
     }
-    memory_free(design);
     return OK;
 }
 
@@ -139,7 +142,7 @@ struct fm_point ktm_point(const struct model *model)
                              .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
 }
 
-/* The bias begins at the log-odds of all outcomes, weights at nothing, factors at random. */
+/* The bias starts at the log-odds of all outcomes, weights at zero, factors at random. */
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct ktm_options *o = model->options;
@@ -163,20 +166,20 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
 }
 
-static void *attach(const struct model *model, const struct shard *shard)
+static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
+    (void)use;
     struct ktm_work *work = NEW(struct ktm_work, 1);
     work->shard = shard;
-    if (ktm_design_make(&work->design, model) != OK)
-        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    work->design = ktm_design(model);
     size_t longest = 0;
     for (size_t s = 0; s < shard->n_students; s++)
         longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
-    ktm_walk_create(&work->walk, &work->design, model, longest);
+    ktm_walk_create(&work->walk, work->design, model, longest);
     work->score = NEW(real, size_padded(longest));
     work->sum = NEW_SCRATCH(real, longest * ktm_point(model).stride);
-    if (work->design.has_students) {
-        const struct ktm_feature *students = &work->design.list[work->design.n - 1];
+    if (work->design->has_students) {
+        const struct ktm_feature *students = &work->design->list[work->design->n - 1];
         work->own_score = NEW(real, size_padded(longest));
         work->student =
             ktm_student_create(ktm_point(model).k, students->l2, students->l2_factors, longest);
@@ -200,7 +203,7 @@ int64_t ktm_count_training(const struct shard *shard, size_t s)
 {
     int64_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        n += mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN;
+        n += mark_trains(shard->mark[t]);
     return n;
 }
 
@@ -215,7 +218,7 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
     }
 }
 
-/* How many attempts there are up to the last one that is asked for. */
+/* The number of attempts up to the last one requested. */
 static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
 {
     while (n > 0 && !(splits >> mark_split(mark[n - 1]) & 1))
@@ -223,8 +226,8 @@ static size_t count_asked(const uint8_t *mark, size_t n, unsigned splits)
     return n;
 }
 
-/* Adds to the scores of a split's attempts what the student brings, which is found anew at each
- * of them, and at no others: so it does not matter what else is asked for. */
+/* Adds the student's own part to the scores of the attempts of a split. It is found again at
+ * each of them and at no others, so the result does not depend on what else is requested. */
 static void follow(struct ktm_work *work, size_t s, enum split split, size_t stride)
 {
     const uint8_t *mark = work->shard->mark + work->shard->first[s];
@@ -262,14 +265,14 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
             p[work->walk.place[a]] = score[a];
 }
 
-/* Tables: all features in a few numbers, weights by item, by skill, and by level. */
+/* Tables: a summary of each feature, and the weights by item, by skill and by level. */
 static bool is_by(const struct ktm_feature *f, enum ktm_of by)
 {
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
 }
 
-static void rbm_rows_table(const struct model *model, const struct ktm_design *design,
-                           enum ktm_of by, struct table *table)
+static void rows_table(const struct model *model, const struct ktm_design *design,
+                       enum ktm_of by, struct table *table)
 {
     char columns[KTM_MOST_FEATURES * 50] = "";
     size_t n_rows = 0, column = 0;
@@ -281,6 +284,10 @@ static void rbm_rows_table(const struct model *model, const struct ktm_design *d
         }
     table_create(table, by == KTM_OF_ITEM ? "items" : "skills",
                  by == KTM_OF_ITEM ? "item" : "skill", n_rows, columns);
+    table->caption = by == KTM_OF_ITEM ? "Weights of items on the logit scale: above zero "
+                                         "raises the chance of a correct answer."
+                                       : "Weights of skills on the logit scale: above zero "
+                                         "raises the chance of a correct answer.";
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         if (!is_by(f, by))
@@ -296,6 +303,10 @@ static void features_table(const struct model *model, const struct ktm_design *d
 {
     table_create(table, "features", "feature", design->n,
                  "rows l2 mean spread least most factors");
+    table->caption = "The features of an attempt and their weights on the logit scale: "
+                     "number of weights (rows), L2 penalty (l2), mean, standard deviation "
+                     "(spread), smallest (least), largest (most), and root mean square "
+                     "length of the factors.";
     const struct fm_point point = ktm_point(model);
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
@@ -323,7 +334,7 @@ static void features_table(const struct model *model, const struct ktm_design *d
     }
 }
 
-/* Levels of all factors that attempts bring, one factor after the other. */
+/* Levels of all factors of attempts, one factor after the other. */
 static void levels_table(const struct model *model, const struct ktm_design *design,
                          struct table *table)
 {
@@ -331,6 +342,7 @@ static void levels_table(const struct model *model, const struct ktm_design *des
     for (size_t j = 0; j < design->n; j++)
         n += design->list[j].what == KTM_LEVEL ? design->list[j].n_rows : 0;
     table_create(table, "levels", "level", n, "weight");
+    table->caption = "Weights of the levels of each factor on the logit scale.";
     for (size_t j = 0; j < design->n; j++) {
         const struct ktm_feature *f = &design->list[j];
         if (f->what != KTM_LEVEL)
@@ -343,16 +355,13 @@ static void levels_table(const struct model *model, const struct ktm_design *des
 
 static void make_table(const struct model *model, size_t k, struct table *table)
 {
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    if (ktm_design_make(design, model) != OK)
-        fail_abort(OUR_BUG, "features were declared and are wrong: %s", fail_sentence());
+    const struct ktm_design *design = ktm_design(model);
     if (k == 0)
         features_table(model, design, table);
     else if (k == 3)
         levels_table(model, design, table);
     else
-        rbm_rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
-    memory_free(design);
+        rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
 }
 
 const struct model_kind ktm_kind = {
@@ -361,23 +370,21 @@ const struct model_kind ktm_kind = {
              "named features",
     .source =
         "Rendle 2010; Vie and Kashima 2019; Choffin and others 2019; Gervet and others 2020",
-    .loss = "log-loss of training answers, nats",
+    .loss = "log-loss of the training answers, in nats per answer",
     .options = settings,
     .n_options = COUNT(settings),
     .options_size = sizeof(struct ktm_options),
+    .shape_size = sizeof(struct ktm_design),
     .presets = presets,
     .n_presets = COUNT(presets),
     .more_help = ktm_design_help,
     .declare = declare,
-    .uses = ktm_design_uses,
     .init = init,
     .attach = attach,
     .detach = detach,
     .training = training,
-    .learn = ktm_learn,
-    .keeps_best = true,
     .predict = predict,
-    .n_tables = 4,
-    .table = make_table,
-    .rasch = ktm_rasch,
+    .setup = {.uses = ktm_design_uses},
+    .fit = {.learn = ktm_learn, .keeps_best = true},
+    .view = {.n_tables = 4, .table = make_table, .rasch = ktm_rasch},
 };

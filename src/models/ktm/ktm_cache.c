@@ -1,10 +1,10 @@
 /* Features of training attempts, kept between passes.
  *
- * Learning asks for the same features in every pass, a dozen passes an epoch, and making them
- * costs as much as all the rest of a pass. So what was made once is kept: 8 bytes an entry and
- * 8 an attempt. It lies in large pieces in the order in which students come, so that later
- * passes read memory from front to end. A rank that has kept as much as it may makes the
- * features of its other students anew each time; nothing but the time depends on that. */
+ * Training needs the same features in every pass, about a dozen passes per epoch, and making
+ * them costs as much as the rest of a pass. So they are kept once made: 8 bytes per entry and 8
+ * per attempt. They lie in large pieces in the order of the students, so later passes read
+ * memory sequentially. A rank that has reached its limit makes the features of its other
+ * students again in every pass. Only the running time depends on that. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "models/ktm/ktm_internal.h"
@@ -17,7 +17,7 @@ struct ktm_cache {
     char **pieces;
     size_t n_pieces, piece_room;
     char *next;
-    size_t left, n_bytes, most; /* bytes left in the last piece, of all pieces, allowed */
+    size_t left, n_bytes, most; /* bytes left in the last piece; in all pieces; allowed */
 };
 
 struct ktm_cache *ktm_cache_create(size_t n_students, size_t most)
@@ -46,7 +46,7 @@ void ktm_cache_free(struct ktm_cache *kept)
     memory_free(kept);
 }
 
-/* Room for a student, NULL where nothing more is to be kept. */
+/* Room for a student; NULL if the limit is reached. */
 static char *take(struct ktm_cache *kept, size_t n)
 {
     if (n > kept->left) {

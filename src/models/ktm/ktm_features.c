@@ -1,12 +1,12 @@
 /* The language of features.
  *
- * model.features is a list of words NAME[:CHANGE]...; each is one kind of sparse feature with
- * rows of its own. A count belongs to all attempts of the student so far, to those at the same
- * item (_item) or at the same skill (_skill); and it acts by one row, or by a row for each item
- * or skill (by_item, by_skill), which is standard where it is counted so. An item of several
- * skills has an entry for each of them. Where the data have no skills an item is its own skill.
- * What is none of these words is a column that attempts bring (see covariates.h): a row for
- * each level of a factor, which other data are matched with by name, or one row for a number.
+ * model.features is a list of words NAME[:MODIFIER]...; each is one kind of sparse feature with
+ * its own rows. A count is over all earlier attempts of the student, over those at the same
+ * item (_item), or over those at the same skill (_skill). It acts through one row, or through
+ * one row per item or skill (by_item, by_skill), which is the default for counts over an item
+ * or a skill. An item with several skills has one entry per skill. If the data have no skills,
+ * an item is its own skill. Any other word is a column of the attempts (see covariates.h): one
+ * row per level of a factor, matched with other data by name, or one row for a number.
  * ktm_walk.c makes the features of attempts. */
 #include "base/fail.h"
 #include "base/manual.h"
@@ -24,25 +24,30 @@ static const struct {
     const char *help;
 } words[] = {
     {"student", KTM_STUDENT, KTM_OF_ALL,
-     "who it is: a row for each student, learned with all others; predictions put in its "
-     "place what the answers shown before say of the student, whoever it is"},
+     "the student: one row per student, learned in training; predictions use an estimate "
+     "from the answers shown before instead, also for new students"},
     {"item", KTM_ITEM, KTM_OF_ITEM, "the item"},
     {"skill", KTM_SKILL, KTM_OF_SKILL, "each skill of the item"},
     {"previous_item", KTM_PREVIOUS, KTM_OF_ITEM,
-     "the item of the attempt before, with its outcome: incorrect, correct or not shown"},
-    {"previous_skill", KTM_PREVIOUS, KTM_OF_SKILL, "the same for each of its skills"},
-    {"attempts", KTM_ATTEMPTS, KTM_OF_ALL, "attempts before this one, whatever the outcome"},
-    {"attempts_item", KTM_ATTEMPTS, KTM_OF_ITEM, "the same, at this item"},
-    {"attempts_skill", KTM_ATTEMPTS, KTM_OF_SKILL, "the same, at each skill of the item"},
-    {"wins", KTM_WINS, KTM_OF_ALL, "correct outcomes shown before"},
-    {"wins_item", KTM_WINS, KTM_OF_ITEM, "the same, at this item"},
-    {"wins_skill", KTM_WINS, KTM_OF_SKILL, "the same, at each skill of the item"},
-    {"fails", KTM_FAILS, KTM_OF_ALL, "incorrect outcomes shown before"},
-    {"fails_item", KTM_FAILS, KTM_OF_ITEM, "the same, at this item"},
-    {"fails_skill", KTM_FAILS, KTM_OF_SKILL, "the same, at each skill of the item"},
-    {"elapsed", KTM_TIME, KTM_OF_ALL, "time since the student's last attempt"},
-    {"elapsed_item", KTM_TIME, KTM_OF_ITEM, "the same, at this item"},
-    {"elapsed_skill", KTM_TIME, KTM_OF_SKILL, "the same, at each skill of the item"},
+     "the item of the previous attempt and its outcome: incorrect, correct or not shown"},
+    {"previous_skill", KTM_PREVIOUS, KTM_OF_SKILL,
+     "each skill of the previous attempt's item, with the outcome"},
+    {"attempts", KTM_ATTEMPTS, KTM_OF_ALL, "number of earlier attempts, whatever the outcome"},
+    {"attempts_item", KTM_ATTEMPTS, KTM_OF_ITEM, "earlier attempts at this item"},
+    {"attempts_skill", KTM_ATTEMPTS, KTM_OF_SKILL,
+     "earlier attempts at each skill of the item"},
+    {"wins", KTM_WINS, KTM_OF_ALL, "number of correct answers shown before"},
+    {"wins_item", KTM_WINS, KTM_OF_ITEM, "correct answers shown before at this item"},
+    {"wins_skill", KTM_WINS, KTM_OF_SKILL,
+     "correct answers shown before at each skill of the item"},
+    {"fails", KTM_FAILS, KTM_OF_ALL, "number of incorrect answers shown before"},
+    {"fails_item", KTM_FAILS, KTM_OF_ITEM, "incorrect answers shown before at this item"},
+    {"fails_skill", KTM_FAILS, KTM_OF_SKILL,
+     "incorrect answers shown before at each skill of the item"},
+    {"elapsed", KTM_TIME, KTM_OF_ALL, "time since the student's previous attempt"},
+    {"elapsed_item", KTM_TIME, KTM_OF_ITEM, "time since the previous attempt at this item"},
+    {"elapsed_skill", KTM_TIME, KTM_OF_SKILL,
+     "time since the previous attempt at each skill of the item"},
 };
 
 enum { MOST_ROWS = 100000000 };
@@ -50,32 +55,31 @@ enum { MOST_ROWS = 100000000 };
 enum change { RAW, LOG, BINS, SHARED, BY_ITEM, BY_SKILL, DECAY, WITHIN, L2, FACTORS_L2 };
 static const struct {
     const char *name;
-    const char *needs; /* what number, NULL: none */
+    const char *needs; /* the number it needs, NULL: none */
     double least, most;
     const char *help;
 } changes[] = {
-    [RAW] = {"raw", NULL, 0, 0, "the count or number itself (standard for counts and numbers)"},
+    [RAW] = {"raw", NULL, 0, 0, "the count or number itself (default for counts and numbers)"},
     [LOG] = {"log", NULL, 0, 0,
-             "log(1 + count), or log(1 + time) (0 where there was nothing before); of a number "
-             "x below 0, -log(1 - x)"},
+             "log(1 + count), or log(1 + time), which is 0 without an earlier attempt; for a "
+             "number x below 0, -log(1 - x)"},
     [BINS] = {"bins", NULL, 0, 0,
-              "time in bins that double, and one for never (standard for time)"},
+              "time in bins that double in width, and one bin for never (default for time)"},
     [SHARED] = {"shared", NULL, 0, 0,
-                "one row for all (standard without _item or _skill, and for "
-                "time)"},
-    [BY_ITEM] = {"by_item", NULL, 0, 0, "a row for each item (standard for counts with _item)"},
-    [BY_SKILL] = {"by_skill", NULL, 0, 0,
-                  "a row for each skill (standard for counts with _skill)"},
-    [DECAY] = {"decay", "a number from 0 to 1, as in decay=0.8", 0, 1,
-               "as in decay=0.8: a count shrinks to this share with each "
-               "further attempt that it is about"},
-    [WITHIN] = {"within", "a whole number of seconds from 1 on, as in within=86400", 1, 1e10,
-                "as in within=86400: a count is of attempts less than so many seconds ago; "
-                "the same count may be there with several windows"},
-    [L2] = {"l2", "a number that is not negative, as in l2=3", 0, 1e12,
-            "as in l2=3: its own penalty on weights instead of model.l2"},
-    [FACTORS_L2] = {"factors_l2", "a number that is not negative, as in factors_l2=3", 0, 1e12,
-                    "the same for factors instead of model.l2_factors"},
+                "one row for all (default without _item or _skill, and for time)"},
+    [BY_ITEM] = {"by_item", NULL, 0, 0, "one row per item (default for counts with _item)"},
+    [BY_SKILL] = {"by_skill", NULL, 0, 0, "one row per skill (default for counts with _skill)"},
+    [DECAY] = {"decay", "a number from 0 to 1, for example decay=0.8", 0, 1,
+               "multiply the count by X at each further attempt (with _item or _skill: at "
+               "that item or skill), for example decay=0.8"},
+    [WITHIN] = {"within", "a whole number of seconds, at least 1, for example within=86400", 1,
+                1e10,
+                "count only attempts less than X seconds ago, for example within=86400; a "
+                "count may appear with several windows"},
+    [L2] = {"l2", "a number of at least 0, for example l2=3", 0, 1e12,
+            "L2 penalty on the weights of this feature, instead of model.l2"},
+    [FACTORS_L2] = {"factors_l2", "a number of at least 0, for example factors_l2=3", 0, 1e12,
+                    "L2 penalty on the factors of this feature, instead of model.l2_factors"},
 };
 
 void ktm_design_help(struct manual *manual)
@@ -101,14 +105,14 @@ static bool is_count(const struct ktm_feature *f)
     return f->what == KTM_ATTEMPTS || f->what == KTM_WINS || f->what == KTM_FAILS;
 }
 
-/* The sentence for a word that is none of the n known ones. */
+/* The error for an unknown word. */
 static enum status unknown(const char *feature, const char *what, const char *word,
                            const char *const *names, size_t n)
 {
     const char *nearest = config_nearest(word, names, n);
     return fail(BAD_USER,
-                "model.features, '%s': there is no %s '%s'%s%s%s; `cohort help models` lists "
-                "them",
+                "model.features, '%s': unknown %s '%s'%s%s%s (`cohort help models` lists "
+                "them)",
                 feature, what, word, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                 nearest ? "'?" : "");
 }
@@ -123,7 +127,7 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
     for (; c < COUNT(changes) && strcmp(changes[c].name, text) != 0; c++)
         names[c] = changes[c].name;
     if (c == COUNT(changes))
-        return unknown(feature, "change", text, names, COUNT(changes));
+        return unknown(feature, "modifier", text, names, COUNT(changes));
     char *end = NULL;
     const double value = number ? strtod(number, &end) : 0;
     if ((changes[c].needs != NULL) != (number != NULL) ||
@@ -143,7 +147,9 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
                       : c >= SHARED && c < DECAY ? acts
                                                  : true;
     if (!fits)
-        return fail(BAD_USER, "model.features, '%s': ':%s' is not for this kind of feature",
+        return fail(BAD_USER,
+                    "model.features, '%s': ':%s' does not apply to this kind of "
+                    "feature",
                     feature, text);
     if (c <= BINS)
         f->value = c == RAW ? KTM_RAW : c == LOG ? KTM_LOG : KTM_BINNED;
@@ -156,13 +162,13 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
     return OK;
 }
 
-/* Whose rows a feature acts by unless something else is said. */
+/* What the rows of a feature belong to by default. */
 static enum ktm_of standard_by(enum ktm_what what, enum ktm_of of)
 {
     return what == KTM_TIME || what == KTM_PREVIOUS ? KTM_OF_ALL : of;
 }
 
-/* What `name` is: one of the words, or a column. */
+/* Finds `name` among the words, then among the columns. */
 static enum status find_word(struct ktm_feature *f, const struct model *model,
                              const char *feature, const char *name)
 {
@@ -205,19 +211,19 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
         TRY(parse_change(f, feature, change));
     if (f->decay < 1 && f->value == KTM_LOG)
         return fail(BAD_USER,
-                    "model.features, '%s': a count that fades is small already; leave out "
-                    "log or decay",
+                    "model.features, '%s': use either log or decay, not both: a decaying "
+                    "count is small already",
                     feature);
     if (f->decay < 1 && f->within > 0)
         return fail(BAD_USER,
-                    "model.features, '%s': a count fades or has a window, not both; leave out "
-                    "decay or within",
+                    "model.features, '%s': use either decay or within, not both: a count "
+                    "decays or has a window",
                     feature);
     if ((f->what == KTM_TIME || f->within > 0) && model->dataset != NULL &&
         !model->dataset->has_time)
         return fail(BAD_USER,
-                    "model.features, '%s': %s has no times; import it with --time, or leave "
-                    "%s out",
+                    "model.features, '%s': %s has no times; import it with --time, or remove "
+                    "%s",
                     feature, model->dataset->path, f->within > 0 ? "within" : "this feature");
     if (model->n_skills == 0) { /* an item is its own skill */
         f->said_of_skills = f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL;
@@ -254,7 +260,7 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
     return OK;
 }
 
-/* Factors of rows are kept as NAME_factors, which must not be the weights of another column. */
+/* Factors are stored as NAME_factors, which must not be the weights of another column. */
 static bool is_factors_of(const struct ktm_feature *a, const struct ktm_feature *b)
 {
     const size_t n = strlen(b->name);
@@ -267,21 +273,21 @@ static enum status add_feature(struct ktm_design *design, const struct ktm_featu
     for (size_t j = 0; j < design->n; j++)
         if (strcmp(design->list[j].name, f->name) == 0) {
             if (f->said_of_skills || design->list[j].said_of_skills)
-                return OK; /* what is said of skills was said of items already, or is now */
+                return OK; /* without skills both words mean the item */
             return fail(BAD_USER,
-                        "model.features: '%s' is the same feature as one before it; leave one "
-                        "of them out",
+                        "model.features: '%s' is the same feature as an earlier one; remove "
+                        "one of them",
                         text);
         }
     for (size_t j = 0; j < design->n; j++)
         if (is_factors_of(f, &design->list[j]) || is_factors_of(&design->list[j], f))
             return fail(BAD_USER,
-                        "model.features: weights of one of '%s' and '%s' cannot be told from "
-                        "factors of the other; import it under another name, as in "
-                        "--factors other=COLUMN",
+                        "model.features: '%s' and '%s' clash: the weights of one would have "
+                        "the name of the factors of the other; import it under another name, "
+                        "for example --factors other=COLUMN",
                         f->name, design->list[j].name);
     if (design->n == KTM_MOST_FEATURES)
-        return fail(BAD_USER, "model.features: there are more than %d", KTM_MOST_FEATURES);
+        return fail(BAD_USER, "model.features names more than %d features", KTM_MOST_FEATURES);
     design->list[design->n++] = *f;
     return OK;
 }
@@ -305,7 +311,7 @@ static enum status parse(struct ktm_design *design, const struct model *model, c
     if (design->has_students)
         TRY(add_feature(design, &student, student.name));
     return design->n > 0 ? OK
-                         : fail(BAD_USER, "model.features is empty: say for example "
+                         : fail(BAD_USER, "model.features is empty; set it, for example "
                                           "model.features='item skill wins_skill:log'");
 }
 
@@ -324,8 +330,8 @@ static enum status count_rows(struct ktm_feature *f, const struct model *model)
     if (f->n_rows <= MOST_ROWS)
         return OK;
     return fail(BAD_USER,
-                "model.features, '%s': that would be %zu rows, more than %d; leave out "
-                "by_item, or use skills",
+                "model.features, '%s' would have %zu rows, but at most %d are supported; "
+                "remove by_item, or use skills",
                 f->name, f->n_rows, MOST_ROWS);
 }
 
@@ -339,7 +345,7 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
     TRY(status);
     for (size_t j = 0; j < design->n; j++)
         TRY(count_rows(&design->list[j], model));
-    /* Features of few rows come first: those that learning can treat all at once. */
+    /* Features with few rows come first, so that training can treat these together. */
     const size_t n_sorted = design->n - design->has_students;
     for (size_t j = 1; j < n_sorted; j++)
         for (size_t i = j; i > 0 && design->list[i].n_rows < design->list[i - 1].n_rows; i--) {
@@ -360,12 +366,10 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
 
 unsigned ktm_design_uses(const struct model *model)
 {
-    struct ktm_design *design = NEW(struct ktm_design, 1);
-    ENSURE(ktm_design_make(design, model) == OK); /* it was declared */
+    const struct ktm_design *design = ktm_design(model);
     bool skills = false;
     for (size_t j = 0; j < design->n; j++)
         skills |= design->list[j].what == KTM_SKILL || design->list[j].of == KTM_OF_SKILL ||
                   design->list[j].by == KTM_OF_SKILL;
-    memory_free(design);
     return skills ? MODEL_SKILLS : 0;
 }

@@ -1,7 +1,13 @@
-/* What the files of the knowledge tracing machine share: ktm.c (what it is), ktm_features.c
- * (the language of features), ktm_walk.c (features of attempts), ktm_cache.c (those that are
- * needed again), ktm_learn.c (Newton's method), ktm_solve.c (its vectors), ktm_student.c (a
- * student's own numbers at prediction), ktm_rasch.c. Nothing else includes this but tests. */
+/* Shared by the files of the knowledge tracing machine; included elsewhere only by tests.
+ *
+ *     ktm.c           the model
+ *     ktm_features.c  the language of features
+ *     ktm_walk.c      features of attempts
+ *     ktm_cache.c     features kept between passes
+ *     ktm_learn.c     Newton's method
+ *     ktm_solve.c     its vectors
+ *     ktm_student.c   a student's own weight and factors at prediction
+ *     ktm_rasch.c     the Rasch view */
 #ifndef COHORT_KTM_INTERNAL_H
 #define COHORT_KTM_INTERNAL_H
 
@@ -13,8 +19,8 @@ enum ktm_what {
     KTM_STUDENT,
     KTM_ITEM,
     KTM_SKILL,
-    KTM_LEVEL,  /* of a factor that attempts bring */
-    KTM_NUMBER, /* a covariate of attempts */
+    KTM_LEVEL,  /* a level of a factor of attempts */
+    KTM_NUMBER, /* a numeric covariate of attempts */
     KTM_PREVIOUS,
     KTM_ATTEMPTS,
     KTM_WINS,
@@ -30,45 +36,49 @@ struct ktm_options {
     double l2, l2_factors, scale, tolerance;
 };
 
-/* One word of model.features: what is counted, over which earlier attempts (of), what becomes
- * of the count (value), and whose rows it acts on (by). */
+/* One word of model.features: what is counted (what), over which earlier attempts (of), the
+ * form of the count (value), and what its rows belong to (by). */
 struct ktm_feature {
     enum ktm_what what;
     enum ktm_of of, by;
     enum ktm_value value;
-    double decay;    /* 1: counts do not fade */
-    uint64_t within; /* counts are of so many seconds; 0: of all time */
+    double decay;    /* 1: counts do not decay */
+    uint64_t within; /* counts cover this many seconds; 0: all time */
     double l2, l2_factors;
-    size_t column, n_levels; /* KTM_LEVEL, KTM_NUMBER: which covariate of the data at hand */
-    const uint8_t *own;      /* KTM_LEVEL: levels of one student, NULL: not known */
+    size_t column, n_levels; /* KTM_LEVEL, KTM_NUMBER: which covariate of the current data */
+    const uint8_t *own;      /* KTM_LEVEL: levels of a single student; NULL: not known */
     size_t first_row, n_rows;
-    size_t n_each;       /* rows for each item or skill it acts by: bins, previous items */
-    bool said_of_skills; /* where there are none: what it is about are items */
+    size_t n_each;       /* rows per item or skill it acts by: bins, previous items */
+    bool said_of_skills; /* named skills in data without skills, so items are meant */
     char name[48];       /* of its tensors */
 };
 
 struct ktm_design {
     size_t n;
-    struct ktm_feature list[KTM_MOST_FEATURES]; /* students, if there, come last */
-    size_t n_common;                            /* rows but those of students: 0 is the bias */
+    struct ktm_feature list[KTM_MOST_FEATURES]; /* students, if present, come last */
+    size_t n_common;                            /* rows except students; row 0 is the bias */
     size_t n_rows;
     bool has_students;
 };
 
-/* What the words mean for a model's items, skills and students. */
+/* The features of a model, given its items, skills and students. */
 CHECKED enum status ktm_design_make(struct ktm_design *design, const struct model *model);
+static inline const struct ktm_design *ktm_design(const struct model *model)
+{
+    return model->shape;
+}
 unsigned ktm_design_uses(const struct model *model); /* of a declared model */
 void ktm_design_help(struct manual *manual);
 
-/* A number kept for an item or a skill (or for all) along one student's attempts. */
+/* A count kept for an item or a skill (or for all) along one student's attempts. */
 struct ktm_past {
     double value;
-    uint64_t walk;           /* the walk it belongs to; of another one it is void */
-    uint32_t oldest, newest; /* where counts have a window: the moments counted now */
+    uint64_t walk;           /* the walk it belongs to; void in any other */
+    uint32_t oldest, newest; /* counts with a window: the moments counted now */
 };
 
-/* The moments that counts with a window are of, all those of the student that is walked along;
- * each knows the next one of the same item or skill. */
+/* The moments counted by counts with a window, all of the current student. Each links to the
+ * next one of the same item or skill. */
 struct ktm_moment {
     int64_t time;
     uint32_t next;
@@ -85,10 +95,10 @@ struct ktm_walk {
     struct ktm_past *past[KTM_MOST_FEATURES];
     struct ktm_moments moments[KTM_MOST_FEATURES];
     uint64_t number;
-    int64_t last_item;           /* of the attempt before, -1: there is none */
+    int64_t last_item;           /* of the previous attempt, -1: none */
     uint32_t last_seen;          /* its outcome, 2: not shown */
     struct fm_features attempts; /* of the last student */
-    uint32_t *place;             /* which attempts of the student these are */
+    uint32_t *place;             /* index of each of these attempts */
     uint32_t *first, *row;
     real *x;
     size_t most_skills, entry_room;
@@ -97,32 +107,31 @@ void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
                      const struct model *model, size_t longest);
 void ktm_walk_free(struct ktm_walk *walk);
 
-/* Features of those attempts of student s of the shard whose split is in `splits` (and whose
- * outcome is known, if they are to learn from; else levels of one student are left out, see
- * own_levels.h); student_row: the row of this student, 0: that is left out. */
+/* Features of the attempts of student s of the shard whose split is in `splits`. In training
+ * only attempts with known outcomes count; in prediction levels of a single student are ignored
+ * (see own_levels.h). student_row: the row of this student, 0: none. */
 void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
                       unsigned splits, bool learning, size_t student_row);
 
-/* The features of a student's training attempts with known outcomes, and which attempts of the
- * student these are. They stay as they are until the walk is walked again. */
+/* The features of a student's training attempts with known outcomes, and the index of each of
+ * these attempts. Valid until the next walk. */
 struct ktm_seen {
     struct fm_features attempts;
     const uint32_t *place;
 };
 
-/* Those of a shard's students, kept from the first time they were asked for as long as all of
- * it takes no more than `most` bytes. */
+/* Those of a shard's students, kept once made up to a total of `most` bytes. */
 #define KTM_KEPT_LEAST ((size_t)512 << 20)
 struct ktm_cache;
 struct ktm_cache *ktm_cache_create(size_t n_students, size_t most);
-/* Collective: what a rank may keep: its share of a third of the machine's memory, and where
- * that is little or not known, KTM_KEPT_LEAST. */
+/* Collective: what a rank may keep, its share of a third of the machine's memory, and
+ * KTM_KEPT_LEAST if that is smaller or not known. */
 size_t ktm_cache_most(const struct comm *comm);
 void ktm_cache_free(struct ktm_cache *kept);
 struct ktm_seen ktm_cache_student(struct ktm_cache *kept, struct ktm_walk *walk,
                                   const struct shard *shard, size_t s, size_t student_row);
 
-/* Attempts of student s of the shard to learn from. */
+/* The number of training attempts of student s of the shard. */
 int64_t ktm_count_training(const struct shard *shard, size_t s);
 
 /* The most probable weight and k factors of a student, given what has been shown; see
@@ -132,23 +141,23 @@ struct ktm_student;
 /* With the penalties of students' rows; `most`: attempts of the longest student. */
 struct ktm_student *ktm_student_create(size_t k, double l2, double l2_factors, size_t most);
 void ktm_student_free(struct ktm_student *student);
-/* A student begins, of whom nothing is known. */
+/* Starts a new student with nothing known. */
 void ktm_student_begin(struct ktm_student *student);
-/* What the student's numbers add to the score of an attempt, `sum` being the sum of its other
- * factors. */
+/* What the student's own weight and factors add to the score of an attempt; `sum` is the sum of
+ * its other factors. */
 double ktm_student_score(struct ktm_student *student, const real *sum);
-/* An answer is shown; offset: the attempt's score without the student. */
+/* Shows an answer; offset: the attempt's score without the student. */
 void ktm_student_show(struct ktm_student *student, double offset, const real *sum,
                       bool correct);
 
 struct ktm_learner;
 struct ktm_work {
     const struct shard *shard;
-    struct ktm_design design;
+    const struct ktm_design *design;
     struct ktm_walk walk;
     real *score, *sum;           /* of the attempts of a student */
     struct ktm_student *student; /* NULL: students have no rows */
-    real *own_score;             /* scores with what the student brings */
+    real *own_score;             /* scores with the student's own part */
     struct ktm_learner *learner;
 };
 

@@ -1,20 +1,22 @@
-/* Learning a knowledge tracing machine: Newton's method, one step an epoch.
+/* Training a knowledge tracing machine: Newton's method, one step per epoch.
  *
- *     F(x) = sum of log-losses + 1/2 sum l2 x^2,     H = J^T D J + l2,  D = p (1 - p)
- *     H step = -gradient,  by conjugate gradients;  x += step, halved until F falls enough
+ *     F(x) = sum of log-losses + 1/2 sum l2 x^2
+ *     H    = J^T D J + l2,   D = p (1 - p)
+ *     H step = -gradient     by conjugate gradients
+ *     x += step              halved until F falls enough
  *
  * J holds the derivatives of the scores (see src/kernels/fm_kernels.h). For logistic regression
- * H is the curvature of F itself; with factors it is Gauss and Newton's, which is never
- * negative. A product with H is one pass over the attempts, whose features are kept
- * (ktm_cache.c). Conjugate gradients run in numbers scaled by the diagonal of H, and stop when
- * the remainder is a tenth: the next epoch begins from a better place anyway. Singular designs
- * (a constant, a feature that others add up to) do no harm: no step is made in directions that
- * change nothing.
+ * H is the Hessian of F. With factors it is the Gauss-Newton matrix, which is never negative. A
+ * product with H is one pass over the attempts, whose features are kept (ktm_cache.c).
+ * Conjugate gradients run in variables scaled by the diagonal of H. They stop when the residual
+ * has fallen to a tenth, since the next epoch starts from a better point anyway. Singular
+ * designs (a constant, a feature that is a sum of others) do no harm: no step is made in
+ * directions that change nothing.
  *
- * Sums. A lane adds up its common rows in floating point, then turns them into fixed point: a
- * lane is never cut between ranks, so nothing depends on their number. Products are made for a
- * direction of length 1 in scaled numbers, where no sum can be larger than the square root of
- * the number of features. An epoch keeps nothing from the one before but the parameters. */
+ * Sums: a lane adds up its common rows in floating point, then converts them to fixed point. A
+ * lane is never split between ranks, so the result does not depend on their number. Products
+ * use a direction of length 1 in scaled variables, where no sum can exceed the square root of
+ * the number of features. An epoch keeps only the parameters of the one before. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/vec.h"
@@ -22,9 +24,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_LOSS ((int64_t)1 << 61) /* twice it is a number still */
+#define MOST_LOSS ((int64_t)1 << 61) /* twice this fits 64 bits */
 
-/* Fixed point of sums: gradients, their squares, and products (of scaled numbers). */
+/* Fraction bits of sums: gradients, their squares, and products (of scaled variables). */
 #ifdef COHORT_REAL_DOUBLE
 enum { GRADIENT_BITS = 32, CURVE_BITS = 24, PRODUCT_BITS = 44 };
 #else
@@ -38,27 +40,26 @@ struct ktm_learner {
     real *penalty; /* l2 of each number */
     real *x, *gradient, *scale;
     real *direction, *rest, *rest_solved, *found, *product, *trial;
-    real *curve;    /* second derivatives by themselves, before they become `scale` */
+    real *curve;    /* diagonal of the second derivatives, before it becomes `scale` */
     real *weight;   /* D of each training attempt */
     real *r;        /* of a student's attempts */
-    uint32_t *rows; /* common rows the lane has met */
+    uint32_t *rows; /* common rows that occur in the lane */
     uint8_t *met;
     size_t n_met;
-    int64_t *sums; /* of common numbers, twice; then what did not fit, and the loss */
-    size_t n_sums; /* of common numbers */
-    double most;   /* of a lane's sum in fixed point, so that those of all lanes fit 64 bits */
+    int64_t *sums; /* of common rows, twice; then the number out of range, and the loss */
+    size_t n_sums; /* of common rows */
+    double most;   /* bound on a lane's sum in fixed point, so that all lanes fit 64 bits */
     int64_t n_passes;
 };
 
-/* Collective: numbers that attempts bring come in any unit; squares of these must not be too
- * large to be added up. */
+/* Collective: covariates come in any unit, but their squares must not be too large to sum. */
 static enum status check_numbers(const struct ktm_work *work, const struct comm *comm)
 {
     const struct shard *shard = work->shard;
     const struct covariates *columns = &shard->dataset->covariates;
     const double most = 1000;
-    for (size_t j = 0; j < work->design.n; j++) {
-        const struct ktm_feature *f = &work->design.list[j];
+    for (size_t j = 0; j < work->design->n; j++) {
+        const struct ktm_feature *f = &work->design->list[j];
         if (f->what != KTM_NUMBER || f->value == KTM_LOG)
             continue;
         double size = 0;
@@ -68,11 +69,10 @@ static enum status check_numbers(const struct ktm_work *work, const struct comm 
         comm_max_double(comm, &size, 1);
         const char *name = names_get(&columns->names, f->column);
         if (size > most)
-            return fail(
-                BAD_USER,
-                "model.features: numbers of '%s' are as large as %g, but can be learned "
-                "from up to %g; say %s:log, or import it in another unit",
-                name, size, most, name);
+            return fail(BAD_USER,
+                        "model.features: values of '%s' are as large as %g, but at most %g is "
+                        "supported; use %s:log, or import it in another unit",
+                        name, size, most, name);
     }
     return OK;
 }
@@ -83,16 +83,16 @@ static struct ktm_learner *learner_create(const struct model *model,
     const struct ktm_options *o = model->options;
     struct ktm_learner *l = NEW(struct ktm_learner, 1);
     struct ktm_space *space = &l->space;
-    ktm_space_make(space, &work->design, model, work->shard, comm);
-    ktm_block_create(&l->block, &work->design);
+    ktm_space_make(space, work->design, model, work->shard, comm);
+    ktm_block_create(&l->block, work->design);
     l->kept = ktm_cache_create(work->shard->n_students, ktm_cache_most(comm));
     real **const vectors[] = {&l->penalty, &l->x,         &l->gradient,   &l->scale,
                               &l->curve,   &l->direction, &l->rest,       &l->found,
                               &l->product, &l->trial,     &l->rest_solved};
     for (size_t v = 0; v < COUNT(vectors); v++)
         *vectors[v] = NEW(real, space->n);
-    for (size_t j = 0; j < work->design.n; j++) {
-        const struct ktm_feature *f = &work->design.list[j];
+    for (size_t j = 0; j < work->design->n; j++) {
+        const struct ktm_feature *f = &work->design->list[j];
         const size_t end = f->what == KTM_STUDENT ? space->n_rows : f->first_row + f->n_rows;
         for (size_t row = f->first_row; row < end; row++) {
             l->penalty[row] = (real)f->l2;
@@ -129,7 +129,7 @@ void ktm_learner_free(struct ktm_learner *l)
     memory_free(l);
 }
 
-/* Notes the common rows of the student just walked along. */
+/* Lists the common rows of the current student. */
 static void note_rows(struct ktm_learner *l, const struct fm_features *attempts)
 {
     const size_t n_entries = attempts->first[attempts->n], n_common = l->space.n_common;
@@ -151,7 +151,7 @@ static int64_t to_fixed(struct ktm_learner *l, double value, double unit)
     return 0;
 }
 
-/* Moves the lane's sums of common rows (times `scale`, if there is one) to fixed point. */
+/* Converts the lane's sums of common rows (times `scale`, if given) to fixed point. */
 static void flush(struct ktm_learner *l, real *vector, const real *scale, int bits,
                   int64_t *sums)
 {
@@ -170,7 +170,7 @@ static void flush(struct ktm_learner *l, real *vector, const real *scale, int bi
     }
 }
 
-/* The sums over all ranks become the common rows of a vector. */
+/* Writes the sums over all ranks into the common rows of a vector. */
 static void unfix(const struct ktm_learner *l, const int64_t *sums, int bits, real *vector)
 {
     const struct ktm_space *space = &l->space;
@@ -185,8 +185,8 @@ static void unfix(const struct ktm_learner *l, const int64_t *sums, int bits, re
 
 enum pass_kind { PASS_LOSS, PASS_GRADIENT, PASS_PRODUCT };
 
-/* What a student adds: to the loss at `at`; to the gradient and the second derivatives; or to
- * the product with the direction `along`. */
+/* A student's contribution: to the loss at `at`; to the gradient and the second derivatives; or
+ * to the product with the direction `along`. */
 static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t s,
                            enum pass_kind kind, real *at, real *along)
 {
@@ -235,13 +235,13 @@ static int64_t add_student(struct ktm_learner *l, struct ktm_work *work, size_t 
     return fabs(loss) < (double)MOST_LOSS ? (int64_t)loss : MOST_LOSS;
 }
 
-/* What is more than numbers can hold stays so, however many such students there are. */
+/* Saturates a loss that is out of range, however many such students there are. */
 static int64_t bounded(int64_t loss)
 {
     return loss > MOST_LOSS ? MOST_LOSS : loss < -MOST_LOSS ? -MOST_LOSS : loss;
 }
 
-/* Collective: a pass over all training students. The loss of this rank's is in `own`. */
+/* Collective: a pass over all training students. `own` receives the loss of this rank. */
 static enum status pass_over(struct ktm_learner *l, struct ktm_work *work,
                              const struct pass *pass, enum pass_kind kind, real *at,
                              real *along, int64_t *own, double *loss)
@@ -277,9 +277,9 @@ static enum status pass_over(struct ktm_learner *l, struct ktm_work *work,
     }
     *loss = ldexp((double)last[1], -LOSS_BITS);
     if (last[0] > 0)
-        return fail(DIVERGED, "training diverged: sums over the attempts are too large to be "
-                              "added up; use :log instead of raw counts, or a larger "
-                              "model.l2 and model.l2_factors");
+        return fail(DIVERGED, "training diverged: sums over the attempts are too large; use "
+                              ":log instead of raw counts, or a larger model.l2 and "
+                              "model.l2_factors");
     return OK;
 }
 
@@ -306,13 +306,13 @@ static enum status differentiate(struct ktm_learner *l, struct ktm_work *work,
     for (size_t i = 0; i < l->space.n; i++) {
         l->gradient[i] += l->penalty[i] * l->x[i];
         const double h = (double)l->curve[i] + (double)l->penalty[i];
-        l->scale[i] = h > 1e-12 ? (real)(1 / sqrt(h)) : 0; /* what acts on nothing stays */
+        l->scale[i] = h > 1e-12 ? (real)(1 / sqrt(h)) : 0; /* without effect: does not move */
     }
     ktm_block_factor(&l->block, &l->space, l->penalty, l->scale);
     return OK;
 }
 
-/* Collective: product = H direction, in scaled numbers; `length` is that of the direction. */
+/* Collective: product = H direction, in scaled variables; `length` is that of the direction. */
 static enum status multiply(struct ktm_learner *l, struct ktm_work *work,
                             const struct pass *pass, double length)
 {
@@ -338,7 +338,7 @@ static enum status multiply(struct ktm_learner *l, struct ktm_work *work,
     return OK;
 }
 
-/* Collective: found = the step, in scaled numbers, and what F should fall by per unit of it. */
+/* Collective: found = the step, scaled, and the expected decrease of F per unit of it. */
 static enum status solve(struct ktm_learner *l, struct ktm_work *work, const struct pass *pass,
                          int64_t n_products, double *fall)
 {
@@ -376,7 +376,7 @@ static enum status solve(struct ktm_learner *l, struct ktm_work *work, const str
     return OK;
 }
 
-/* Collective: moves x along the step found, as far as F falls by a share of what it should. */
+/* Collective: moves x along the step as far as F falls by a fraction of what was expected. */
 static enum status move(struct ktm_learner *l, struct ktm_work *work, struct pass *pass,
                         double before, double fall, bool *moved)
 {
@@ -401,8 +401,7 @@ static enum status move(struct ktm_learner *l, struct ktm_work *work, struct pas
     return OK;
 }
 
-/* Students without training attempts begin with random factors like all others, and nothing
- * would move those. */
+/* Clears the random initial factors of students without training attempts. */
 static void forget_untrained(struct ktm_learner *l, const struct shard *shard)
 {
     const struct ktm_space *space = &l->space;
@@ -442,8 +441,7 @@ enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
         for (size_t i = 0; i < pass->lanes->n_students[lane]; i++) {
             const size_t s = pass->lanes->students[lane][i];
             for (uint64_t t = work->shard->first[s]; t < work->shard->first[s + 1]; t++)
-                pass->n_scored += mark_split(work->shard->mark[t]) == TRAIN &&
-                                  mark_outcome(work->shard->mark[t]) != UNKNOWN;
+                pass->n_scored += mark_trains(work->shard->mark[t]);
         }
     real *flat = NEW_SCRATCH(real, model->params.n);
     ktm_space_put(&l->space, model, l->x, flat);

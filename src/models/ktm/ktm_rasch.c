@@ -1,11 +1,14 @@
-/* Machines with rows for items and for students as Rasch's model: logit P(correct) = theta - b
- * at a student's first attempt, where all counts are zero, and without levels and numbers. The
- * bias, the item's weight and those of its skills are -b, the student's weight is theta. */
+/* A knowledge tracing machine with rows for items and students as a Rasch model,
+ *
+ *     logit P(correct) = theta - b
+ *
+ * at a student's first attempt, where all counts are zero, and without levels and numbers. -b
+ * is the bias plus the weights of the item and its skills; theta is the student's weight. */
 #include "base/memory.h"
 #include "models/ktm/ktm_internal.h"
 #include <math.h>
 
-/* NULL: nothing is in the way. */
+/* NULL: it has this view. */
 static const char *why_not(const struct model *model, const struct ktm_design *design)
 {
     bool has_items = false, has_bins = false;
@@ -17,12 +20,12 @@ static const char *why_not(const struct model *model, const struct ktm_design *d
         return "its model.features does not name both item and student, so they have no "
                "weights of their own";
     if (((const struct ktm_options *)model->options)->factors > 0)
-        return "its rows act in pairs too (model.factors), so what an item weighs depends on "
+        return "its features interact (model.factors), so the weight of an item depends on "
                "the student";
-    return has_bins ? "times in bins weigh something at the first attempt too" : NULL;
+    return has_bins ? "its binned times have a weight at the first attempt too" : NULL;
 }
 
-/* What feature f weighs at the first attempt at item i. */
+/* The weight of feature f at the first attempt at item i. */
 static double weigh(const struct model *model, const struct ktm_feature *f, size_t i)
 {
     const real *w = ktm_point(model).w + f->first_row;
@@ -37,7 +40,7 @@ static double weigh(const struct model *model, const struct ktm_feature *f, size
 void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
 {
     const struct ktm_work *work = memory;
-    const struct ktm_design *design = &work->design;
+    const struct ktm_design *design = work->design;
     rasch->why_not = why_not(model, design);
     if (rasch->why_not != NULL)
         return;
@@ -63,7 +66,7 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
     snprintf(rasch->b_is, sizeof rasch->b_is, "-(bias + weight of the item%s)%s%s",
              has_skills ? " + weights of its skills" : "",
              has_counts ? " at a first attempt" : "",
-             has_columns ? " with nothing in the columns that attempts bring" : "");
+             has_columns ? " with empty factors and covariates" : "");
     snprintf(rasch->theta_is, sizeof rasch->theta_is,
              "the weight of a student with training attempts");
 }

@@ -1,10 +1,10 @@
 /* Vectors for Newton's method over ranks.
  *
- * Rows of items, skills and counts are common: every rank computes with all of them, from
- * sums in fixed point, so all have the same bits. A student's row is moved by that student's
- * attempts alone, which one rank holds; no other rank ever needs it while learning. So a vector
- * is the common rows and the own students' rows, and what is sent is the sums over common rows
- * and, for a scalar product, one number: the students' part, in fixed point of 128 bits
+ * Rows of items, skills and counts are common: every rank computes all of them from sums in
+ * fixed point, so all ranks have the same bits. A student's row depends on that student's
+ * attempts alone, which one rank holds, and no other rank needs it in training. So a vector is
+ * the common rows plus the rows of the rank's own students. The ranks exchange the sums over
+ * common rows and, for a scalar product, one number: the students' part, in 128-bit fixed point
  * (steps of 2^-64), whose sum is exact in any order. */
 #include "models/ktm/ktm_solve.h"
 #include "base/memory.h"
@@ -34,7 +34,7 @@ struct fm_point ktm_space_point(const struct ktm_space *space, real *vector)
 
 static double dot(const real *a, const real *b, size_t n)
 {
-    double sums[8] = {0}; /* side by side, since additions wait for each other */
+    double sums[8] = {0}; /* side by side, to hide the latency of additions */
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (size_t j = 0; j < 8; j++)
@@ -61,12 +61,9 @@ double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b
         else
             bad++;
     }
-    int64_t parts[4] = {(int64_t)(sum >> 64), (int64_t)((uint64_t)sum >> 32),
-                        (int64_t)((uint64_t)sum & 0xffffffffu), bad};
-    comm_sum_i64(space->comm, parts, COUNT(parts));
-    if (parts[3] > 0)
-        return NAN;
-    return common + (double)parts[0] + (double)parts[1] * 0x1p-32 + (double)parts[2] * 0x1p-64;
+    comm_sum_i128(space->comm, &sum, 1);
+    comm_sum_i64(space->comm, &bad, 1);
+    return bad > 0 ? NAN : common + ldexp((double)sum, -64);
 }
 
 /* Copies n rows between two points that number them differently. */
@@ -79,7 +76,7 @@ static void copy_rows(const struct fm_point *to, size_t to_row, const struct fm_
                n * to->stride * sizeof(real));
 }
 
-/* The point of a flat vector that is laid out as the parameters. */
+/* The point of a flat vector in the layout of the parameters. */
 static struct fm_point flat_point(const struct model *model, const real *flat)
 {
     struct fm_point point = ktm_point(model);
@@ -163,7 +160,7 @@ void ktm_block_add(struct ktm_block *block, const struct fm_features *attempts,
 {
     for (size_t t = 0; t < attempts->n; t++) {
         const double d = (double)weight[t];
-        if (isnan(d)) /* of weights that are no numbers: the loss shows it */
+        if (isnan(d)) /* from NaN weights: the loss shows it */
             continue;
         const size_t start = attempts->first[t], end = attempts->first[t + 1];
         add_pair(block->sums, 0, 0, d);
@@ -181,7 +178,7 @@ void ktm_block_add(struct ktm_block *block, const struct fm_features *attempts,
     }
 }
 
-/* Rows from `first` on become those of the unit matrix. */
+/* Sets rows from `first` on to those of the identity matrix. */
 static void set_unit(struct ktm_block *block, size_t first)
 {
     const size_t order = cholesky_order(block->n);

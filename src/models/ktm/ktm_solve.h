@@ -1,4 +1,4 @@
-/* Vectors over the rows one rank needs to learn a knowledge tracing machine. */
+/* Vectors over the rows one rank needs to train a knowledge tracing machine. */
 #ifndef COHORT_KTM_SOLVE_H
 #define COHORT_KTM_SOLVE_H
 
@@ -9,7 +9,7 @@
  * rows of `stride` factors. Common parts have the same bits on all ranks. */
 struct ktm_space {
     const struct comm *comm;
-    size_t n_common, n_rows; /* rows; those from n_common on are own students */
+    size_t n_common, n_rows; /* rows; those from n_common on are the rank's own students */
     size_t k, stride, n_weights, n;
     bool has_students;
 };
@@ -19,23 +19,22 @@ void ktm_space_make(struct ktm_space *space, const struct ktm_design *design,
                     const struct comm *comm);
 struct fm_point ktm_space_point(const struct ktm_space *space, real *vector);
 
-/* Collective: a . b over all rows of all ranks, with the same bits at any number of ranks. */
+/* Collective: a . b over all rows of all ranks, with the same bits for any number of ranks. */
 double ktm_space_dot(const struct ktm_space *space, const real *a, const real *b);
 
-/* The parameters as a vector, and (collective) back; `flat` is in the layout of the parameters.
- */
+/* The parameters as a vector, and (collective) back; `flat` has the parameters' layout. */
 void ktm_space_take(const struct ktm_space *space, const struct model *model,
                     size_t first_student, const real *flat, real *vector);
 void ktm_space_put(const struct ktm_space *space, const struct model *model, const real *vector,
                    real *flat);
 
-/* The curvature between the weights of the first rows, those of features that have few: its
- * inverse makes conjugate gradients short. */
+/* The curvature between the weights of the first rows, those of features with few rows. Its
+ * inverse preconditions the conjugate gradients. */
 enum { KTM_MOST_DENSE = 1000 };
 struct ktm_block {
-    size_t n;       /* rows; all but these are taken for independent */
+    size_t n;       /* rows; all others are treated as independent */
     int64_t *sums;  /* lower triangle, row by row, fixed point */
-    double *matrix; /* its Cholesky factor, in scaled numbers */
+    double *matrix; /* its Cholesky factor, in scaled variables */
     double *side;   /* a vector */
 };
 void ktm_block_create(struct ktm_block *block, const struct ktm_design *design);
@@ -44,7 +43,7 @@ void ktm_block_clear(struct ktm_block *block);
 void ktm_block_add(struct ktm_block *block, const struct fm_features *attempts,
                    const real *weight);
 
-/* Collective: adds up what all ranks have and factors it; `penalty` and `scale` are vectors. */
+/* Collective: sums over all ranks and factors the matrix; `penalty` and `scale` are vectors. */
 void ktm_block_factor(struct ktm_block *block, const struct ktm_space *space,
                       const real *penalty, const real *scale);
 /* z = an approximate inverse of the scaled curvature times r. */

@@ -1,9 +1,9 @@
-/* A student's own weight and factors at prediction: the most probable ones given what was shown
- * before, for students that were trained on and for others alike. What training found for a
- * student rests on later answers too, so it is not looked at.
+/* A student's own weight and factors at prediction: the most probable ones given the answers
+ * shown before, for trained and for new students alike. The values found in training depend on
+ * later answers too, so they are not used.
  *
- * The score of an attempt is linear in the student's own numbers b = (w, v), the bias and all
- * other rows being what they are:
+ * The score of an attempt is linear in the student's own numbers b = (w, v), with the bias and
+ * all other rows fixed:
  *
  *     f = c + w + v . S = c + b . x,   x = (1, S),   S = sum of the other features' factors
  *
@@ -12,21 +12,22 @@
  *
  *     F(b) = sum over shown answers of log-loss(f) + 1/2 sum l2 b^2
  *
- * It is convex, and found by Newton's method, starting from the solution before the last
- * answer. Of that one slope and curvature are known already: the new answer adds its own, so
- * the first step looks at no other. Then come passes over all shown answers, mostly one or two,
- * until a step moves no score by more than SMALL; what is left is of the order of its square.
+ * F is convex. It is minimised by Newton's method, starting from the solution before the last
+ * answer. Gradient and Hessian are already known there, and the new answer adds its own, so the
+ * first step reads no other answer. Then come passes over all shown answers, mostly one or two,
+ * until a step moves no score by more than SMALL. The remaining error is of the order of its
+ * square.
  *
- * Far from the solution a whole step may go too far. If it moves no score of an answer by more
- * than M, the curvature along it grows no faster than exp(M share), so a share log(1 + M) / M
- * never passes the lowest point, and F falls with every step. M is bounded by |w| + |v| times
- * the longest S.
+ * Far from the solution a full step may go too far. If it moves no score of an answer by more
+ * than M, the curvature along it grows no faster than exp(M share). A step shortened to log(1 +
+ * M) / M therefore never passes the minimum, and F falls with every step. M is bounded by |w| +
+ * |v| times the longest S.
  *
- * An answer costs O(n (1 + k)^2 + (1 + k)^3), n being the answers shown. So that this does not
- * grow with a student's length, the last KTM_EXACT answers only are looked at exactly: an older
- * one leaves behind its slope and curvature at the solution of that moment. What it says is
- * wrong from there on by less than D^2 / 20 in its slope if its score has moved by D since
- * (|sigma''| < 0.0963, and half of it counts). */
+ * An answer costs O(n (1 + k)^2 + (1 + k)^3), where n is the number of answers shown. So that
+ * this does not grow with a student's length, only the last KTM_EXACT answers are treated
+ * exactly. An older one leaves behind its gradient and Hessian at the solution of that time. If
+ * its score has moved by D since, the error of its gradient is below D^2 / 20 (|sigma''| <
+ * 0.0963, and half of it counts). */
 #include "base/memory.h"
 #include "kernels/logistic_sums.h"
 #include "models/ktm/ktm_internal.h"
@@ -36,27 +37,27 @@
 
 enum { MOST_PASSES = 60, EIGHT = 8 };
 #define SMALL 1e-3
-/* Without any penalty the first answer would say everything. */
+/* Without any penalty the first answer would decide everything. */
 #define LEAST_PENALTY 0.01
 
 struct ktm_student {
     size_t k;
-    size_t n, n_new;   /* answers shown, and since b was found */
-    size_t room;       /* of the last answers, those that are here */
-    double *penalty;   /* 1 + k, like all that belongs to b */
-    double *b;         /* the most probable numbers */
-    double *slope;     /* of F at b */
-    double *curve;     /* lower triangle of F's second derivatives near b */
-    double *old_slope; /* what has left, at b = 0 */
+    size_t n, n_new;   /* answers shown, and those since b was found */
+    size_t room;       /* how many of the last answers are kept here */
+    double *penalty;   /* 1 + k numbers, as in all vectors of b */
+    double *b;         /* the most probable values */
+    double *slope;     /* gradient of F at b */
+    double *curve;     /* lower triangle of the Hessian of F near b */
+    double *old_slope; /* of removed answers, at b = 0 */
     double *old_curve; /* (lower triangle) */
-    double *factor;    /* Cholesky's, of curve */
+    double *factor;    /* Cholesky factor of curve */
     double *step, *column;
     double *one;    /* x of an answer */
     double *x;      /* columns of S, `room` numbers each; answer i is at i % room */
     double *offset; /* c */
     double *outcome;
     double *residual, *weight, *scratch;
-    double longest; /* S of all shown answers */
+    double longest; /* length of S over all shown answers */
 };
 
 struct ktm_student *ktm_student_create(size_t k, double l2, double l2_factors, size_t most)
@@ -121,7 +122,7 @@ static double sigmoid(double x)
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-x));
 }
 
-/* An answer with x = s->one adds its slope r and curvature d. */
+/* Adds the slope r and curvature d of an answer with x = s->one. */
 static void add(struct ktm_student *s, double r, double d, double *slope, double *curve)
 {
     const size_t m = 1 + s->k;
@@ -132,7 +133,7 @@ static void add(struct ktm_student *s, double r, double d, double *slope, double
     }
 }
 
-/* The answer in a place leaves it for a newer one. */
+/* Removes the answer in a place to make room for a newer one. */
 static void leave(struct ktm_student *s, size_t place)
 {
     s->one[0] = 1;
@@ -143,7 +144,7 @@ static void leave(struct ktm_student *s, size_t place)
     add(s, p - s->outcome[place] - d * own, d, s->old_slope, s->old_curve);
 }
 
-/* Slope and curvature of F at b. */
+/* Gradient and Hessian of F at b. */
 static void look(struct ktm_student *s)
 {
     const size_t m = 1 + s->k, n = size_min(s->n, s->room);
@@ -165,9 +166,9 @@ static void look(struct ktm_student *s)
     }
 }
 
-/* One step of Newton's method, by Cholesky's factor of the curvature (whose diagonal is kept as
- * 1 / itself); returns what the whole step moves scores by, at most. But for rounding no pivot
- * is less than its penalty. */
+/* One Newton step, with the Cholesky factor of the Hessian (whose diagonal is stored inverted).
+ * Returns an upper bound on how far the full step moves any score. Up to rounding no pivot is
+ * below its penalty. */
 static double move(struct ktm_student *s)
 {
     const size_t m = 1 + s->k;
@@ -198,7 +199,7 @@ static double move(struct ktm_student *s)
     return most;
 }
 
-/* Finds b anew, if answers were shown since. */
+/* Finds b again if answers were shown since. */
 static void solve(struct ktm_student *s)
 {
     if (s->n_new == 0)
@@ -233,7 +234,7 @@ void ktm_student_show(struct ktm_student *s, double offset, const real *sum, boo
     s->one[0] = 1;
     for (size_t c = 0; c < s->k; c++) {
         double *x = &s->x[c * s->room + place];
-        if (place % EIGHT == 0 && s->n < s->room) /* nothing of another student is beside it */
+        if (place % EIGHT == 0 && s->n < s->room) /* clear leftovers of another student */
             memset(x, 0, EIGHT * sizeof *x);
         s->one[1 + c] = *x = (double)sum[c];
     }

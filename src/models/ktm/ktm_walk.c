@@ -1,14 +1,14 @@
-/* The features of a student's attempts, made while walking along them. No data set and no
- * checkpoint has them; learning keeps some in memory from pass to pass (ktm_cache.c).
+/* The features of a student's attempts, made while walking along them. They are in no data set
+ * and no checkpoint; training keeps some in memory from pass to pass (ktm_cache.c).
  *
  * An attempt tells later ones that it was made (attempts, elapsed, previous) and, if its
- * outcome is shown, how it went (wins, fails, previous). Each feature keeps its own numbers, by
- * item or skill; a number that another walk left behind is void, so nothing is cleared in
+ * outcome is shown, what the outcome was (wins, fails, previous). Each feature keeps its own
+ * counts, by item or skill. A count left by another walk is void, so nothing is cleared in
  * between.
  *
- * A count with a window (within) is the length of a queue: what counts enters it with its time,
- * and leaves it at the first attempt that is too late for it. So a window costs two steps an
- * attempt, however long it is, and memory for the attempts of one student. */
+ * A count with a window (within) is the length of a queue. What is counted enters with its
+ * time, and leaves at the first attempt that is too late for it. So a window costs two
+ * operations per attempt, whatever its length, and memory for the attempts of one student. */
 #include "base/memory.h"
 #include "models/ktm/ktm_internal.h"
 #include <math.h>
@@ -47,7 +47,7 @@ void ktm_walk_free(struct ktm_walk *walk)
     memory_free(walk->x);
 }
 
-/* log(1 + n); whole numbers come again and again. */
+/* log(1 + n), with a table for small integers. */
 static real log_of(double n)
 {
     enum { KNOWN = 1024 };
@@ -68,7 +68,7 @@ static inline void emit(struct ktm_walk *walk, size_t *n, size_t row, real x)
     ++*n;
 }
 
-/* The entry of a count, acting by the asked item or one skill. */
+/* The entry of a count, acting by the current item or one of its skills. */
 static inline void emit_count(struct ktm_walk *walk, const struct ktm_feature *f,
                               const struct ktm_past *past, size_t by, size_t *n)
 {
@@ -109,19 +109,19 @@ static void emit_previous(struct ktm_walk *walk, const struct ktm_feature *f, si
         emit(walk, n, first_row + 3 * d->item_skills[k], 1);
 }
 
-/* One attempt, as the features see it. */
+/* One attempt as the features see it. */
 struct sight {
     uint32_t item;
     uint8_t mark;
-    bool wanted;   /* its features are asked for */
-    bool learning; /* they are to learn from, not to predict with */
+    bool wanted;   /* its features are requested */
+    bool learning; /* for training, not for prediction */
     int64_t time;
     const uint32_t *skills;
     size_t n_skills, student_row;
     const double *columns; /* its covariates */
 };
 
-/* What was counted and is too long ago leaves the window. */
+/* Removes moments that are older than the window. */
 static inline void forget(const struct ktm_walk *walk, size_t j, struct ktm_past *past,
                           int64_t time)
 {
@@ -136,7 +136,7 @@ static inline void forget(const struct ktm_walk *walk, size_t j, struct ktm_past
     }
 }
 
-/* A moment enters the window, which has some in it already or not. */
+/* Adds a moment to the window; has_some: whether the window holds any. */
 static void enter(struct ktm_moments *moments, struct ktm_past *past, bool has_some,
                   int64_t time)
 {
@@ -150,7 +150,7 @@ static void enter(struct ktm_moments *moments, struct ktm_past *past, bool has_s
     past->newest = m;
 }
 
-/* What an attempt tells those after it. */
+/* Records an attempt for those after it. */
 static inline void remember(struct ktm_walk *walk, size_t j, struct ktm_past *past,
                             const struct sight *sight)
 {
@@ -177,8 +177,7 @@ static inline void emit_past(struct ktm_walk *walk, const struct ktm_feature *f,
         emit_count(walk, f, past, by, n);
 }
 
-/* A feature that keeps numbers: first what they say of this attempt, then what it adds to them.
- */
+/* A feature with counts: first emits them for this attempt, then adds the attempt to them. */
 static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, size_t *n)
 {
     const struct ktm_feature *f = &walk->design->list[j];
@@ -206,8 +205,8 @@ static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, 
     remember(walk, j, past, sight);
 }
 
-/* What a column says of the attempt; nothing where the cell was empty, for a level that the
- * model does not know and, but in learning, for levels of one student. */
+/* The entry of a column: none where the cell was empty, for a level unknown to the model and,
+ * except in training, for levels of a single student. */
 static void emit_column(struct ktm_walk *walk, const struct ktm_feature *f, double cell,
                         bool learning, size_t *n)
 {
@@ -220,7 +219,7 @@ static void emit_column(struct ktm_walk *walk, const struct ktm_feature *f, doub
                                  : (real)cell);
 }
 
-/* A feature that rests on the attempt itself or on the one before. */
+/* A feature of the attempt itself or of the one before. */
 static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struct sight *sight,
                  size_t *n)
 {

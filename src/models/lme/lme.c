@@ -1,35 +1,41 @@
 /* Mixed-effects regression with crossed random effects, by Laplace's method.
  *
  *     eta_a = x_a . beta + b_student(a) + b_item(a) (+ b_group(a) + b_skills(a) + b_teacher(a))
- *     P(correct) = sigma(eta) (link = logit), or outcome ~ N(eta, sigma_e^2) (link = identity)
- *     b = sigma_f u,  u ~ N(0, 1), one sigma_f for each factor
  *
- * The likelihood of (beta, sigma) is an integral over all effects. Laplace's approximation
- * takes it at their mode, with H = I + Lambda Z^T W Z Lambda the curvature there:
+ *     link = logit:      P(correct) = sigma(eta)
+ *     link = identity:   outcome ~ N(eta, sigma_e^2)
+ *
+ *     b = sigma_f u,   u ~ N(0, 1),   one sigma_f for each factor f
+ *
+ * The likelihood of (beta, sigma) is an integral over all random effects. Laplace's
+ * approximation evaluates it at their mode, where H = I + Lambda Z^T W Z Lambda is the
+ * curvature:
  *
  *     -2 log L = sum over attempts of -2 log P(outcome)  +  u^T u  +  log det H
  *
- * which is what lme4::glmer (nAGQ = 1) minimises, and exact for link = identity (maximum
- * likelihood, not REML). The spreads may be zero: H is then the identity there, and the
- * deviance is a smooth, even function of sigma.
+ * This is what lme4::glmer (nAGQ = 1) minimises. It is exact for link = identity (maximum
+ * likelihood, not REML). A standard deviation may be zero: H is then the identity there, and
+ * the deviance is a smooth, even function of sigma.
  *
  *     tensor                  shape      symbol
  *     fixed, fixed_error      fixed      beta, standard errors
- *     sd                      spreads    |sigma| of student, each factor, and the residual
+ *     sd                      factors    |sigma| of student, each factor, and the residual
  *     item, item_error        items      b_item, its conditional standard deviation
- *     group, group_error      items      of the item's group
+ *     group, group_error      items      those of the item's group
  *     skill, skill_error      skills
- *     factor_NAME, ..._error  levels     of a factor that attempts bring: a teacher, a session
- *     total                   items      all effects of an item together: what predicts
- *     search                  n, 2       the memory of the search, as pairs of large and small
+ *     factor_NAME, ..._error  levels     those of a factor of attempts: a teacher, a session
+ *     total                   items      sum of all effects of an item, used to predict
+ *     search                  n, 2       the state of the search: numbers, rounding errors
  *
- * H is diagonal in the levels of any one factor. So of students and items, whichever are more
- * are eliminated (they are the units): each adds a small outer product to the dense matrix over
- * the columns, which are the levels of the other factors; that is spread over a grid of ranks
- * (scalapack.h). Cost of a Newton step: the sum over units of (distinct columns)^2, and
- * columns^3 /
- * 3. Training is a search over beta and sigma with exact derivatives; an epoch is one point of
- * it, the last epoch the result.
+ * H is diagonal in the levels of any one factor. So the larger of the two factors students and
+ * items is eliminated (its levels are the units). Each unit adds a small outer product to the
+ * dense matrix over the columns, which are the levels of the other factors. The matrix is
+ * distributed over a grid of ranks (scalapack.h). A Newton step costs
+ *
+ *     sum over units of (distinct columns)^2  +  columns^3 / 3
+ *
+ * Training is a search over beta and sigma with exact derivatives. An epoch is one point of it,
+ * and the last epoch is the result.
  *
  * A student's effect is not a parameter: it is the mode given what was shown before. */
 #include "base/fail.h"
@@ -47,26 +53,26 @@ static const char *const eliminates[] = {"auto", "student", "item", NULL};
 #define AT(field) offsetof(struct lme_options, field)
 static const struct option option_table[] = {
     {"link", OPTION_CHOICE, AT(link), "logit", 0, 0, links,
-     "logit: chances of outcomes; identity: the linear model, outcomes as numbers 0 and 1"},
+     "logit: logistic mixed model; identity: linear mixed model of the outcomes 0 and 1"},
     {"factors", OPTION_TEXT, AT(factors), "item", 0, 0, NULL,
-     "what has random effects besides the student: item, group (of the item), skill, factors "
-     "that `import --factors` has named, or several of them between spaces"},
+     "factors with random effects besides the student: item, group (of the item), skill, and "
+     "factors named by `import --factors`; separate several by spaces"},
     {"fixed", OPTION_TEXT, AT(fixed), "", 0, 0, NULL,
      "fixed effects besides the intercept: position (log of 1 + earlier attempts), practice "
-     "(the same of this item), covariates that `import --covariates` has named, or several of "
-     "them between spaces"},
+     "(log of 1 + earlier attempts at this item), and covariates named by `import "
+     "--covariates`; separate several by spaces"},
     {"eliminate", OPTION_CHOICE, AT(eliminate), "auto", 0, 0, eliminates,
-     "which effects are taken out before the dense matrix is built; auto: of students and "
-     "items those that are more"},
+     "which random effects to eliminate before building the dense matrix; auto: students or "
+     "items, whichever are more"},
     {"grid", OPTION_TEXT, AT(grid), "auto", 0, 0, NULL,
-     "ranks that hold the dense matrix, as RxC: with the same grid the bits are the same at "
-     "any number of ranks; auto: one rank below order 2000, else all"},
+     "grid of ranks that holds the dense matrix, as RxC: results are bit-identical for the "
+     "same grid at any number of ranks; auto: one rank below order 2000, otherwise all"},
     {"tolerance", OPTION_NUMBER, AT(tolerance), "1e-6", 1e-12, 1, NULL,
-     "the search ends when it promises less than this of the deviance"},
+     "training has converged when a step is expected to lower the deviance by less than this"},
 };
 
-/* The next of the words between spaces; false at the end. What is too long is cut, and will not
- * be found. */
+/* The next of the words separated by spaces; false at the end. A word that is too long is cut,
+ * and will not be found. */
 static bool next_word(const char **text, char word[48])
 {
     *text += strspn(*text, " ");
@@ -76,7 +82,7 @@ static bool next_word(const char **text, char word[48])
     return length > 0;
 }
 
-/* What the data can name, after the words that every model knows: ", a, b". */
+/* The names that come from the data, to append to the built-in words: ", a, b". */
 static void list_covariates(const struct covariates *covariates, bool factors, char list[256])
 {
     list[0] = '\0';
@@ -86,8 +92,8 @@ static void list_covariates(const struct covariates *covariates, bool factors, c
                      names_get(&covariates->names, k));
 }
 
-/* The covariate called `name`, which is to be a factor or a number, in the data at hand; where
- * there are none, of the model. */
+/* The covariate called `name`, which must be a factor or a number, in the current data; without
+ * data, in the model. */
 static enum status find_covariate(const struct model *model, const char *name, bool is_factor,
                                   size_t *found)
 {
@@ -98,11 +104,10 @@ static enum status find_covariate(const struct model *model, const char *name, b
     if (k == COVARIATES_NONE || (covariates_n_levels(known, k) > 0) != is_factor)
         return fail(
             BAD_USER,
-            "model.%s: there is no '%s' to have %s; expected of %s%s (%s come with "
-            "import --%s)",
-            is_factor ? "factors" : "fixed", name, is_factor ? "random effects" : "an effect",
+            "model.%s: '%s' is not a %s of the data; choices: %s%s (add %s with import --%s)",
+            is_factor ? "factors" : "fixed", name, is_factor ? "factor" : "covariate",
             is_factor ? "item, group, skill" : "position, practice", list,
-            is_factor ? "further ones" : "covariates", is_factor ? "factors" : "covariates");
+            is_factor ? "factors" : "covariates", is_factor ? "factors" : "covariates");
     return model_column(model, k, found);
 }
 
@@ -110,8 +115,8 @@ static enum status find_covariate(const struct model *model, const char *name, b
 static enum status find_factor(const struct model *model, struct lme_factor *factor)
 {
     if (strcmp(factor->name, "student") == 0)
-        return fail(BAD_USER, "model.factors names student, but students have random effects "
-                              "always: leave it out, as in model.factors=item");
+        return fail(BAD_USER, "model.factors names student, but students always have random "
+                              "effects; remove it, for example model.factors=item");
     factor->kind = FACTOR_ITEM;
     while (factor->kind < FACTOR_COVARIATE &&
            strcmp(factor_names[factor->kind], factor->name) != 0)
@@ -131,14 +136,13 @@ static enum status find_factor(const struct model *model, struct lme_factor *fac
     if (factor->n == 0)
         return fail(BAD_USER,
                     "model.factors names %s, but the items of the data set have no %ss; "
-                    "import them with --%s, or leave it out",
+                    "import them with --%s, or remove it",
                     factor->name, factor->name,
                     factor->kind == FACTOR_GROUP ? "group" : "skills");
     return OK;
 }
 
-/* Errors of effects are kept as factor_NAME_error, which must not be the effects of another
- * factor. */
+/* Errors are stored as factor_NAME_error, which must not be the effects of another factor. */
 static enum status check_tensors(const struct lme_factor *factor, const char *other)
 {
     const char *name = factor->name;
@@ -147,8 +151,8 @@ static enum status check_tensors(const struct lme_factor *factor, const char *ot
         strcmp(other + n, "_error") != 0)
         return OK;
     return fail(BAD_USER,
-                "model.factors: effects of '%s' cannot be told from the errors of '%s'; import "
-                "it under another name, as in --factors other=COLUMN",
+                "model.factors: the effects of '%s' would have the same name as the errors "
+                "of '%s'; import it under another name, for example --factors other=COLUMN",
                 other, name);
 }
 
@@ -163,7 +167,7 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
         TRY(find_factor(model, &factor));
         for (size_t f = 1; f < shape->n_factors; f++) {
             if (strcmp(shape->factors[f].name, factor.name) == 0)
-                return fail(BAD_USER, "model.factors names '%s' twice: once is enough",
+                return fail(BAD_USER, "model.factors names '%s' twice; remove one",
                             factor.name);
             TRY(check_tensors(&shape->factors[f], factor.name));
             TRY(check_tensors(&factor, shape->factors[f].name));
@@ -173,12 +177,12 @@ static enum status find_factors(const struct model *model, struct lme_shape *sha
         shape->factors[shape->n_factors++] = factor;
     }
     if (shape->n_factors == 1)
-        return fail(BAD_USER, "model.factors is empty: name at least one, as in "
+        return fail(BAD_USER, "model.factors is empty; name at least one, for example "
                               "model.factors=item");
     return OK;
 }
 
-/* The units; the columns are all other levels. */
+/* Chooses the units; the columns are the levels of all other factors. */
 static enum status choose_unit(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
@@ -188,8 +192,8 @@ static enum status choose_unit(const struct model *model, struct lme_shape *shap
              (o->eliminate == ELIMINATE_AUTO && model->n_items > model->n_students)))
             shape->unit = f;
     if (o->eliminate == ELIMINATE_ITEM && shape->unit == 0)
-        return fail(BAD_USER, "model.eliminate = item, but items are not among model.factors: "
-                              "name them there, or leave it at auto");
+        return fail(BAD_USER, "model.eliminate = item, but items are not among "
+                              "model.factors; add item there, or use model.eliminate=auto");
     for (size_t f = 0; f < shape->n_factors; f++)
         if (f != shape->unit) {
             shape->factors[f].first = shape->n_columns;
@@ -213,8 +217,7 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
             TRY(find_covariate(model, fixed.name, false, &fixed.covariate));
         for (size_t k = 0; k < shape->n_fixed; k++)
             if (strcmp(shape->fixed[k].name, fixed.name) == 0)
-                return fail(BAD_USER, "model.fixed names '%s' twice: once is enough",
-                            fixed.name);
+                return fail(BAD_USER, "model.fixed names '%s' twice; remove one", fixed.name);
         if (shape->n_fixed == MOST_FIXED)
             return fail(BAD_USER, "model.fixed names more than %d effects", MOST_FIXED - 1);
         shape->fixed[shape->n_fixed++] = fixed;
@@ -222,7 +225,7 @@ static enum status find_fixed(const struct model *model, struct lme_shape *shape
     return OK;
 }
 
-enum status lme_shape_of(const struct model *model, struct lme_shape *shape)
+static enum status derive(const struct model *model, struct lme_shape *shape)
 {
     const struct lme_options *o = model->options;
     int n_rows = 0, n_columns = 0;
@@ -263,14 +266,14 @@ static void declare_list(struct params *p, const char *name, const char *suffix,
 static enum status declare(struct model *model)
 {
     struct params *p = &model->params;
-    struct lme_shape shape;
-    TRY(lme_shape_of(model, &shape));
-    declare_list(p, "fixed", "", shape.n_fixed);
-    declare_list(p, "fixed", "_error", shape.n_fixed);
-    declare_list(p, "sd", "", shape.n_spread);
-    for (size_t f = 1; f < shape.n_factors; f++) {
-        /* effects of groups are listed by item, so that a model tells them without its data */
-        const struct lme_factor *factor = &shape.factors[f];
+    struct lme_shape *shape = model->shape;
+    TRY(derive(model, shape));
+    declare_list(p, "fixed", "", shape->n_fixed);
+    declare_list(p, "fixed", "_error", shape->n_fixed);
+    declare_list(p, "sd", "", shape->n_spread);
+    for (size_t f = 1; f < shape->n_factors; f++) {
+        /* effects of groups are listed by item, so that a model has them without its data */
+        const struct lme_factor *factor = &shape->factors[f];
         const size_t n = factor->kind == FACTOR_GROUP ? model->n_items : factor->n;
         char name[64];
         snprintf(name, sizeof name, "%s%s", factor->kind == FACTOR_COVARIATE ? "factor_" : "",
@@ -279,35 +282,28 @@ static enum status declare(struct model *model)
         declare_list(p, name, "_error", n);
     }
     declare_list(p, "total", "", model->n_items);
-    const size_t panel = params_panel(p, 1, 2 * shape.n_search);
+    const size_t panel = params_panel(p, 1, 2 * shape->n_search);
     params_tensor(p,
                   &(struct tensor){
-                      "search", panel, 0, 2 * shape.n_search, 2, {shape.n_search, 2}, false});
+                      "search", panel, 0, 2 * shape->n_search, 2, {shape->n_search, 2}, false});
     return OK;
-}
-
-static struct lme_shape known_shape(const struct model *model)
-{
-    struct lme_shape shape;
-    ENSURE(lme_shape_of(model, &shape) == OK); /* it was declared */
-    return shape;
 }
 
 static unsigned uses(const struct model *model)
 {
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     unsigned all = 0;
-    for (size_t f = 0; f < shape.n_factors; f++)
-        all |= shape.factors[f].kind == FACTOR_SKILL   ? MODEL_SKILLS
-               : shape.factors[f].kind == FACTOR_GROUP ? MODEL_GROUPS
-                                                       : 0;
+    for (size_t f = 0; f < shape->n_factors; f++)
+        all |= shape->factors[f].kind == FACTOR_SKILL   ? MODEL_SKILLS
+               : shape->factors[f].kind == FACTOR_GROUP ? MODEL_GROUPS
+                                                        : 0;
     return all;
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     (void)seed;
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     double right = 0, all = 0;
     for (size_t i = 0; i < counts->n_items; i++) {
         right += (double)counts->right[i];
@@ -315,15 +311,14 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
     memset(model->params.value, 0, model->params.n * sizeof *model->params.value);
     const double odds = (right + 1) / (all - right + 1);
-    params_rows(&model->params, shape.fixed_panel)[0] =
-        (real)(shape.logit ? Sleef_cinz_logd1_u10purec(odds) : odds / (1 + odds));
-    real *spread = params_rows(&model->params, shape.spread_panel);
-    for (size_t f = 0; f < shape.n_spread; f++)
-        spread[f] = shape.logit ? 1 : (real)0.3;
+    params_rows(&model->params, shape->fixed_panel)[0] =
+        (real)(shape->logit ? Sleef_cinz_logd1_u10purec(odds) : odds / (1 + odds));
+    real *spread = params_rows(&model->params, shape->spread_panel);
+    for (size_t f = 0; f < shape->n_spread; f++)
+        spread[f] = shape->logit ? 1 : (real)0.3;
 }
 
-/* The fit, the spreads, the fixed effects, the items, the skills, and levels that attempts
- * bring. */
+/* The tables: fit, standard deviations, fixed effects, items, skills, levels of factors. */
 enum {
     TABLE_FIT,
     TABLE_SPREADS,
@@ -339,10 +334,11 @@ static void add_name(struct table *table, const char *name)
     names_add(&table->row_names, name, strlen(name));
 }
 
-/* What models of the same attempts are compared by. Parameters are what the likelihood is
- * maximised over, fixed effects and spreads:
+/* Criteria to compare models of the same attempts. The parameters are what the likelihood is
+ * maximised over, fixed effects and standard deviations:
  *
- *     AIC = deviance + 2 parameters,  BIC = deviance + parameters log(training attempts) */
+ *     AIC = deviance + 2 parameters
+ *     BIC = deviance + parameters log(training attempts) */
 static void fit_table(const struct model *model, const struct lme_shape *shape,
                       struct table *table)
 {
@@ -351,6 +347,11 @@ static void fit_table(const struct model *model, const struct lme_shape *shape,
     const bool fresh = search.phase == SEARCH_FRESH;
     table_create(table, "fit", "likelihood", fresh ? 0 : 1,
                  "deviance log_likelihood parameters aic bic attempts");
+    table->caption =
+        "How well the model fits the answers it was trained on. The deviance is minus twice "
+        "their log-likelihood. AIC adds 2 for each parameter (fixed effects and standard "
+        "deviations), BIC the logarithm of the number of training attempts. Of two models of "
+        "the same answers, prefer the one with the smaller value.";
     if (fresh)
         return;
     add_name(table, shape->logit ? "Laplace" : "exact");
@@ -369,6 +370,10 @@ static void spread_table(const struct model *model, const struct lme_shape *shap
 {
     const real *spread = params_rows(&model->params, shape->spread_panel);
     table_create(table, "spreads", "factor", shape->n_spread, "variance sd");
+    table->caption =
+        "How much students, items and other factors differ: standard deviations (sd) of "
+        "their effects on the log-odds, where 1 moves a chance of 50 % to 73 % (with link = "
+        "identity, on the outcome itself).";
     for (size_t f = 0; f < shape->n_spread; f++) {
         add_name(table, f < shape->n_factors ? shape->factors[f].name : "residual");
         table_row(table, f)[0] = (double)spread[f] * (double)spread[f];
@@ -382,6 +387,8 @@ static void fixed_table(const struct model *model, const struct lme_shape *shape
     const real *fixed = params_rows(&model->params, shape->fixed_panel);
     const real *error = params_rows(&model->params, shape->fixed_error_panel);
     table_create(table, "fixed", "effect", shape->n_fixed, "estimate error z");
+    table->caption = "Fixed effects, which are the same for all attempts, with their "
+                     "standard errors.";
     for (size_t k = 0; k < shape->n_fixed; k++) {
         add_name(table, shape->fixed[k].name);
         double *row = table_row(table, k);
@@ -391,14 +398,14 @@ static void fixed_table(const struct model *model, const struct lme_shape *shape
     }
 }
 
-/* Whether a table of items, or of skills, shows the factor. */
+/* Whether the table of items, or of skills, lists the factor. */
 static bool is_listed(const struct lme_factor *factor, bool skills)
 {
     return skills ? factor->kind == FACTOR_SKILL
                   : factor->kind == FACTOR_ITEM || factor->kind == FACTOR_GROUP;
 }
 
-/* Effects and errors of all factors that are listed by item, or those of the skills. */
+/* Effects and errors of all factors listed by item, or of the skills. */
 static void effect_table(const struct model *model, const struct lme_shape *shape, bool skills,
                          struct table *table)
 {
@@ -414,6 +421,9 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
                  : skills ? model->n_skills
                           : model->n_items,
                  columns);
+    table->caption = skills ? "Effects of skills: skills above zero are easier."
+                            : "Effects of items: items above zero are easier than the average "
+                              "item.";
     size_t column = 0;
     for (size_t f = 0; f < shape->n_factors; f++) {
         if (!is_listed(&shape->factors[f], skills))
@@ -428,7 +438,7 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
             (double)params_rows(&model->params, shape->total_panel)[r];
 }
 
-/* Levels of all factors that attempts bring, one factor after the other. */
+/* Levels of all factors of attempts, one factor after the other. */
 static void level_table(const struct model *model, const struct lme_shape *shape,
                         struct table *table)
 {
@@ -436,6 +446,7 @@ static void level_table(const struct model *model, const struct lme_shape *shape
     for (size_t f = 0; f < shape->n_factors; f++)
         n += shape->factors[f].kind == FACTOR_COVARIATE ? shape->factors[f].n : 0;
     table_create(table, "levels", "level", n, "effect error");
+    table->caption = "Effects of the levels of each factor, with their standard errors.";
     for (size_t f = 0; f < shape->n_factors; f++) {
         const struct lme_factor *factor = &shape->factors[f];
         if (factor->kind != FACTOR_COVARIATE)
@@ -452,17 +463,17 @@ static void level_table(const struct model *model, const struct lme_shape *shape
 
 static void show(const struct model *model, size_t k, struct table *table)
 {
-    const struct lme_shape shape = known_shape(model);
+    const struct lme_shape *shape = lme_shape(model);
     if (k == TABLE_FIT)
-        fit_table(model, &shape, table);
+        fit_table(model, shape, table);
     else if (k == TABLE_SPREADS)
-        spread_table(model, &shape, table);
+        spread_table(model, shape, table);
     else if (k == TABLE_FIXED)
-        fixed_table(model, &shape, table);
+        fixed_table(model, shape, table);
     else if (k == TABLE_LEVELS)
-        level_table(model, &shape, table);
+        level_table(model, shape, table);
     else
-        effect_table(model, &shape, k == TABLE_SKILLS, table);
+        effect_table(model, shape, k == TABLE_SKILLS, table);
 }
 
 static size_t n_hidden(const struct model *model)
@@ -473,26 +484,25 @@ static size_t n_hidden(const struct model *model)
 
 const struct model_kind lme_kind = {
     .name = "lme",
-    .title = "mixed-effects regression: crossed random effects of students, items, groups, "
-             "skills and whatever groups attempts",
+    .title = "mixed-effects regression with crossed random effects of students, items, "
+             "groups, skills and factors of attempts",
     .source = "Bates and others 2015",
-    .loss = "minus the Laplace log-likelihood of training answers, nats",
+    .loss = "negative Laplace log-likelihood of the training answers, in nats per answer",
     .options = option_table,
     .n_options = COUNT(option_table),
     .options_size = sizeof(struct lme_options),
+    .shape_size = sizeof(struct lme_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
-    .by_blas = true,
     .attach = lme_attach,
     .detach = lme_detach,
     .training = lme_training,
-    .learn = lme_learn,
-    .state = lme_state,
     .predict = lme_predict,
-    .n_hidden = n_hidden,
-    .hidden = lme_hidden,
-    .rasch = lme_rasch,
-    .n_tables = N_TABLES,
-    .table = show,
+    .setup = {.uses = uses},
+    .fit = {.by_blas = true, .learn = lme_learn, .state = lme_state},
+    .view = {.n_hidden = n_hidden,
+             .hidden = lme_hidden,
+             .rasch = lme_rasch,
+             .n_tables = N_TABLES,
+             .table = show},
 };

@@ -1,26 +1,27 @@
-/* Covariates as the solver sees them.
+/* Covariates in the units of the solver.
  *
- * They come in any unit: seconds, years, milliseconds since 1970. The solver adds in fixed
- * point and takes steps of limited length, so it wants numbers near 1. A covariate that is not
- * like that already is taken as (x - centre) / width, its mean and a power of 2 near its
- * standard deviation over all training attempts. Only what is published is in the data's own
- * unit:
+ * Covariates come in any unit: seconds, years, milliseconds since 1970. The solver sums in
+ * fixed point and limits the length of its steps, so it needs numbers near 1. Any other
+ * covariate is replaced by (x - centre) / width: its mean, and a power of 2 near its standard
+ * deviation over all training attempts. Only the published effects are in the unit of the data:
  *
- *     beta_k = beta'_k / width_k,     beta_0 = beta'_0 - sum over k of beta_k centre_k
+ *     beta_k = beta'_k / width_k
+ *     beta_0 = beta'_0 - sum over k of beta_k centre_k
  *
- * Sums are of whole numbers, so all ranks have the same bits, whoever holds which attempts. */
+ * Sums are sums of integers, so all ranks have the same bits, whichever rank holds which
+ * attempts. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
 #include <math.h>
 
-/* What needs no help: numbers up to `most` that differ by more than `least`. */
+/* No scaling is needed for numbers up to `most` that differ by more than `least`. */
 static const double most = 16, least = 1.0 / 16;
 
-/* Column k of the training attempts, less its centre. */
+/* Column k of the training attempts minus its centre. */
 static double *column(const struct lme_work *work, size_t k, size_t *n, double centre)
 {
-    const size_t n_x = work->shape.n_fixed - 1;
+    const size_t n_x = work->shape->n_fixed - 1;
     *n = work->first[work->n_units];
     double *values = NEW_SCRATCH(double, *n);
     for (size_t a = 0; a < *n; a++)
@@ -28,7 +29,7 @@ static double *column(const struct lme_work *work, size_t k, size_t *n, double c
     return values;
 }
 
-/* Collective: the largest of all ranks' numbers. */
+/* Collective: the largest absolute value over all ranks. */
 static double largest(const struct comm *comm, const double *x, size_t n)
 {
     double size = 0;
@@ -38,8 +39,7 @@ static double largest(const struct comm *comm, const double *x, size_t n)
     return size;
 }
 
-/* Collective: the mean of x^power over all ranks' numbers, none of which is larger than `size`
- * > 0. */
+/* Collective: the mean of x^power over all ranks; no number is larger than `size` > 0. */
 static double mean(const struct lme_solver *solver, const double *x, size_t n, double size,
                    int power)
 {
@@ -53,7 +53,7 @@ static double mean(const struct lme_solver *solver, const double *x, size_t n, d
     return ldexp((double)sum, power * exponent - bits) / (double)solver->n_training;
 }
 
-/* Collective: centre and width of fixed effect k, 0 and 1 where it is fine as it is. */
+/* Collective: centre and width of fixed effect k, 0 and 1 if it needs no scaling. */
 static void measure(const struct lme_work *work, size_t k)
 {
     struct lme_solver *solver = work->solver;
@@ -77,11 +77,11 @@ static void measure(const struct lme_work *work, size_t k)
 void lme_scale_fit(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const size_t n_x = work->shape.n_fixed - 1, n = work->first[work->n_units];
+    const size_t n_x = work->shape->n_fixed - 1, n = work->first[work->n_units];
     solver->width[0] = 1;
     for (size_t k = 1; k <= n_x; k++) {
         solver->width[k] = 1;
-        if (work->shape.fixed[k].kind != FIXED_COVARIATE)
+        if (work->shape->fixed[k].kind != FIXED_COVARIATE)
             continue;
         measure(work, k);
         for (size_t a = 0; a < n; a++) {
@@ -91,7 +91,7 @@ void lme_scale_fit(struct lme_work *work)
     }
 }
 
-/* How much of the solver's fixed effect j is in the data's fixed effect k. */
+/* The coefficient of the solver's fixed effect j in fixed effect k of the data. */
 static double share(const struct lme_solver *solver, size_t k, size_t j)
 {
     if (j == k)
@@ -102,14 +102,14 @@ static double share(const struct lme_solver *solver, size_t k, size_t j)
 double lme_scale_back(const struct lme_work *work, const double *fixed, size_t k)
 {
     double sum = 0;
-    for (size_t j = 0; j < work->shape.n_fixed; j++)
+    for (size_t j = 0; j < work->shape->n_fixed; j++)
         sum += share(work->solver, k, j) * fixed[j];
     return sum;
 }
 
 double lme_scale_error(const struct lme_work *work, const double *covariance, size_t k)
 {
-    const size_t n = work->shape.n_fixed;
+    const size_t n = work->shape->n_fixed;
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)

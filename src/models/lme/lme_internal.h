@@ -1,8 +1,16 @@
-/* What the files of the mixed model share: lme.c (what it is), lme_view.c (its view of all
- * attempts), lme_units.c (of the training attempts), lme_covariates.c (of their covariates),
- * lme_modes.c (the mode of the effects), lme_laplace.c (the likelihood and its slope),
- * lme_outer_products.c (sums of outer products in pieces), lme_search.c (the climb),
- * lme_learn.c (a pass), lme_predict.c, lme_rasch.c. Nothing else includes this. */
+/* Shared by the files of the mixed model; not included elsewhere.
+ *
+ *     lme.c                 the model
+ *     lme_view.c            its view of all attempts
+ *     lme_units.c           the training attempts by unit
+ *     lme_covariates.c      scaling of covariates
+ *     lme_modes.c           the mode of the effects
+ *     lme_laplace.c         the likelihood and its gradient
+ *     lme_outer_products.c  sums of outer products in a distributed matrix
+ *     lme_search.c          the search over fixed effects and standard deviations
+ *     lme_learn.c           a pass
+ *     lme_predict.c         predictions
+ *     lme_rasch.c           the Rasch view */
 #ifndef COHORT_LME_INTERNAL_H
 #define COHORT_LME_INTERNAL_H
 
@@ -17,7 +25,7 @@ enum lme_factor_kind {
     FACTOR_ITEM,
     FACTOR_GROUP,
     FACTOR_SKILL,
-    FACTOR_COVARIATE /* a level that attempts bring */
+    FACTOR_COVARIATE /* a factor of attempts */
 };
 enum lme_fixed_kind { FIXED_INTERCEPT, FIXED_POSITION, FIXED_PRACTICE, FIXED_COVARIATE };
 enum {
@@ -34,19 +42,19 @@ struct lme_options {
 };
 
 /* A grouping of attempts. Its levels are columns first .. first + n of the dense part, unless
- * it is the one that is eliminated. */
+ * it is the eliminated factor. */
 struct lme_factor {
     enum lme_factor_kind kind;
     char name[48];
-    size_t covariate;   /* FACTOR_COVARIATE: of the data at hand */
-    const uint8_t *own; /* FACTOR_COVARIATE: levels of one student, NULL: not known */
+    size_t covariate;   /* FACTOR_COVARIATE: index in the current data */
+    const uint8_t *own; /* FACTOR_COVARIATE: levels of a single student; NULL: not known */
     size_t first, n;
-    size_t effect_panel, error_panel; /* not of students */
+    size_t effect_panel, error_panel; /* not for students */
 };
 
 struct lme_fixed {
     enum lme_fixed_kind kind;
-    size_t covariate; /* of the data at hand */
+    size_t covariate; /* index in the current data */
     char name[48];
 };
 
@@ -54,17 +62,20 @@ struct lme_shape {
     bool logit;
     size_t n_factors; /* factor 0 is the student */
     struct lme_factor factors[MOST_FACTORS];
-    size_t unit;      /* the factor that is eliminated: student or item */
-    size_t n_columns; /* levels of all others */
+    size_t unit;      /* the eliminated factor: student or item */
+    size_t n_columns; /* levels of all other factors */
     size_t n_fixed;
     struct lme_fixed fixed[MOST_FIXED];
-    size_t n_spread; /* standard deviations: of factors, of the residual if link = identity */
-    size_t n_outer;  /* what the likelihood is maximised over: fixed effects and those */
+    size_t n_spread; /* standard deviations: of factors; of the residual if link = identity */
+    size_t n_outer;  /* what the likelihood is maximised over: n_fixed + n_spread */
     size_t fixed_panel, fixed_error_panel, spread_panel, total_panel, search_panel, n_search;
 };
-CHECKED enum status lme_shape_of(const struct model *model, struct lme_shape *shape);
+static inline const struct lme_shape *lme_shape(const struct model *model)
+{
+    return model->shape;
+}
 
-/* The factor of which column j is a level. */
+/* The factor that column j belongs to. */
 static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
 {
     size_t f = 0;
@@ -73,29 +84,29 @@ static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
     return f;
 }
 
-/* A shard as the mixed model sees it, and the part of all training attempts that this rank
- * works on. Those come by unit: a level of the factor that is eliminated. A cell is a unit and
- * a column that some of its attempts have; a unit's cells are sorted by column. The kind of an
- * attempt is the list of its columns. */
+/* The mixed model's view of a shard, and this rank's part of all training attempts. These are
+ * grouped by unit: a level of the eliminated factor. A cell is a unit and a column that some of
+ * its attempts have; a unit's cells are sorted by column. The kind of an attempt is the list of
+ * its columns. */
 struct lme_work {
     const struct model *model;
     const struct shard *shard;
-    struct lme_shape shape;
-    double *x;      /* of all attempts of the shard: fixed effects but the intercept */
-    double *effect; /* n_students: where the last pass left the students' effects */
-    double *shown;  /* prediction: predictors and outcomes of what was shown */
+    const struct lme_shape *shape;
+    double *x;      /* of all attempts of the shard: fixed effects except the intercept */
+    double *effect; /* n_students: the students' effects after the last pass */
+    double *shown;  /* prediction: predictors and outcomes of shown attempts */
     uint8_t *shown_outcome;
-    uint32_t *met; /* n_items: times the item was met, 0 between students */
+    uint32_t *met; /* n_items: how often the item was seen, 0 between students */
 
-    /* from lme_solver_create on */
+    /* set by lme_solver_create */
     struct lme_solver *solver;
     size_t first_unit, n_units; /* levels first_unit .. first_unit + n_units are here */
     uint64_t *first;            /* n_units + 1: training attempts */
     uint8_t *outcome;
-    double *trained_x; /* like x, of the training attempts, as lme_covariates.c makes them */
-    uint32_t *kind;    /* of an attempt */
+    double *trained_x;     /* as x, for the training attempts, scaled by lme_covariates.c */
+    uint32_t *kind;        /* of an attempt */
     uint64_t *place_first; /* attempts + 1 */
-    uint32_t *place;       /* cells of an attempt, counted from its unit's first */
+    uint32_t *place;       /* cells of an attempt, relative to the first of its unit */
     size_t n_kinds;
     uint64_t *kind_first;  /* n_kinds + 1 */
     uint32_t *kind_column; /* ascending within a kind */
@@ -103,14 +114,14 @@ struct lme_work {
     uint32_t *cell_column;
 
     /* at the effects evaluated last */
-    double *residual, *weight; /* training attempts: mu - y over the dispersion; -l'' */
+    double *residual, *weight; /* training attempts: (mu - y) / dispersion; -l'' */
     double *slope;             /* leverage times l''' */
     double *cell_weight, *cell_product, *kind_weight, *kind_product;
-    double *unit;  /* N_UNIT_NUMBERS for each unit */
-    int64_t n_bad; /* numbers too large for a fixed point */
+    double *unit;  /* N_UNIT_NUMBERS per unit */
+    int64_t n_bad; /* numbers too large for fixed point */
 };
 
-/* What is kept of a unit: U, its old value, the Newton step; sums of residuals and weights; its
+/* The numbers of a unit: U, its old value, the Newton step; sums of residuals and weights; its
  * diagonal element of the curvature H, its right side, its diagonal element of H^-1. */
 enum {
     AT_U,
@@ -128,16 +139,16 @@ static inline double *lme_unit(const struct lme_work *work, size_t s)
     return work->unit + s * N_UNIT_NUMBERS;
 }
 
-/* What all ranks know alike while training; vectors by column. */
+/* The state of training, equal on all ranks; vectors are by column. */
 struct lme_solver {
     const struct comm *comm;
     struct scalapack_grid grid;
     struct scalapack_matrix matrix;
-    int64_t n_training;             /* on all ranks */
-    int64_t most_column, most_cell; /* training attempts of any column, of any cell */
-    double centre[MOST_FIXED], width[MOST_FIXED];   /* of trained_x in x: lme_covariates.c */
+    int64_t n_training;             /* over all ranks */
+    int64_t most_column, most_cell; /* most training attempts in any column, in any cell */
+    double centre[MOST_FIXED], width[MOST_FIXED];   /* scaling of trained_x: lme_covariates.c */
     double fixed[MOST_FIXED], spread[MOST_SPREADS]; /* beta; sigma, signed */
-    double unit_spread;                             /* of the factor that is eliminated */
+    double unit_spread;                             /* sigma of the eliminated factor */
     double dispersion;                              /* identity: residual variance; else 1 */
     double *column_spread;                          /* sigma of the column's factor */
     double *u, *old, *step, *effect;                /* columns; effect = sigma u */
@@ -146,20 +157,20 @@ struct lme_solver {
     int64_t *sums;                                  /* scratch: 2 columns */
     double penalised, log_determinant;
 };
-/* Collective: deals the training attempts out by unit and makes room for the dense part. */
+/* Collective: distributes the training attempts by unit and allocates the dense part. */
 CHECKED enum status lme_solver_create(struct lme_work *work, const struct comm *comm);
 void lme_solver_destroy(struct lme_work *work);
-/* What the solver is to look at: fixed effects, spreads, the log of the residual's. */
+/* Sets the point to evaluate: fixed effects, standard deviations, log of the residual's. */
 void lme_solver_set(struct lme_work *work, const double *outer);
 
-/* Collective: finds out in which unit each covariate is best learned from, and takes it so. */
+/* Collective: finds the best unit for each covariate, and scales it. */
 void lme_scale_fit(struct lme_work *work);
-/* Fixed effect k in the data's own unit, and its error, from the solver's (and their
+/* Fixed effect k in the unit of the data, and its standard error, from the solver's (and their
  * covariance). */
 double lme_scale_back(const struct lme_work *work, const double *fixed, size_t k);
 double lme_scale_error(const struct lme_work *work, const double *covariance, size_t k);
 
-/* x in units of `unit`; counts what does not fit. */
+/* x in units of `unit`; counts numbers that do not fit. */
 static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
 {
     const double scaled = x * unit;
@@ -170,7 +181,7 @@ static inline int64_t lme_fixed_point(double x, double unit, int64_t *n_bad)
     return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
-/* The same for sums over all attempts, whose room is that of comm_sum_i128. */
+/* The same for sums over all attempts: comm_sum_i128. */
 static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
 {
     const double scaled = x * unit;
@@ -181,7 +192,7 @@ static inline __int128 lme_fixed_wide(double x, double unit, int64_t *n_bad)
     return (__int128)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
-/* Lists of columns with values, each rank its own. */
+/* Lists of columns with values; each rank has its own. */
 struct lme_records {
     size_t n;
     const uint64_t *first;
@@ -189,36 +200,37 @@ struct lme_records {
     const double *value;    /* NULL: all are 1 */
     const double *scale;
 };
-/* Collective. matrix += sum over all ranks' records of scale value value^T, in fixed point;
- * single terms stay below 2^51 units unless they are `large`, and sums below 2^62. */
+/* Collective. matrix += sum over all ranks' records of scale value value^T, in fixed point.
+ * Single terms stay below 2^51 units unless they are `large`, and sums below 2^62. */
 void lme_outer_add(struct lme_solver *solver, const struct lme_records *records, double unit,
                    bool large);
-/* Collective. product = matrix value, record by record, at the record's columns alone. */
+/* Collective. product = matrix value, record by record, only at the columns of the record. */
 void lme_outer_multiply(const struct lme_solver *solver, const struct lme_records *records,
                         double *product, int64_t *n_bad);
 
-/* Collective. The mode of all effects given fixed effects and spreads, from where they are; the
- * matrix is left as the Cholesky factor there. */
+/* Collective. The mode of all effects given fixed effects and standard deviations, starting
+ * from the current effects. Leaves the Cholesky factor at the mode in the matrix. */
 CHECKED enum status lme_modes_find(struct lme_work *work);
-/* A power of 2 such that `most` terms of size `size` in such units stay below 2^room. */
+/* A power of 2 such that `most` terms of size `size` in these units stay below 2^room. */
 double lme_modes_unit(double most, double size, int room);
 /* This rank's kinds of attempts, as records. */
 struct lme_records lme_modes_kinds(const struct lme_work *work, const double *scale);
 
-/* -2 log of the Laplace likelihood, its slope over the n_outer, the information on the fixed
- * effects (n_fixed x n_fixed), and for each spread how many effects it really has. */
+/* -2 log of the Laplace likelihood, its gradient over the n_outer, the information on the fixed
+ * effects (n_fixed x n_fixed), and the effective number of effects for each standard
+ * deviation. */
 struct lme_laplace {
     double deviance, gradient[MOST_OUTER], information[MOST_FIXED * MOST_FIXED];
     double freedom[MOST_SPREADS];
 };
-/* Collective, after lme_modes_find; the matrix becomes its inverse, scaled by the spreads. */
+/* Collective, after lme_modes_find. Replaces the matrix by its inverse, scaled by sigma. */
 void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace);
 
-/* Quasi-Newton search for the least deviance; its memory is a list of numbers. */
+/* Quasi-Newton search for the minimum of the deviance; its state is a list of numbers. */
 struct lme_search {
     double phase, deviance, promise, n_rejected;
-    double n_probed;   /* spreads, from the first, whose zero has been doubted */
-    double n_attempts; /* training attempts, which the deviance is of */
+    double n_probed;   /* sigmas, from the first, whose zero has been checked */
+    double n_attempts; /* training attempts in the deviance */
     double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
     double inverse[MOST_OUTER * MOST_OUTER];
 };
@@ -226,16 +238,17 @@ enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_PROBING, SEARCH_DONE };
 size_t lme_search_size(size_t n_outer);
 void lme_search_load(struct lme_search *search, size_t n, const real *pairs);
 void lme_search_store(const struct lme_search *search, size_t n, real *pairs);
-/* Takes what was found at the trial; true if that is accepted. Then, or not, sets the next. */
+/* Records the result at the trial point, and sets the next one. Returns whether it was
+ * accepted. */
 bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
                         const struct lme_laplace *found, double tolerance);
 
-/* Cholesky factor of a small matrix, in place (lower); the first row that depends on those
- * before it, n: none. */
+/* Cholesky factor of a small matrix, in place (lower). Returns the first row that depends on
+ * those before it; n: none. */
 size_t lme_search_factor(double *a, size_t n);
 void lme_search_invert(double *a, size_t n);
 
-void *lme_attach(const struct model *model, const struct shard *shard);
+void *lme_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void lme_detach(void *work);
 void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);
@@ -244,12 +257,7 @@ void lme_predict(const struct model *model, void *work, size_t s, unsigned split
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
 
-static inline bool lme_trains(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
-/* Of attempt t of the shard. */
+/* The covariate of attempt t of the shard. */
 static inline double lme_covariate(const struct shard *shard, uint64_t t, size_t covariate)
 {
     return shard->covariate[t * shard->dataset->covariates.names.n + covariate];

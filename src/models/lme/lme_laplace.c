@@ -1,23 +1,26 @@
-/* The Laplace deviance F(beta, sigma) at the mode, and its exact slope.
+/* The Laplace deviance F(beta, sigma) at the mode, and its exact gradient.
  *
- * With M = Lambda S^-1 Lambda (columns), A_s = sigma_s^2 / d_s and w_s the weights of a
- * unit's cells, the variance of an attempt's predictor given beta is its leverage
+ * With M = Lambda S^-1 Lambda (columns), A_s = sigma_s^2 / d_s and w_s the weights of the cells
+ * of a unit, the variance of an attempt's predictor given beta is its leverage (z: the columns
+ * of the attempt):
  *
- *     h_a = A_s + z^T M z - 2 A_s z^T M w_s + A_s^2 w_s^T M w_s          (z: the attempt's
- * columns)
+ *     h_a = A_s + z^T M z - 2 A_s z^T M w_s + A_s^2 w_s^T M w_s
  *
- * F moves with a parameter directly, through the weights (log det H has slope h_a w'_a in
+ * F depends on a parameter directly, through the weights (log det H has derivative h_a w'_a by
  * eta_a), and through the mode, which solves g(U) = 0, so dU = -H^-1 dg. One further solve,
  * lambda = H^-1 Lambda Z^T (h w'), serves all parameters:
  *
- *     zeta_a  = sigma_s lambda_s + sum over columns of sigma_j lambda_j
- *     kappa_a = 2 r_a + h_a w'_a - w_a zeta_a
+ *     zeta_a      = sigma_s lambda_s + sum over columns of sigma_j lambda_j
+ *     kappa_a     = 2 r_a + h_a w'_a - w_a zeta_a
  *     dF/dbeta_k  = sum of kappa_a x_ak
- *     dF/dsigma_f = sum of kappa_a U_f(a) - r_a lambda_f(a)  +  2 (q_f - tr (H^-1)_ff) /
- * sigma_f
+ *     dF/dsigma_f = sum of kappa_a U_f(a) - r_a lambda_f(a)  +  2 freedom_f / sigma_f
+ *     freedom_f   = q_f - tr (H^-1)_ff
  *
- * For link = identity w' = 0, and dF/dlog sigma_e = 2 (n - sum r^2 sigma_e^2 - sum over f of
- * freedom_f), freedom_f = q_f - tr (H^-1)_ff. The products M w_s cost as much as building S. */
+ * For link = identity w' = 0, and
+ *
+ *     dF/dlog sigma_e = 2 (n - sum r^2 sigma_e^2 - sum over f of freedom_f)
+ *
+ * The products M w_s cost as much as building S. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
@@ -36,7 +39,7 @@ static void sums_add(struct lme_work *work, __int128 *sums, const double *values
         sums[k] += lme_fixed_wide(values[k], sum_unit, &work->n_bad);
 }
 
-/* Collective: the inverse of S, its diagonal, and it times the spreads. */
+/* Collective: the inverse of S, its diagonal, and the inverse scaled by sigma. */
 static void invert(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
@@ -60,7 +63,7 @@ static void multiply(struct lme_work *work)
                                       .column = work->cell_column,
                                       .value = work->cell_weight};
     lme_outer_multiply(solver, &units, work->cell_product, &work->n_bad);
-    if (!work->shape.logit)
+    if (!work->shape->logit)
         return;
     const struct lme_records kinds = lme_modes_kinds(work, NULL);
     double *product = NEW(double, kinds.first[kinds.n]);
@@ -75,10 +78,10 @@ static void multiply(struct lme_work *work)
 
 static double fixed_of(const struct lme_work *work, uint64_t a, size_t k)
 {
-    return k == 0 ? 1 : work->trained_x[a * (work->shape.n_fixed - 1) + k - 1];
+    return k == 0 ? 1 : work->trained_x[a * (work->shape->n_fixed - 1) + k - 1];
 }
 
-/* Slopes h w' of a unit's attempts; the share of log det and of the trace. */
+/* h w' of a unit's attempts; the unit's part of log det and of the trace. */
 static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
 {
     const struct lme_solver *solver = work->solver;
@@ -93,7 +96,7 @@ static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
         const double r = work->residual[a];
         squares += r * r;
         work->slope[a] = 0;
-        if (!work->shape.logit)
+        if (!work->shape->logit)
             continue;
         double cross = 0;
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++)
@@ -110,12 +113,13 @@ static void leverage(struct lme_work *work, size_t s, double values[MOST_SUMS])
     values[SUM_SQUARES] = squares * solver->dispersion;
 }
 
-/* Right sides by column: of the adjoint, and of each fixed effect; the latter's products. */
+/* Right sides by column: of the adjoint and of each fixed effect; and the products of the
+ * latter. */
 static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double in_units,
                         double *values)
 {
     const struct lme_solver *solver = work->solver;
-    const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
+    const size_t n = work->shape->n_columns, n_fixed = work->shape->n_fixed;
     const double *unit = lme_unit(work, s);
     const double share = solver->unit_spread * solver->unit_spread / unit[AT_CURVE];
     const uint32_t *column = work->cell_column + work->cell_first[s];
@@ -146,12 +150,12 @@ static void right_sides(struct lme_work *work, size_t s, int64_t *sums, double i
         }
 }
 
-/* The share of a unit in the slope over fixed effects and spreads; solver->effect holds
- * sigma lambda by column. */
+/* A unit's part of the gradient over fixed effects and standard deviations; solver->effect
+ * holds sigma lambda by column. */
 static void slopes(struct lme_work *work, size_t s, double *by_spread, double *by_fixed)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const double *unit = lme_unit(work, s);
     const uint32_t *column = work->cell_column + work->cell_first[s];
     double sum = 0;
@@ -170,7 +174,7 @@ static void slopes(struct lme_work *work, size_t s, double *by_spread, double *b
         for (uint64_t k = work->place_first[a]; k < work->place_first[a + 1]; k++) {
             const uint32_t j = column[work->place[k]];
             const size_t f = lme_factor_of(shape, j);
-            if (solver->spread[f] != 0) /* at zero the slope is zero: F is even */
+            if (solver->spread[f] != 0) /* at zero the derivative is zero: F is even */
                 by_spread[f] +=
                     kappa * solver->u[j] - r * solver->effect[j] / solver->spread[f];
         }
@@ -181,7 +185,7 @@ static void slopes(struct lme_work *work, size_t s, double *by_spread, double *b
 static void information(struct lme_work *work, const int64_t *sums, double in_units,
                         const double *products, double *information)
 {
-    const size_t n = work->shape.n_columns, n_fixed = work->shape.n_fixed;
+    const size_t n = work->shape->n_columns, n_fixed = work->shape->n_fixed;
     double *sides = NEW(double, n_fixed *n), *solved = NEW(double, n);
     for (size_t i = 0; i < n_fixed * n; i++)
         sides[i] = (double)sums[n + i] / in_units;
@@ -201,7 +205,7 @@ static void information(struct lme_work *work, const int64_t *sums, double in_un
 void lme_laplace_evaluate(struct lme_work *work, struct lme_laplace *laplace)
 {
     struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const size_t n = shape->n_columns;
     const size_t n_fixed = shape->n_fixed, n_first = SUM_SPREAD + n_fixed * n_fixed;
     *laplace = (struct lme_laplace){0};

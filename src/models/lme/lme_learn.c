@@ -1,5 +1,6 @@
-/* A pass: the deviance and its slope at the search's next point, from the effects of the last
- * accepted one; then the search moves on. What is published is always an accepted point. */
+/* A pass: evaluates the deviance and its gradient at the next point of the search, starting
+ * from the effects of the last accepted one. Then the search moves on. Only accepted points are
+ * published. */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -8,7 +9,7 @@
 #include <sleef.h>
 #include <string.h>
 
-/* The first point: where init put it. */
+/* The first point: the values set by init. */
 static void start(struct lme_search *search, const struct model *model,
                   const struct lme_shape *shape)
 {
@@ -34,7 +35,7 @@ static int64_t level_of(const struct lme_work *work, const struct lme_factor *fa
     return factor->kind == FACTOR_GROUP ? work->shard->dataset->item_group[row] : (int64_t)row;
 }
 
-/* Collective: numbers of which every rank has some and zeros for the others. */
+/* Collective: shares values of which every rank has some, and zeros for the others. */
 static void share(const struct comm *comm, double *values, size_t n)
 {
     int64_t *bits = NEW(int64_t, n);
@@ -44,7 +45,7 @@ static void share(const struct comm *comm, double *values, size_t n)
     memory_free(bits);
 }
 
-/* Collective: the effects of all levels of a factor, as the last pass left them. */
+/* Collective: the effects of all levels of a factor after the last pass. */
 static double *known_effects(const struct lme_work *work, const struct lme_factor *factor)
 {
     const struct shard *shard = work->shard;
@@ -62,23 +63,23 @@ static double *known_effects(const struct lme_work *work, const struct lme_facto
     return effects;
 }
 
-/* Where U of level l of factor f is: a unit of this rank, or a column. */
+/* The place of U of level l of factor f: a unit of this rank, or a column. */
 static double *place_of(const struct lme_work *work, size_t f, size_t l)
 {
-    return f == work->shape.unit ? &lme_unit(work, l - work->first_unit)[AT_U]
-                                 : &work->solver->u[work->shape.factors[f].first + l];
+    return f == work->shape->unit ? &lme_unit(work, l - work->first_unit)[AT_U]
+                                  : &work->solver->u[work->shape->factors[f].first + l];
 }
 
-/* Collective: effects from where they were, in units of the spreads now. */
+/* Collective: starts from the old effects, in units of the current sigma. */
 static void set_effects(struct lme_work *work)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     for (size_t f = 0; f < shape->n_factors; f++) {
         const double spread = work->solver->spread[f];
         const size_t start = f == shape->unit ? work->first_unit : 0;
         const size_t end =
             f == shape->unit ? work->first_unit + work->n_units : shape->factors[f].n;
-        const bool is_here = f == 0 && f == shape->unit; /* students, each with its own */
+        const bool is_here = f == 0 && f == shape->unit; /* students, kept by their own rank */
         double *effects = is_here ? NULL : known_effects(work, &shape->factors[f]);
         for (size_t l = start; l < end; l++) {
             const double effect = is_here ? work->effect[l - start] : effects[l];
@@ -88,7 +89,7 @@ static void set_effects(struct lme_work *work)
     }
 }
 
-/* Students' effects stay with their ranks. */
+/* Students' effects stay on their ranks. */
 static void keep_students(struct lme_work *work)
 {
     for (size_t s = 0; s < work->shard->n_students; s++)
@@ -96,26 +97,26 @@ static void keep_students(struct lme_work *work)
             work->solver->spread[0] * *place_of(work, 0, work->shard->first_student + s);
 }
 
-/* Effects of a factor's levels and their errors, as they are now. */
+/* The current effects of a factor's levels and their errors. */
 static void take_effects(const struct lme_work *work, size_t f, double *effects, double *errors)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_factor *factor = &work->shape.factors[f];
+    const struct lme_factor *factor = &work->shape->factors[f];
     const double spread = solver->spread[f];
-    for (size_t l = 0; f != work->shape.unit && l < factor->n; l++) {
+    for (size_t l = 0; f != work->shape->unit && l < factor->n; l++) {
         effects[l] = spread * solver->u[factor->first + l];
         errors[l] = fabs(spread) * sqrt(solver->diagonal[factor->first + l]);
     }
-    for (size_t l = 0; f == work->shape.unit && l < work->n_units; l++) {
+    for (size_t l = 0; f == work->shape->unit && l < work->n_units; l++) {
         effects[work->first_unit + l] = spread * lme_unit(work, l)[AT_U];
         errors[work->first_unit + l] = fabs(spread) * sqrt(lme_unit(work, l)[AT_VARIANCE]);
     }
 }
 
-/* Collective: effects and their errors, by factor; and those of an item together. */
+/* Collective: effects and their errors by factor; and the total of an item. */
 static void put_effects(const struct lme_work *work, real *flat)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct dataset *dataset = work->shard->dataset;
     const struct params *params = &work->model->params;
     double *total = NEW(double, work->model->n_items);
@@ -144,11 +145,11 @@ static void put_effects(const struct lme_work *work, real *flat)
     memory_free(total);
 }
 
-/* An accepted point becomes the parameters. */
+/* Writes an accepted point to the parameters. */
 static void put_point(const struct lme_work *work, const struct lme_laplace *found, real *flat)
 {
     const struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct params *params = &work->model->params;
     double covariance[MOST_FIXED * MOST_FIXED];
     memcpy(covariance, found->information,
@@ -166,42 +167,41 @@ static void put_point(const struct lme_work *work, const struct lme_laplace *fou
     put_effects(work, flat);
 }
 
-/* Fixed effects that the data cannot tell apart. */
+/* Refuses fixed effects that the data cannot distinguish. */
 static enum status check_design(const struct lme_work *work, const struct lme_laplace *found)
 {
-    const size_t n = work->shape.n_fixed;
+    const size_t n = work->shape->n_fixed;
     double copy[MOST_FIXED * MOST_FIXED];
     memcpy(copy, found->information, n * n * sizeof *copy);
     const size_t bad = lme_search_factor(copy, n);
     if (bad == n)
         return OK;
     return fail(BAD_USER,
-                "model.fixed: '%s' is a combination of the fixed effects before it in these "
-                "data, or always zero (a singular design): leave it out",
-                work->shape.fixed[bad].name);
+                "model.fixed: in these data '%s' is a linear combination of the fixed "
+                "effects before it, or always zero (a singular design); remove it",
+                work->shape->fixed[bad].name);
 }
 
-/* What the search has ended with. */
+/* Reports the result of the search. */
 static void say_end(const struct lme_work *work, const struct lme_search *search)
 {
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const double *spread = search->x + shape->n_fixed;
-    log_say("deviance %.4f, intercept %.5f, student sd %.5f; at most %.0f MB of memory on the "
-            "first rank",
+    log_say("deviance %.4f, intercept %.5f, student sd %.5f; peak memory of the first rank "
+            "%.0f MB",
             search->deviance, lme_scale_back(work, search->x, 0), fabs(spread[0]),
             (double)memory_peak() / 1e6);
     for (size_t f = 0; f < shape->n_factors; f++)
         if (spread[f] == 0)
-            log_say(
-                "note: the spread of %ss is zero: in these data they differ no more than by "
-                "chance, and all their effects are zero",
-                shape->factors[f].name);
+            log_say("note: the standard deviation of %s effects is zero: in these data they "
+                    "differ no more than by chance, so all of them are zero",
+                    shape->factors[f].name);
 }
 
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct lme_work *work = memory;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const struct lme_options *o = model->options;
     if (work->solver == NULL) {
         TRY(comm_agree(pass->comm, lme_solver_create(work, pass->comm)));
@@ -226,8 +226,8 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
         comm_sum_i64(pass->comm, &work->n_bad, 1);
         status = work->n_bad > 0 || !isfinite(found.deviance)
                      ? fail(DIVERGED,
-                            "the likelihood of the mixed model is no number any more: "
-                            "%lld terms were too large",
+                            "training diverged: the likelihood of the mixed model is not a "
+                            "finite number; %lld terms were too large",
                             (long long)work->n_bad)
                      : check_design(work, &found);
     }

@@ -1,17 +1,23 @@
-/* The mode of all random effects, by Newton's method (penalised, iteratively reweighted least
- * squares). With r = mu - y, w = -l'' of each attempt, U the effects in units of their spreads:
+/* The mode of all random effects, by Newton's method (penalised iteratively reweighted least
+ * squares). With r = mu - y and w = -l'' of each attempt, and U the effects in units of their
+ * standard deviations:
  *
  *     minimise  D = sum of -2 l  +  U^T U
- *     gradient / 2:  g_s = sigma_s sum r + U_s          (units), likewise g_j (columns)
- *     H:  d_s = 1 + sigma_s^2 sum w,   H_sj = sigma_s sigma_j w_sj,   H_jk = I + ...
  *
- * Units out of the way: S = H_jk - sum over s of H_js H_sk / d_s, and
+ *     gradient / 2:  g_s  = sigma_s sum r + U_s            (units), likewise g_j (columns)
+ *     H:             d_s  = 1 + sigma_s^2 sum w
+ *                    H_sj = sigma_s sigma_j w_sj
+ *                    H_jk = I + ...
  *
- *     S step_j = -(g_j - sum over s of H_js g_s / d_s),   step_s = -(g_s + H_sj step_j) / d_s
+ * Eliminating the units:
  *
- * D never rises: a step that would raise it is halved. The search starts where the last pass
- * left the effects. Building and factoring S is what costs, so a factor is kept as long as it
- * brings what a step promises down fast enough; the last one belongs to the mode. */
+ *     S        = H_jk - sum over s of H_js H_sk / d_s
+ *     S step_j = -(g_j - sum over s of H_js g_s / d_s)
+ *     step_s   = -(g_s + H_sj step_j) / d_s
+ *
+ * D never rises: a step that would raise it is halved. The search starts from the effects of
+ * the last pass. Building and factoring S dominates the cost. A factor is therefore reused as
+ * long as the expected decrease of D falls fast enough. The last factor belongs to the mode. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/lme_kernels.h"
@@ -20,8 +26,8 @@
 #include <string.h>
 
 enum { MOST_STEPS = 200, MOST_HALVINGS = 40 };
-static const double promise_wanted = 1e-20; /* of D: what log det H needs, which is not flat */
-static const double slow = 0.2; /* a factor that lowers the promise by less is old */
+static const double promise_wanted = 1e-20; /* of D: log det H, which is not flat, needs this */
+static const double slow = 0.2;             /* refactor if a step lowers the promise by less */
 static const double deviance_unit = 0x1p48;
 
 double lme_modes_unit(double most, double size, int room)
@@ -33,7 +39,7 @@ double lme_modes_unit(double most, double size, int room)
 static double look_at(struct lme_work *work, size_t s)
 {
     const struct lme_solver *solver = work->solver;
-    const size_t n_x = work->shape.n_fixed - 1;
+    const size_t n_x = work->shape->n_fixed - 1;
     double *unit = lme_unit(work, s);
     const double base = solver->fixed[0] + solver->unit_spread * unit[AT_U];
     const uint32_t *column = work->cell_column + work->cell_first[s];
@@ -49,11 +55,11 @@ static double look_at(struct lme_work *work, size_t s)
         work->residual[a] = eta;
     }
     double loss = 0, residuals = 0, weights = 0;
-    if (work->shape.logit)
+    if (work->shape->logit)
         loss = lme_kernels->logistic(work->residual + start, work->outcome + start,
                                      work->weight + start, end - start);
     for (uint64_t a = start; a < end; a++) {
-        if (!work->shape.logit) {
+        if (!work->shape->logit) {
             const double off = work->residual[a] - work->outcome[a];
             work->residual[a] = off / solver->dispersion;
             work->weight[a] = 1 / solver->dispersion;
@@ -70,30 +76,30 @@ static double look_at(struct lme_work *work, size_t s)
     return 2 * loss;
 }
 
-/* Collective: everything at the effects u; the penalised deviance. */
+/* Collective: evaluates everything at the effects u; returns the penalised deviance. */
 static double evaluate(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     double columns = 0;
-    __int128 units = 0; /* deviances one by one, so that their order is nothing */
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    __int128 units = 0; /* deviances one by one, so that their order does not matter */
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         solver->effect[j] = solver->column_spread[j] * solver->u[j];
     for (size_t s = 0; s < work->n_units; s++) {
         const double u = lme_unit(work, s)[AT_U];
         units += lme_fixed_wide(look_at(work, s) + u * u, deviance_unit, &work->n_bad);
     }
     comm_sum_i128(solver->comm, &units, 1);
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         columns += solver->u[j] * solver->u[j];
     return (double)units / deviance_unit + columns;
 }
 
-/* Collective: residuals by column, and by how much units lower them. */
+/* Collective: residuals by column, and the correction from the units. */
 static void sum_columns(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    const size_t n = work->shape.n_columns;
-    const double size = work->shape.logit ? 1 : 1 / solver->dispersion;
+    const size_t n = work->shape->n_columns;
+    const double size = work->shape->logit ? 1 : 1 / solver->dispersion;
     const double in_units = lme_modes_unit((double)solver->most_column, size, 54);
     int64_t *residual = solver->sums, *lowered = residual + n;
     memset(solver->sums, 0, 2 * n * sizeof *solver->sums);
@@ -127,8 +133,8 @@ struct lme_records lme_modes_kinds(const struct lme_work *work, const double *sc
                                 .scale = scale};
 }
 
-/* Weights by kind of attempt, which are whole multiples of 1 / in_units and below 2^53 of them:
- * so it is nothing which rank has which attempts of a kind. */
+/* Weights by kind of attempt. They are whole multiples of 1 / in_units, below 2^53 of them, so
+ * it does not matter which rank has which attempts of a kind. */
 static void weigh_kinds(struct lme_work *work, double in_units)
 {
     int64_t *sums = NEW(int64_t, work->n_kinds);
@@ -144,7 +150,7 @@ static void build(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     struct scalapack_matrix *matrix = &solver->matrix;
-    const double weight = work->shape.logit ? 0.25 : 1 / solver->dispersion;
+    const double weight = work->shape->logit ? 0.25 : 1 / solver->dispersion;
     const double whole = lme_modes_unit((double)solver->most_column, weight, 52);
     const double single = lme_modes_unit((double)solver->most_cell, weight, 50);
     const double in_units = whole < single ? whole : single;
@@ -175,17 +181,17 @@ static void build(struct lme_work *work)
     }
 }
 
-/* Collective: the Newton step of all effects; how much of D it promises. */
+/* Collective: the Newton step of all effects; returns the expected decrease of D. */
 static double solve(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     scalapack_solve(&solver->matrix, solver->step);
     double promised = 0;
-    for (size_t j = 0; j < work->shape.n_columns; j++) {
+    for (size_t j = 0; j < work->shape->n_columns; j++) {
         promised -= solver->pull[j] * solver->step[j];
         solver->effect[j] = solver->column_spread[j] * solver->step[j];
     }
-    int64_t all[2] = {0}; /* large and small parts: promises begin large and end tiny */
+    int64_t all[2] = {0}; /* large and small parts: the decrease starts large and ends tiny */
     for (size_t s = 0; s < work->n_units; s++) {
         double *unit = lme_unit(work, s), sum = 0;
         for (uint64_t c = work->cell_first[s]; c < work->cell_first[s + 1]; c++)
@@ -203,7 +209,7 @@ static double solve(struct lme_work *work)
 static void move(struct lme_work *work, double length)
 {
     struct lme_solver *solver = work->solver;
-    for (size_t j = 0; j < work->shape.n_columns; j++)
+    for (size_t j = 0; j < work->shape->n_columns; j++)
         solver->u[j] = solver->old[j] + length * solver->step[j];
     for (size_t s = 0; s < work->n_units; s++) {
         double *unit = lme_unit(work, s);
@@ -214,7 +220,7 @@ static void move(struct lme_work *work, double length)
 static void remember(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    memcpy(solver->old, solver->u, work->shape.n_columns * sizeof *solver->old);
+    memcpy(solver->old, solver->u, work->shape->n_columns * sizeof *solver->old);
     for (size_t s = 0; s < work->n_units; s++)
         lme_unit(work, s)[AT_OLD] = lme_unit(work, s)[AT_U];
 }
@@ -224,13 +230,12 @@ static enum status lost(struct lme_work *work, const char *what)
     comm_sum_i64(work->solver->comm, &work->n_bad, 1);
     return fail(
         DIVERGED,
-        "the modes of the effects were not found: %s (student spread %g, intercept %g); "
-        "begin another run=, and leave out fixed effects or factors that the data "
-        "cannot tell apart",
+        "no mode of the random effects was found: %s (student sd %g, intercept %g); start "
+        "another run= without fixed effects or factors that the data cannot distinguish",
         what, work->solver->spread[0], work->solver->fixed[0]);
 }
 
-/* Collective: S and its factor at the effects as they are. */
+/* Collective: S and its factor at the current effects. */
 static enum status factor(struct lme_work *work)
 {
     build(work);
@@ -239,11 +244,11 @@ static enum status factor(struct lme_work *work)
     return OK;
 }
 
-/* Collective: the step, or as much of it as does not raise the deviance. */
+/* Collective: makes the step, halved until it does not raise the deviance. */
 static bool descend(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
-    /* A deviance is a sum of millions of terms; what its rounding does is no rise. */
+    /* A deviance is a sum of millions of terms: a rise within rounding error is none. */
     const double noise = 1e-7 + 1e-14 * fabs(solver->penalised);
     remember(work);
     double length = 1;
@@ -262,7 +267,7 @@ enum status lme_modes_find(struct lme_work *work)
 {
     struct lme_solver *solver = work->solver;
     double before = 0;
-    bool fresh = false; /* the factor belongs to the effects as they are */
+    bool fresh = false; /* the factor belongs to the current effects */
     solver->penalised = evaluate(work);
     for (int step = 0; step < MOST_STEPS; step++) {
         sum_columns(work);
@@ -272,13 +277,13 @@ enum status lme_modes_find(struct lme_work *work)
         }
         double promised = solve(work);
         if (!fresh && promised > slow * before && promised > promise_wanted) {
-            sum_columns(work); /* the right side, which the solution has replaced */
+            sum_columns(work); /* the right side, overwritten by the solution */
             TRY(factor(work));
             fresh = true;
             promised = solve(work);
         }
         if (!(promised < 1e300))
-            return lost(work, "a step is not a number");
+            return lost(work, "a step is NaN or infinite");
         if (promised <= promise_wanted || (promised < 1e-12 && promised > slow * before))
             return fresh ? OK : factor(work);
         if (!descend(work))

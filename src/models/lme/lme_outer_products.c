@@ -1,23 +1,23 @@
-/* Sums of small outer products in a matrix that lies in pieces on a grid of ranks, and products
- * with it. Every rank's records are shown to all ranks, some hundred thousand cells at a time;
- * each takes the rows and columns that it owns. So the work is shared like the matrix, no rank
- * needs memory for more than its piece, and since the sums are of integers their bits depend on
- * nothing. */
+/* Sums of small outer products in a matrix distributed over a grid of ranks, and products with
+ * it. Every rank's records are sent to all ranks, some hundred thousand cells at a time. Each
+ * rank uses the rows and columns that it owns. So the work is distributed like the matrix, no
+ * rank needs memory for more than its piece, and since the sums are of integers, their bits do
+ * not depend on the order. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/lme_kernels.h"
 #include "models/lme/lme_internal.h"
 #include <math.h>
 
-enum { CHUNK = 1 << 19 }; /* cells shown at a time, about */
+enum { CHUNK = 1 << 19 }; /* cells sent at a time, about */
 
-/* Records of one rank that are before all ranks, counted from 0. */
+/* Records of one rank, sent to all ranks, with offsets from 0. */
 struct chunk {
     size_t n, n_cells;
     const uint64_t *first;
     const uint32_t *column;
     const double *value, *scale;
-    size_t start; /* rank `owner`: the first of them */
+    size_t start; /* index of the first of them on rank `owner` */
     int owner;
     void *memory;
 };
@@ -30,8 +30,8 @@ static size_t chunk_end(const struct lme_records *records, size_t start)
     return end == start && start < records->n ? start + 1 : end;
 }
 
-/* Collective: shows records start .. of rank `owner`. `first` stays with the owner's offsets
- * taken off. */
+/* Collective: sends the records from `start` on of rank `owner`. `first` is relative to the
+ * chunk. */
 static void chunk_show(struct chunk *chunk, const struct comm *comm,
                        const struct lme_records *records, int owner, size_t start)
 {
@@ -68,10 +68,10 @@ static void chunk_show(struct chunk *chunk, const struct comm *comm,
                             .memory = memory};
 }
 
-/* A chunk as this rank of the grid needs it. Rows: cells of each record whose row of the matrix
- * is here. Entries: cells whose column is here, sorted by column, so that one column after the
- * other is filled while it is in the cache; entry e meets the rows start .. end of its record,
- * which are on or below the diagonal. */
+/* A chunk as this rank of the grid needs it. Rows: cells of each record whose matrix row is
+ * here. Entries: cells whose column is here, sorted by column, so that one column after the
+ * other is filled while it is in the cache. Entry e is combined with the rows start .. end of
+ * its record, which are on or below the diagonal. */
 struct entry {
     uint32_t start, end, cell;
     double value;
@@ -91,7 +91,7 @@ static void sorted_free(struct sorted *sorted)
     memory_free(sorted->entries);
 }
 
-/* `unit` multiplies the values of entries, beside the records' scales. */
+/* `unit` multiplies the values of entries, in addition to the scales of the records. */
 static void sort(struct sorted *sorted, const struct chunk *chunk,
                  const struct scalapack_matrix *matrix, double unit)
 {
@@ -100,7 +100,7 @@ static void sort(struct sorted *sorted, const struct chunk *chunk,
     sorted->global = sorted->own + n;
     sorted->value = NEW_SCRATCH(double, n);
     sorted->first = NEW(uint32_t, matrix->n_own_columns + 2);
-    uint32_t *next = sorted->first + 1; /* becomes `first` while entries are put down */
+    uint32_t *next = sorted->first + 1; /* becomes `first` as entries are placed */
     size_t n_entries = 0;
     for (size_t c = 0; c < n; c++)
         if (matrix->own_column[chunk->column[c]] != GRID_ELSEWHERE) {
@@ -154,7 +154,7 @@ static void chunk_add(struct lme_solver *solver, const struct chunk *chunk, doub
     sorted_free(&sorted);
 }
 
-/* Each rank of the grid rounds its share, so that what the others have does not matter. */
+/* Each rank of the grid rounds its own part, so the parts of the others do not matter. */
 static int64_t *chunk_multiply(const struct lme_solver *solver, const struct chunk *chunk,
                                double unit, int64_t *n_bad)
 {
@@ -191,7 +191,7 @@ static int64_t *chunk_multiply(const struct lme_solver *solver, const struct chu
     return shares;
 }
 
-/* How many chunks a rank's records are; known to all. */
+/* The number of chunks of a rank's records, known to all. */
 static size_t count_chunks(const struct comm *comm, const struct lme_records *records,
                            int owner)
 {

@@ -2,15 +2,15 @@
  *
  *     u = argmax  sum over shown attempts of log P(outcome | eta + u)  -  u^2 / (2 sigma^2)
  *
- * which depends on nothing but the history; new students begin at u = 0. With link = identity
- * the mode is a weighted mean, and what it predicts is limited to 0 .. 1.
+ * which depends only on the history. New students start at u = 0. With link = identity the mode
+ * is a weighted mean, and its predictions are limited to 0 .. 1.
  *
- * Each answer moves the mode a little. To find it anew in the whole history every time would
- * cost the square of a student's attempts, so the slope of the posterior is kept as a Taylor
- * series about a point near the mode, to which an answer adds its own. The history is looked at
- * again only when the mode leaves the series' reach, which it does less and less often. (The
- * poles of sigma are pi away, so what N_TERMS terms leave out is about (REACH / pi)^N_TERMS of
- * an answer: the mode is right to nine digits.) */
+ * Each answer moves the mode a little. Searching the whole history every time would cost the
+ * square of the number of attempts. Instead the derivative of the posterior is kept as a Taylor
+ * series about a point near the mode, and each answer adds its own. The history is read again
+ * only when the mode leaves the reach of the series, which happens less and less often. (The
+ * poles of sigma are pi away, so the error of N_TERMS terms is about (REACH / pi)^N_TERMS per
+ * answer: the mode is right to nine digits.) */
 #include "kernels/lme_kernels.h"
 #include "models/lme/lme_internal.h"
 #include <math.h>
@@ -19,7 +19,7 @@
 enum { MOST_STEPS = 50, N_TERMS = 8 };
 #define REACH 0.2
 
-/* What is known of a student. */
+/* The state of a student. */
 struct belief {
     size_t n;                /* answers shown: work->shown, work->shown_outcome */
     double u;                /* the mode */
@@ -35,8 +35,10 @@ static double sigmoid(double x)
     return (x > 0 ? 1 : e) / (1 + e);
 }
 
-/* Adds an answer to the series. Of sigma' = sigma (1 - sigma) follows, of its coefficients,
- * (j + 1) a_{j + 1} = a_j - sum over i of a_i a_{j - i}. */
+/* Adds an answer to the series. sigma' = sigma (1 - sigma) gives the recurrence of its
+ * coefficients:
+ *
+ *     (j + 1) a_{j + 1} = a_j - sum over i of a_i a_{j - i} */
 static void series_add(struct belief *belief, double eta, uint8_t outcome)
 {
     double a[N_TERMS] = {sigmoid(eta + belief->anchor)};
@@ -51,7 +53,7 @@ static void series_add(struct belief *belief, double eta, uint8_t outcome)
         belief->series[j] += a[j];
 }
 
-/* Newton's method in the series; false if that leads out of its reach. */
+/* Newton's method in the series; false if it leaves the reach of the series. */
 static bool find_near(struct belief *belief)
 {
     for (int step = 0; step < MOST_STEPS; step++) {
@@ -74,7 +76,7 @@ static bool find_near(struct belief *belief)
     return true;
 }
 
-/* The same in the whole history, where the series then begins anew. */
+/* The same over the whole history; the series then starts again from there. */
 static void find_anywhere(struct belief *belief, const struct lme_work *work)
 {
     belief->u = belief->anchor;
@@ -95,14 +97,14 @@ static void find_anywhere(struct belief *belief, const struct lme_work *work)
         series_add(belief, work->shown[k], work->shown_outcome[k]);
 }
 
-/* An answer is shown. */
+/* Shows an answer. */
 static void learn(struct belief *belief, struct lme_work *work, double eta, uint8_t outcome)
 {
     work->shown[belief->n] = eta;
     work->shown_outcome[belief->n++] = outcome;
     if (belief->variance < 1e-30)
         return;
-    if (!work->shape.logit) {
+    if (!work->shape->logit) {
         belief->residuals += outcome - eta;
         belief->u = belief->residuals /
                     ((double)belief->n + belief->spread * belief->spread / belief->variance);
@@ -113,8 +115,8 @@ static void learn(struct belief *belief, struct lme_work *work, double eta, uint
         find_anywhere(belief, work);
 }
 
-/* Of the level that attempt t brings; 0 where it brings none that the model knows, and for
- * levels of one student (own_levels.h). */
+/* The effect of the level of attempt t: 0 if the attempt has none, the model does not know it,
+ * or it is a level of a single student (own_levels.h). */
 static double level_effect(const struct model *model, const struct lme_factor *factor,
                            const struct shard *shard, uint64_t t)
 {
@@ -124,12 +126,12 @@ static double level_effect(const struct model *model, const struct lme_factor *f
                : (double)params_rows(&model->params, factor->effect_panel)[(size_t)level];
 }
 
-/* Fills p, where it is not NULL; returns the mode after all attempts. */
+/* Fills p unless it is NULL; returns the mode after all attempts. */
 static double trace(const struct model *model, struct lme_work *work, size_t s, unsigned splits,
                     real *p)
 {
     const struct shard *shard = work->shard;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     const real *fixed = params_rows(&model->params, shape->fixed_panel);
     const real *total = params_rows(&model->params, shape->total_panel);
     const real *spread = params_rows(&model->params, shape->spread_panel);

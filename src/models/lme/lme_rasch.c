@@ -1,5 +1,8 @@
-/* The mixed model as Rasch's: logit P(correct) = theta - b. The intercept and all effects of an
- * item together are -b, the student's effect is theta. */
+/* The mixed model as a Rasch model,
+ *
+ *     logit P(correct) = theta - b
+ *
+ * -b is the intercept plus all effects of an item; theta is the student's effect. */
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
 #include <string.h>
@@ -15,7 +18,7 @@ static bool has_items(const struct lme_shape *shape)
 void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
 {
     struct lme_work *work = memory;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     if (!shape->logit || !has_items(shape)) {
         rasch->why_not =
             shape->logit
@@ -31,7 +34,7 @@ void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
                  k == 1 ? " where" : " and", shape->fixed[k].name);
     }
     snprintf(rasch->theta_is, sizeof rasch->theta_is,
-             "the student's effect given all that was shown");
+             "the student's effect given all shown answers");
     const size_t n_students = work->shard->n_students;
     const double intercept = (double)params_rows(&model->params, shape->fixed_panel)[0];
     const real *total = params_rows(&model->params, shape->total_panel);

@@ -1,15 +1,18 @@
-/* The search for the least deviance over fixed effects and spreads: BFGS with exact slopes. An
- * epoch is one point: it is accepted, or the next is nearer to the last accepted one. The first
- * curvature is known well: twice the information on the fixed effects, and 4 freedom / sigma^2
- * for a spread that has `freedom` effects. The last spread of link = identity is its logarithm.
+/* The search for the minimum of the deviance F over fixed effects and standard deviations: BFGS
+ * with exact gradients. An epoch is one point. It is accepted, or the next one is closer to the
+ * last accepted point. The initial curvature is known well:
  *
- * F is even in a spread, so its slope at zero is zero whether F has its least there or not. A
- * search that ends with a spread of zero doubts it once: if a small spread is better, it goes
- * on from there.
+ *     fixed effects          2 x their information
+ *     standard deviations    4 freedom / sigma^2, with `freedom` effective effects
  *
- * All of the search's memory goes into a tensor, as pairs of numbers of which the second is
- * what the first has lost in rounding, so that a run that was stopped goes on with the same
- * bits. */
+ * With link = identity the last standard deviation is stored as its logarithm.
+ *
+ * F is even in sigma, so its derivative at zero is zero whether or not F has a minimum there. A
+ * search that ends with a sigma of zero checks it once: if a small sigma is better, the search
+ * continues from there.
+ *
+ * The state of the search is stored in a tensor as pairs of numbers. The second is the rounding
+ * error of the first, so a stopped run continues with the same bits. */
 #include "models/lme/lme_internal.h"
 #include <math.h>
 #include <string.h>
@@ -22,7 +25,7 @@ size_t lme_search_size(size_t n_outer)
     return N_SCALARS + 3 * n_outer + n_outer * n_outer;
 }
 
-/* Calls `take` for all numbers in the order they are stored. */
+/* Stores or loads all numbers, in a fixed order. */
 static void walk(struct lme_search *search, size_t n, real *pairs, bool store)
 {
     double *const parts[] = {&search->phase,      &search->deviance, &search->promise,
@@ -94,7 +97,7 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* Whether number i is the spread of a factor, of whose sign F knows nothing. */
+/* Whether number i is the sigma of a factor, in whose sign F is even. */
 static bool is_spread(const struct lme_shape *shape, size_t i)
 {
     return i >= shape->n_fixed && (shape->logit || i + 1 < shape->n_outer);
@@ -119,7 +122,7 @@ static void guess_curvature(struct lme_search *search, const struct lme_shape *s
     }
 }
 
-/* BFGS: what the last step taught of the inverse curvature. */
+/* BFGS update of the inverse curvature from the last step. */
 static void learn_curvature(struct lme_search *search, size_t n,
                             const struct lme_laplace *found)
 {
@@ -140,8 +143,9 @@ static void learn_curvature(struct lme_search *search, size_t n,
                 factor * step[i] * step[j] - (bent[i] * step[j] + step[i] * bent[j]) / along;
 }
 
-/* The quasi-Newton step, but for spreads near zero, where F is flat whether it rises or falls:
- * one that tends to zero goes there, one that tends away is doubled and doubled again. */
+/* The quasi-Newton step, except for a sigma near zero, where F is flat whether it rises or
+ * falls. There a sigma that tends to zero is set to zero, and one that tends away is doubled
+ * each time. */
 static void choose_step(struct lme_search *search, const struct lme_shape *shape,
                         double tolerance)
 {
@@ -178,7 +182,7 @@ static void choose_step(struct lme_search *search, const struct lme_shape *shape
         search->trial[i] = search->x[i] + step[i];
 }
 
-/* At the end: the next point is one of the spreads that are zero, made small. */
+/* At the end: the next point sets one of the sigmas that are zero to a small value. */
 static void probe_zeros(struct lme_search *search, const struct lme_shape *shape)
 {
     for (size_t i = shape->n_fixed + (size_t)search->n_probed; i < shape->n_outer; i++)
@@ -191,7 +195,7 @@ static void probe_zeros(struct lme_search *search, const struct lme_shape *shape
         }
 }
 
-/* What was found there; true if the search goes on from it. */
+/* Judges that point; true if the search continues from it. */
 static bool judge_probe(struct lme_search *search, const struct lme_shape *shape,
                         const struct lme_laplace *found, double tolerance)
 {

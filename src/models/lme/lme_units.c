@@ -1,11 +1,11 @@
-/* The training attempts as the solver needs them: by unit, which is a level of the factor that
- * is eliminated. Where that is the student, a rank has the attempts of its units already. Where
- * it is the item, items are dealt out in ranges with about the same number of attempts, and
- * every attempt goes to the rank of its item; in an item's list attempts stand in the order of
- * students and time, so the bits do not depend on who held whom.
+/* The training attempts as the solver needs them: by unit, a level of the eliminated factor. If
+ * that is the student, a rank already has the attempts of its units. If it is the item, items
+ * are split into ranges with about the same number of attempts, and every attempt goes to the
+ * rank of its item. The attempts of an item are ordered by student and time, so the bits do not
+ * depend on which rank held which students.
  *
- * The outer product of a unit is over its distinct columns (cells), since a student meets an
- * item more than once in some data. */
+ * The outer product of a unit is over its distinct columns (cells), since in some data a
+ * student answers an item more than once. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
@@ -17,8 +17,7 @@
 
 #define NO_LEVEL UINT32_MAX
 
-/* Training attempts, each with its fixed effects and its levels of the factors that attempts
- * bring. */
+/* Training attempts, each with its fixed effects and its levels of the factors of attempts. */
 struct rows {
     size_t n, n_x, n_levels;
     uint32_t *student, *item; /* of the data set */
@@ -48,18 +47,18 @@ static void rows_free(struct rows *rows)
     memory_free(rows->level);
 }
 
-/* This shard's. */
+/* Those of this shard. */
 static void rows_take(struct rows *rows, const struct lme_work *work)
 {
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = 0; t < shard->n_attempts; t++)
-        n += lme_trains(shard->mark[t]);
-    rows_create(rows, &work->shape, n);
+        n += mark_trains(shard->mark[t]);
+    rows_create(rows, work->shape, n);
     size_t a = 0;
     for (size_t s = 0; s < shard->n_students; s++)
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-            if (!lme_trains(shard->mark[t]))
+            if (!mark_trains(shard->mark[t]))
                 continue;
             rows->student[a] = (uint32_t)(shard->first_student + s);
             rows->item[a] = shard->item[t];
@@ -67,17 +66,17 @@ static void rows_take(struct rows *rows, const struct lme_work *work)
             for (size_t k = 0; k < rows->n_x; k++)
                 rows->x[a * rows->n_x + k] = work->x[t * rows->n_x + k];
             size_t l = a * rows->n_levels;
-            for (size_t f = 0; f < work->shape.n_factors; f++)
-                if (work->shape.factors[f].kind == FACTOR_COVARIATE) {
+            for (size_t f = 0; f < work->shape->n_factors; f++)
+                if (work->shape->factors[f].kind == FACTOR_COVARIATE) {
                     const double level =
-                        lme_covariate(shard, t, work->shape.factors[f].covariate);
+                        lme_covariate(shard, t, work->shape->factors[f].covariate);
                     rows->level[l++] = isnan(level) ? NO_LEVEL : (uint32_t)level;
                 }
             a++;
         }
 }
 
-/* By item; rows of one item stay in their order. */
+/* By item; rows of one item keep their order. */
 static void rows_sort(struct rows *rows, const struct lme_shape *shape, size_t n_items)
 {
     struct rows sorted;
@@ -102,7 +101,7 @@ static void rows_sort(struct rows *rows, const struct lme_shape *shape, size_t n
     *rows = sorted;
 }
 
-/* Item at which each rank's range begins, n_ranks + 1 of them. */
+/* The first item of each rank's range, n_ranks + 1 numbers. */
 static uint32_t *cut_items(const struct rows *rows, const struct comm *comm, size_t n_items)
 {
     const size_t n_ranks = (size_t)comm->size;
@@ -123,7 +122,7 @@ static uint32_t *cut_items(const struct rows *rows, const struct comm *comm, siz
     return start;
 }
 
-/* Collective: one array of the rows, each row to the rank that it belongs to. */
+/* Collective: sends one array of the rows, each row to the rank it belongs to. */
 static void *send(const struct comm *comm, void *array, size_t size, const size_t *n_to,
                   size_t *n_rows)
 {
@@ -138,11 +137,11 @@ static void *send(const struct comm *comm, void *array, size_t size, const size_
     return got;
 }
 
-/* Collective: every row goes to the rank of its item. */
+/* Collective: sends every row to the rank of its item. */
 static void rows_deal(struct rows *rows, struct lme_work *work, const struct comm *comm)
 {
     const size_t n_items = work->model->n_items;
-    rows_sort(rows, &work->shape, n_items);
+    rows_sort(rows, work->shape, n_items);
     uint32_t *start = cut_items(rows, comm, n_items);
     size_t *n_to = NEW(size_t, (size_t)comm->size);
     for (size_t a = 0, rank = 0; a < rows->n; a++) {
@@ -158,7 +157,7 @@ static void rows_deal(struct rows *rows, struct lme_work *work, const struct com
     rows->outcome = send(comm, rows->outcome, sizeof *rows->outcome, n_to, n);
     rows->x = send(comm, rows->x, rows->n_x * sizeof *rows->x, n_to, n);
     rows->level = send(comm, rows->level, rows->n_levels * sizeof *rows->level, n_to, n);
-    rows_sort(rows, &work->shape, n_items);
+    rows_sort(rows, work->shape, n_items);
     memory_free(n_to);
     memory_free(start);
 }
@@ -169,17 +168,17 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The columns of row a, ascending; how many. */
+/* The columns of row a, ascending; returns their number. */
 static size_t columns_of(const struct lme_work *work, const struct rows *rows, size_t a,
                          uint32_t *list)
 {
     const struct dataset *dataset = work->shard->dataset;
     const uint32_t i = rows->item[a];
     size_t n = 0, covariate = 0;
-    for (size_t f = 0; f < work->shape.n_factors; f++) {
-        const struct lme_factor *factor = &work->shape.factors[f];
+    for (size_t f = 0; f < work->shape->n_factors; f++) {
+        const struct lme_factor *factor = &work->shape->factors[f];
         const uint32_t first = (uint32_t)factor->first;
-        if (f == work->shape.unit)
+        if (f == work->shape->unit)
             continue;
         if (factor->kind == FACTOR_STUDENT)
             list[n++] = first + rows->student[a];
@@ -200,7 +199,7 @@ static size_t columns_of(const struct lme_work *work, const struct rows *rows, s
     return n;
 }
 
-/* Finds kinds by their columns: slots hold 1 + kind. */
+/* Hash table of kinds by their columns: slots hold 1 + kind. */
 struct finder {
     uint32_t *slots;
     size_t n_slots; /* a power of 2 */
@@ -258,10 +257,10 @@ static uint32_t find_kind(struct finder *finder, struct lme_work *work, const ui
 static void list_attempts(struct lme_work *work, struct rows *rows)
 {
     const struct dataset *dataset = work->shard->dataset;
-    const bool by_item = work->shape.factors[work->shape.unit].kind == FACTOR_ITEM;
-    size_t longest = work->shape.n_factors;
+    const bool by_item = work->shape->factors[work->shape->unit].kind == FACTOR_ITEM;
+    size_t longest = work->shape->n_factors;
     for (size_t i = 0; i < dataset->n_items; i++)
-        longest = size_max(longest, work->shape.n_factors + dataset->item_first[i + 1] -
+        longest = size_max(longest, work->shape->n_factors + dataset->item_first[i + 1] -
                                         dataset->item_first[i]);
     uint32_t *list = NEW(uint32_t, longest);
     struct finder finder = {.columns_room = 16};
@@ -286,10 +285,10 @@ static void list_attempts(struct lme_work *work, struct rows *rows)
     rows->x = NULL;
 }
 
-/* Cells of every unit, and the places of its attempts among them. */
+/* The cells of every unit, and the cells of its attempts. */
 static void list_cells(struct lme_work *work)
 {
-    uint32_t *where = NEW(uint32_t, work->shape.n_columns); /* 1 + place, 0: not met */
+    uint32_t *where = NEW(uint32_t, work->shape->n_columns); /* 1 + place, 0: none yet */
     size_t capacity = 0, n = 0;
     work->cell_first = NEW(uint64_t, work->n_units + 1);
     work->place = NEW(uint32_t, work->place_first[work->first[work->n_units]]);
@@ -318,10 +317,10 @@ static void list_cells(struct lme_work *work)
     memory_free(where);
 }
 
-/* Counts of training attempts by column, and the most of any cell. */
+/* Training attempts by column, and the most in any cell. */
 static void count(struct lme_work *work, struct lme_solver *solver)
 {
-    const size_t n_columns = work->shape.n_columns;
+    const size_t n_columns = work->shape->n_columns;
     int64_t *counts = NEW(int64_t, n_columns);
     uint32_t *cell = NEW(uint32_t, work->cell_first[work->n_units]);
     for (size_t s = 0; s < work->n_units; s++)
@@ -346,7 +345,7 @@ static void count(struct lme_work *work, struct lme_solver *solver)
 enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
 {
     const struct lme_options *o = work->model->options;
-    const size_t n_columns = work->shape.n_columns;
+    const size_t n_columns = work->shape->n_columns;
     struct lme_solver *solver = NEW(struct lme_solver, 1);
     work->solver = solver;
     solver->comm = comm;
@@ -359,7 +358,7 @@ enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
     rows_take(&rows, work);
     work->first_unit = work->shard->first_student;
     work->n_units = work->shard->n_students;
-    if (work->shape.factors[work->shape.unit].kind == FACTOR_ITEM)
+    if (work->shape->factors[work->shape->unit].kind == FACTOR_ITEM)
         rows_deal(&rows, work, comm);
     list_attempts(work, &rows);
     rows_free(&rows);
@@ -388,7 +387,7 @@ enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
 void lme_solver_set(struct lme_work *work, const double *outer)
 {
     struct lme_solver *solver = work->solver;
-    const struct lme_shape *shape = &work->shape;
+    const struct lme_shape *shape = work->shape;
     memcpy(solver->fixed, outer, shape->n_fixed * sizeof *solver->fixed);
     memcpy(solver->spread, outer + shape->n_fixed, shape->n_factors * sizeof *solver->spread);
     solver->dispersion = 1;

@@ -1,28 +1,27 @@
-/* All attempts as the mixed model sees them: what it takes to predict, and what is kept of
- * students between passes. */
+/* The mixed model's view of all attempts: what prediction needs, and what is kept of students
+ * between passes. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "models/lme/lme_internal.h"
 #include <math.h>
 #include <sleef.h>
 
-/* Fixed effects of all attempts; what is counted is earlier attempts, never their outcome.
- * (What a covariate tells is up to who imports it: a number of hints taken tells the outcome.)
- */
+/* Fixed effects of all attempts. Counts are of earlier attempts, never of their outcomes. (What
+ * a covariate reveals is up to the import: the number of hints used reveals the outcome.) */
 static void list_fixed(struct lme_work *work)
 {
     const struct shard *shard = work->shard;
-    const size_t n_x = work->shape.n_fixed - 1;
+    const size_t n_x = work->shape->n_fixed - 1;
     work->met = NEW(uint32_t, shard->dataset->n_items);
     work->x = NEW(double, n_x * shard->n_attempts);
     for (size_t s = 0; n_x > 0 && s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             for (size_t k = 0; k < n_x; k++) {
-                const struct lme_fixed *fixed = &work->shape.fixed[k + 1];
+                const struct lme_fixed *fixed = &work->shape->fixed[k + 1];
                 double *x = &work->x[t * n_x + k];
                 if (fixed->kind == FIXED_COVARIATE) {
                     *x = lme_covariate(shard, t, fixed->covariate);
-                    if (isnan(*x)) /* none: it adds nothing, as in ktm */
+                    if (isnan(*x)) /* empty: adds nothing, as in ktm */
                         *x = 0;
                     continue;
                 }
@@ -38,12 +37,13 @@ static void list_fixed(struct lme_work *work)
     }
 }
 
-void *lme_attach(const struct model *model, const struct shard *shard)
+void *lme_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
+    (void)use;
     struct lme_work *work = NEW(struct lme_work, 1);
     work->model = model;
     work->shard = shard;
-    ENSURE(lme_shape_of(model, &work->shape) == OK);
+    work->shape = lme_shape(model);
     list_fixed(work);
     size_t longest = 0;
     for (size_t s = 0; s < shard->n_students; s++)
@@ -71,7 +71,7 @@ void lme_training(const void *memory, bool *has_training, int64_t *n_attempts)
     for (size_t s = 0; s < shard->n_students; s++) {
         const int64_t before = *n_attempts;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            *n_attempts += lme_trains(shard->mark[t]);
+            *n_attempts += mark_trains(shard->mark[t]);
         has_training[s] = *n_attempts > before;
     }
 }

@@ -1,35 +1,47 @@
 /* The restricted Boltzmann machine for answers (Soyer and Moellenhoff, "What do you know?";
  * after Salakhutdinov, Mnih and Hinton, 2007, and Hinton, 2010).
  *
- * Each student is a small RBM with one visible unit for each answer; all students share the
- * weights, and what was not answered is absent, not zero. For unit i with outcome k (1 correct,
- * 0 incorrect), hidden unit j, and N copies of each visible unit:
+ * Each student is a small RBM with one visible unit per answer. All students share the weights.
+ * Items without an answer are absent, not zero. For visible unit i with outcome k (1 correct, 0
+ * incorrect), hidden unit j, and N copies of each visible unit:
  *
- *     x_j = b_j + sum_i sum_k n_i^k W_ij^k  (+ sum_i r_i D_ij)        input of a hidden unit
- *     p(h_j = 1) = sigma(x_j)                                         binary; gaussian: mean
- * x_j, variance 1; relu: max(0, x + N(0, sigma(x))) p(copy of i is correct) = sigma(t_i),  t_i
- * = a_i^1 - a_i^0 + sum_j h_j (W_ij^1 - W_ij^0)
+ *     x_j = b_j + sum_i sum_k n_i^k W_ij^k  (+ sum_i r_i D_ij)     input of hidden unit j
  *
- * n_i^k is N times [y_i = k] in the data and a multinomial number in a reconstruction. visible
- * = bernoulli has row k = 1 only. conditional: r_i = 1 for every item the student saw, whatever
- * became of it. factors = C: W^k = A^k B. Everything then happens in the space of the rows,
- * which has C dimensions: `lift` takes a sum of rows to the hidden units (B^T f), `lower` takes
- * hidden units to the rows (B h). Without factors the two spaces are the same.
+ *     binary:    P(h_j = 1) = sigma(x_j)
+ *     gaussian:  h_j ~ N(x_j, 1)
+ *     relu:      h_j = max(0, x_j + noise),  noise ~ N(0, sigma(x_j))
  *
- * Learning is contrastive divergence: statistics of the data minus those of a reconstruction
- * after cd_steps Gibbs steps, from the data or (persistent) from where the student's own chain
- * was left.
+ *     t_i = a_i^1 - a_i^0 + sum_j h_j (W_ij^1 - W_ij^0)            input of visible unit i
+ *     P(a copy of i is correct) = sigma(t_i)
  *
- *     tensor          shape               symbol
- *     weights         items, K, m (or C)  W^k, or A^k with factors     (K = 2; 1 for bernoulli:
- * items, m) visible_bias    items, K            a; stored behind the row of weights, as its
- * last column hidden_bias     m                   b seen            items, m            D
- *     factors         C, m                B
- *     common          K, m (or C)         a row added to every item's own: what any answer says
+ * n_i^k is N [y_i = k] in the data and a binomial count in a reconstruction. With visible =
+ * bernoulli there is only row k = 1. With conditional = yes, r_i = 1 for every item the student
+ * saw, whatever the outcome.
  *
- * A step costs O(m) per answer and touches 2 rows of weights and 2 of statistics: it is bound
- * by memory. Prediction is exact by default: x is kept up to date along the student's answers,
- * and the N + 1 states of the one asked unit are summed over all states of the hidden units in
+ * With factors = C the weights are products, W^k = A^k B, and all work is done in the space of
+ * the rows, which has C dimensions:
+ *
+ *     lift    sum of rows f -> hidden units:  B^T f
+ *     lower   hidden units h -> rows:         B h
+ *
+ * Without factors the two spaces are the same.
+ *
+ * Training is contrastive divergence: statistics of the data minus those of a reconstruction
+ * after cd_steps Gibbs steps. The chain starts at the data or, if persistent, where the
+ * student's own chain stopped.
+ *
+ *     tensor          shape                symbol
+ *     weights         items, K, m (or C)   W^k; with factors, A^k  (K = 2)
+ *                     items, m (or C)      bernoulli (K = 1)
+ *     visible_bias    items, K             a; stored as the last column of the rows of weights
+ *     hidden_bias     m                    b
+ *     seen            items, m             D
+ *     factors         C, m                 B
+ *     common          K, m (or C)          added to every item's rows: effect of any answer
+ *
+ * A Gibbs step costs O(m) per answer and touches 2 rows of weights and 2 of statistics, so it
+ * is bound by memory. Prediction is exact by default: x is updated along the student's answers,
+ * and for each of the N + 1 states of the unit to predict, the hidden units are summed out in
  * closed form. */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -53,62 +65,83 @@ static const char *const prediction_kinds[] = {"exact", "mean_field", NULL};
 #define AT(field) offsetof(struct rbm_options, field)
 static const struct option table[] = {
     {"visible", OPTION_CHOICE, AT(visible), "softmax", 0, 0, visible_kinds,
-     "visible units: softmax has a row of weights for each outcome, bernoulli for correct "
-     "only"},
+     "kind of visible unit; softmax: a row of weights for each outcome, bernoulli: a row for "
+     "correct answers only"},
     {"copies", OPTION_INTEGER, AT(copies), "2", 1, 15, NULL,
-     "copies of each visible unit; 2 is the binomial unit of the source"},
+     "number of copies of each visible unit; 2 gives the binomial units of the paper"},
     {"hidden", OPTION_INTEGER, AT(hidden), "15", 1, 4096, NULL, "number of hidden units"},
     {"hidden_kind", OPTION_CHOICE, AT(hidden_kind), "binary", 0, 0, hidden_kinds,
-     "binary, gaussian (unit variance) or relu (noisy rectified); the last two have no bound, "
-     "so a "
-     "student's part of the gradient is divided by its number of visible copies"},
+     "kind of hidden unit: binary, gaussian (unit variance) or relu (noisy rectified "
+     "linear); the last two are unbounded, so each student's gradient is divided by its "
+     "number of visible copies"},
     {"conditional", OPTION_SWITCH, AT(conditional), "no", 0, 0, NULL,
-     "let the items a student saw act on the hidden units, whatever the outcome"},
+     "conditional RBM: the set of items a student saw influences the hidden units, whatever "
+     "the outcomes"},
     {"factors", OPTION_INTEGER, AT(factors), "0", 0, 1024, NULL,
-     "write the weights as a product with this many factors; 0: do not"},
+     "factorize the weights into a product with this many factors; 0: no factorization"},
     {"common", OPTION_SWITCH, AT(common), "no", 0, 0, NULL,
-     "a row of weights that all items share, added to each item's own; helps where data are "
-     "few"},
+     "add a row of weights shared by all items to the row of each item; helps when data are "
+     "scarce"},
     {"repeats", OPTION_CHOICE, AT(repeats), "each", 0, 0, repeat_kinds,
-     "an item answered more than once is as many visible units (each) or only the last (last)"},
+     "an item answered more than once has one visible unit per answer (each), or one for the "
+     "last answer only (last)"},
     {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
-     "learn from runs of so many answers and predict from the latest so many; 0: from all"},
+     "train on segments of this many consecutive answers and predict from as many of the "
+     "latest; 0: use all answers"},
     {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, MOST_CD_STEPS, NULL,
-     "Gibbs steps of contrastive divergence"},
+     "Gibbs steps of contrastive divergence (the k of CD-k)"},
     {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,
-     "epoch:steps pairs that raise cd_steps as training goes on, as in 10:3 20:5"},
+     "epoch:steps pairs that change cd_steps during training, for example 10:3 20:5"},
     {"persistent", OPTION_SWITCH, AT(persistent), "no", 0, 0, NULL,
-     "keep a Gibbs chain for each student from epoch to epoch"},
+     "persistent contrastive divergence: keep one Gibbs chain per student from epoch to epoch"},
     {"start", OPTION_CHOICE, AT(start), "zero", 0, 0, start_kinds,
-     "visible biases begin at zero or at each item's log-odds"},
+     "initial visible biases: zero, or each item's log-odds of a correct answer"},
     {"scale", OPTION_NUMBER, AT(scale), "0.001", 0, 10, NULL,
-     "standard deviation of the first weights"},
+     "standard deviation of the initial weights"},
     {"prediction", OPTION_CHOICE, AT(prediction), "exact", 0, 0, prediction_kinds,
-     "exact sums over the hidden units; mean_field goes up and down once (relu has only this)"},
+     "exact: sum the hidden units out in closed form; mean_field: one pass up and down, "
+     "always used with relu"},
 };
 
 static const struct preset presets[] = {
-    {"binomial", "the source's best: m = 15, two copies",
+    {"binomial", "the best model of the paper: 15 hidden units, two copies",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.scale = 0.001\n"
      "optimizer.method = sgd\noptimizer.rate = 0.0002\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
-    {"softmax", "the source's softmax units: m = 15, one copy",
+    {"softmax", "softmax units of the paper: 15 hidden units, one copy",
      "model.visible = softmax\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
      "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
-    {"bernoulli", "the source's first model: an incorrect answer says nothing",
+    {"bernoulli", "the first model of the paper: only correct answers have weights",
      "model.visible = bernoulli\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
      "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
-    {"factored", "the source's factored model: m = 40, C = 10",
+    {"factored", "the factored model of the paper: 40 hidden units, 10 factors",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 40\nmodel.factors = 10\n"
      "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
-    {"conditional", "the source's conditional model",
+    {"conditional", "the conditional model of the paper: 15 hidden units, two copies",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.conditional = yes\n"
      "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
+
+/* The sizes, from the options and the declared panels. */
+static struct rbm_shape derive(const struct model *model)
+{
+    const struct rbm_options *o = model->options;
+    const struct params *p = &model->params;
+    return (struct rbm_shape){
+        .rows = {.stride = p->panels[PANEL_VISIBLE].stride,
+                 .per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1,
+                 .copies = (int)o->copies},
+        .m = (size_t)o->hidden,
+        .stride = p->panels[PANEL_HIDDEN].stride,
+        .dims = (size_t)(o->factors > 0 ? o->factors : o->hidden),
+        .n_factors = (size_t)o->factors,
+        .hidden_kind = (enum rbm_hidden)o->hidden_kind,
+    };
+}
 
 static enum status declare(struct model *model)
 {
@@ -116,13 +149,14 @@ static enum status declare(struct model *model)
     int64_t steps = o->cd_steps;
     if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
-                    "model.cd_schedule = %s: expected epoch:steps pairs with rising epochs, "
-                    "as in 10:3 20:5",
+                    "model.cd_schedule = %s: expected epoch:steps pairs with increasing "
+                    "epochs, for example 10:3 20:5",
                     o->cd_schedule);
     if (o->window > 0 && o->repeats == REPEATS_LAST)
         return fail(BAD_USER,
-                    "model.window = %lld goes with model.repeats = each only: an answer that a "
-                    "later one replaces has no place in a window of the latest answers",
+                    "model.window = %lld requires model.repeats = each: with last, a later "
+                    "answer may replace one inside the window; set model.window=0 or "
+                    "model.repeats=each",
                     (long long)o->window);
     if (o->hidden_kind == HIDDEN_RELU)
         o->prediction = PREDICTION_MEAN_FIELD;
@@ -157,18 +191,19 @@ static enum status declare(struct model *model)
             p,
             &(struct tensor){
                 "common", panel, 0, dims, softmax ? 2 : 1, {softmax ? 2 : dims, dims}, true});
+    *(struct rbm_shape *)model->shape = derive(model);
     return OK;
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct rbm_options *o = model->options;
-    const struct rbm_shape shape = rbm_shape_of(model);
-    const size_t stride = shape.rows.stride, per_item = (size_t)shape.rows.per_item;
+    const struct rbm_shape *shape = rbm_shape(model);
+    const size_t stride = shape->rows.stride, per_item = (size_t)shape->rows.per_item;
     real *visible = params_rows(&model->params, PANEL_VISIBLE);
     for (size_t row = 0; row < model->n_items * per_item; row++) {
         const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .who = (uint32_t)row};
-        for (size_t j = 0; j < shape.dims; j++)
+        for (size_t j = 0; j < shape->dims; j++)
             visible[row * stride + j] = (real)(o->scale * rng_normal(&rng, (uint32_t)j));
     }
     for (size_t i = 0; o->start == START_LOG_ODDS && i < model->n_items; i++) {
@@ -176,34 +211,18 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         const double logit = Sleef_cinz_logd1_u10purec(odds);
         real *row = visible + i * per_item * stride;
         if (per_item == 2) {
-            row[shape.dims] = (real)(-0.5 * logit);
-            row[stride + shape.dims] = (real)(0.5 * logit);
+            row[shape->dims] = (real)(-0.5 * logit);
+            row[stride + shape->dims] = (real)(0.5 * logit);
         } else {
-            row[shape.dims] = (real)logit;
+            row[shape->dims] = (real)logit;
         }
     }
     real *factors = params_rows(&model->params, PANEL_FACTORS);
-    for (size_t c = 0; c < shape.n_factors && c < shape.m; c++)
-        factors[c * shape.stride + c] = 1;
+    for (size_t c = 0; c < shape->n_factors && c < shape->m; c++)
+        factors[c * shape->stride + c] = 1;
 }
 
-struct rbm_shape rbm_shape_of(const struct model *model)
-{
-    const struct rbm_options *o = model->options;
-    const struct params *p = &model->params;
-    return (struct rbm_shape){
-        .rows = {.stride = p->panels[PANEL_VISIBLE].stride,
-                 .per_item = o->visible == VISIBLE_SOFTMAX ? 2 : 1,
-                 .copies = (int)o->copies},
-        .m = (size_t)o->hidden,
-        .stride = p->panels[PANEL_HIDDEN].stride,
-        .dims = (size_t)(o->factors > 0 ? o->factors : o->hidden),
-        .n_factors = (size_t)o->factors,
-        .hidden_kind = (enum rbm_hidden)o->hidden_kind,
-    };
-}
-
-/* x = base + what a sum of rows says to the hidden units. */
+/* x = base + the input of the hidden units from a sum of rows. */
 void rbm_lift(const struct rbm_shape *shape, const struct model *model, const real *f,
               const real *base, real *x)
 {
@@ -217,7 +236,7 @@ void rbm_lift(const struct rbm_shape *shape, const struct model *model, const re
             x[j] += f[c] * factors[c * shape->stride + j];
 }
 
-/* f += the common rows of so many correct and incorrect copies. */
+/* f += the common rows of n_right correct and n_wrong incorrect copies. */
 void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
                     int64_t n_wrong, real *f)
 {
@@ -230,7 +249,7 @@ void rbm_add_common(const struct rbm_shape *shape, const struct model *model, in
         f[j] += (real)n_right * right[j] + n_first * wrong[j];
 }
 
-/* What hidden units say to the rows: g . row is then a visible unit's input, bias included. */
+/* From hidden units to rows: g . row is the input of a visible unit, bias included. */
 void rbm_lower(const struct rbm_shape *shape, const struct model *model, const real *h, real *g)
 {
     const real *factors = params_rows(&model->params, PANEL_FACTORS);
@@ -243,7 +262,7 @@ void rbm_lower(const struct rbm_shape *shape, const struct model *model, const r
     g[shape->dims] = 1;
 }
 
-/* logit = the input of visible units from g, which rbm_lower made. */
+/* logit = the input of visible units, from the g of rbm_lower. */
 void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
                        const uint32_t *unit, size_t n, const real *g, real *logit)
 {
@@ -251,20 +270,20 @@ void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
     rbm_rows->dot(&shape->rows, params_rows(p, PANEL_VISIBLE), unit, n, g, logit);
     if (p->panels[PANEL_COMMON].n_rows == 0)
         return;
-    const uint32_t first = 0; /* the common rows are the rows of an item of their own */
+    const uint32_t first = 0; /* the common rows have the layout of one item's rows */
     real common[WIDTH] __attribute__((aligned(64)));
     rbm_rows->dot(&shape->rows, params_rows(p, PANEL_COMMON), &first, 1, g, common);
     for (size_t a = 0; a < n; a++)
         logit[a] += common[0];
 }
 
-/* mean = E[h | x]; behind the m hidden units it is zero. */
+/* mean = E[h | x]; the padding after the m hidden units is zero. */
 void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean)
 {
     memcpy(mean, x, shape->stride * sizeof *mean);
     if (shape->hidden_kind == HIDDEN_BINARY)
         vec->sigmoid(mean, shape->stride);
-    else if (shape->hidden_kind == HIDDEN_RELU) /* of the stack of units that relu stands for */
+    else if (shape->hidden_kind == HIDDEN_RELU) /* the stack relu approximates */
         vec->softplus(mean, shape->stride);
     for (size_t j = shape->m; j < shape->stride; j++)
         mean[j] = 0;
@@ -280,17 +299,18 @@ int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)
 
 static size_t n_hidden(const struct model *model)
 {
-    return rbm_shape_of(model).m;
+    return rbm_shape(model)->m;
 }
 
 const struct model_kind rbm_kind = {
     .name = "rbm",
     .title = "restricted Boltzmann machine over a student's answers",
     .source = "Soyer and Moellenhoff, What do you know?; Salakhutdinov, Mnih and Hinton 2007",
-    .loss = "share of copies reconstructed wrongly",
+    .loss = "fraction of visible copies reconstructed wrongly",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct rbm_options),
+    .shape_size = sizeof(struct rbm_shape),
     .presets = presets,
     .n_presets = COUNT(presets),
     .declare = declare,
@@ -298,10 +318,9 @@ const struct model_kind rbm_kind = {
     .attach = rbm_attach,
     .detach = rbm_detach,
     .training = rbm_training,
-    .measure = rbm_measure,
     .accumulate = rbm_accumulate,
-    .state = rbm_state,
     .predict = rbm_predict,
-    .n_hidden = n_hidden,
-    .hidden = rbm_hidden,
+    .fit = {.state = rbm_state},
+    .speed = {.measure = rbm_measure},
+    .view = {.n_hidden = n_hidden, .hidden = rbm_hidden},
 };

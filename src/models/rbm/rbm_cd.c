@@ -1,23 +1,32 @@
 /* Contrastive divergence for the RBM; symbols as in rbm.c.
  *
- * One student at a time: sum the rows of the answers (up), sample hidden units, reconstruct the
- * answers (down), sum the rows of the reconstruction (up), and add data minus reconstruction to
- * the tally. Hidden units are sampled in every Gibbs step but the last, which uses their mean.
+ * One student at a time:
  *
- * Gaussian and relu units have no bound: the mean of one whose weights are w is about n w after
- * n answers, so the gradient of the weights grows with n w n where a binary unit's grows with
- * n, and a rate that is right for binary units overshoots until nothing is finite. Their means
- * therefore count divided by n copies, the student's number of visible copies,
+ *     up      sum the rows of the answers, then sample the hidden units
+ *     down    sample a reconstruction of the answers
+ *     up      sum the rows of the reconstruction
+ *     add     data minus reconstruction to the tally
  *
- *     dW_ij = sum over students of (data - model of n_i h_j) / (n copies),   dB, db, dD alike,
+ * Hidden units are sampled in every Gibbs step except the last, which uses their mean.
  *
- * which weighs students, but has its zero where every student's gradient is zero. The largest
- * curvature of a student's share is then about 1, whatever n is. Visible biases are not scaled.
+ * Gaussian and relu units are unbounded. If the weights of a unit are w, its mean after n
+ * answers is about n w. The gradient of the weights then grows with n^2 w, where that of a
+ * binary unit grows with n, and a learning rate that suits binary units diverges. The means of
+ * unbounded units are therefore divided by n copies, the student's number of visible copies:
  *
- * Statistics are whole numbers from the start: a hidden mean times 2^bits, rounded. With binary
- * hidden units a sum over the mini-batch is at most (students) x (most answers of one item by
- * one student) x (copies), so `bits` can be chosen such that 32-bit sums never overflow; data
- * whose repeats would leave too few bits, and hidden units without a bound, use 64. */
+ *     dW_ij = sum over students of (data - model of n_i h_j) / (n copies),   dB, db, dD alike
+ *
+ * This weights the students, but it is zero wherever every student's gradient is zero. The
+ * largest curvature of a student's contribution is then about 1 for any n. Visible biases are
+ * not scaled.
+ *
+ * Statistics are integers from the start: a hidden mean times 2^bits, rounded. With binary
+ * hidden units a sum over the mini-batch is at most
+ *
+ *     (students) x (most answers to one item by one student) x (copies)
+ *
+ * so `bits` can be chosen such that 32-bit sums never overflow. Data whose repeats would leave
+ * too few bits, and unbounded hidden units, use 64-bit sums. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -35,19 +44,14 @@ enum {
     MOST_COUNTS = 1 << 24
 };
 
-static bool is_training(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
-/* The visible units of a student: every training answer, or the last one of each item. */
+/* The visible units of a student: every training answer, or the last answer to each item. */
 static size_t list_units(const struct rbm_options *o, struct rbm_work *work, size_t s,
                          uint32_t *unit)
 {
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-        if (!is_training(shard->mark[t]))
+        if (!mark_trains(shard->mark[t]))
             continue;
         const uint32_t item = shard->item[t];
         const uint32_t code = 2 * item + (mark_outcome(shard->mark[t]) == CORRECT);
@@ -63,7 +67,7 @@ static size_t list_units(const struct rbm_options *o, struct rbm_work *work, siz
     return n;
 }
 
-/* The items a student saw, each once, in the order of first sight. */
+/* The items a student saw, each once, in order of first appearance. */
 static size_t list_seen(struct rbm_work *work, size_t s, uint32_t *seen)
 {
     const struct shard *shard = work->shard;
@@ -86,35 +90,39 @@ static void start_chains(struct rbm_work *work, int copies)
         work->chain[a] = (uint8_t)((work->unit[a] & 1) * (uint32_t)copies);
 }
 
-void *rbm_attach(const struct model *model, const struct shard *shard)
+void *rbm_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     const struct rbm_options *o = model->options;
     struct rbm_work *work = NEW(struct rbm_work, 1);
     work->shard = shard;
-    work->shape = rbm_shape_of(model);
+    work->shape = rbm_shape(model);
     work->last = NEW(int64_t, model->n_items);
     for (size_t i = 0; i < model->n_items; i++)
         work->last[i] = -1;
-    work->first = NEW(uint64_t, shard->n_students + 1);
-    work->unit = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    if (use == TO_TRAIN) {
+        work->first = NEW(uint64_t, shard->n_students + 1);
+        work->unit = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    }
     if (o->conditional) {
         work->seen_first = NEW(uint64_t, shard->n_students + 1);
         work->seen = NEW_SCRATCH(uint32_t, shard->n_attempts);
     }
     size_t longest = 0, longest_walk = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
-        const size_t n = list_units(o, work, s, work->unit + work->first[s]);
-        work->first[s + 1] = work->first[s] + n;
-        longest = size_max(longest, n);
+        if (use == TO_TRAIN) {
+            const size_t n = list_units(o, work, s, work->unit + work->first[s]);
+            work->first[s + 1] = work->first[s] + n;
+            longest = size_max(longest, n);
+        }
         longest_walk = size_max(longest_walk, shard->first[s + 1] - shard->first[s]);
         if (o->conditional)
             work->seen_first[s + 1] =
                 work->seen_first[s] + list_seen(work, s, work->seen + work->seen_first[s]);
     }
-    if (o->persistent)
-        start_chains(work, work->shape.rows.copies);
+    if (o->persistent && use == TO_TRAIN)
+        start_chains(work, work->shape->rows.copies);
 
-    const size_t stride = size_max(work->shape.stride, work->shape.rows.stride);
+    const size_t stride = size_max(work->shape->stride, work->shape->rows.stride);
     real **const vectors[] = {&work->base, &work->x,         &work->h,      &work->f,
                               &work->g,    &work->mean_data, &work->f_data, &work->mean};
     for (size_t v = 0; v < COUNT(vectors); v++)
@@ -122,12 +130,12 @@ void *rbm_attach(const struct model *model, const struct shard *shard)
     int32_t **const whole[] = {&work->q_data, &work->q_model, &work->q_hidden};
     for (size_t v = 0; v < COUNT(whole); v++)
         *whole[v] = NEW(int32_t, stride);
-    work->scratch = NEW(int32_t, stride * ((size_t)work->shape.rows.copies + 2));
+    work->scratch = NEW(int32_t, stride * ((size_t)work->shape->rows.copies + 2));
     work->shown = NEW(uint32_t, longest_walk);
     work->logit = NEW(real, size_padded(longest));
     work->count = NEW(uint8_t, size_padded(longest));
     work->u = NEW(real, 2 * stride + size_padded(longest) + 4 * WIDTH);
-    work->factor_statistics = NEW(real, work->shape.n_factors * work->shape.stride);
+    work->factor_statistics = NEW(real, work->shape->n_factors * work->shape->stride);
     return work;
 }
 
@@ -170,17 +178,17 @@ void rbm_training(const void *memory, bool *has_training, int64_t *n_attempts)
     *n_attempts = (int64_t)work->first[work->shard->n_students];
 }
 
-/* The most answers to one item that any `most_students` students can have between them. If
- * at_least[r] of the students answered the item more than r times, it is the sum over r of
- * min(most_students, at_least[r]).
- */
+/* The most answers to one item that any `most_students` students can give together. If
+ * at_least[r] students answered the item more than r times, it is
+ *
+ *     sum over r of min(most_students, at_least[r]) */
 static double most_answers(const struct model *model, const struct rbm_work *work,
                            const struct comm *comm, size_t most_students)
 {
     const size_t n_items = model->n_items;
     int64_t *met = NEW(int64_t, n_items), *at_least = NULL, most = 1;
-    for (int pass = 0; pass < 2;
-         pass++) { /* first the largest number of repeats, then the counts */
+    /* first pass: the largest number of repeats; second pass: the counts */
+    for (int pass = 0; pass < 2; pass++) {
         for (size_t s = 0; s < work->shard->n_students; s++) {
             for (uint64_t a = work->first[s]; a < work->first[s + 1]; a++) {
                 const size_t item = work->unit[a] >> 1;
@@ -215,7 +223,7 @@ static double most_answers(const struct model *model, const struct rbm_work *wor
     return bound;
 }
 
-/* The most runs of answers of any student: each adds its own share to the hidden biases. */
+/* The most runs of answers of any student; each run adds to the hidden biases. */
 static double most_runs(const struct model *model, const struct rbm_work *work,
                         const struct comm *comm)
 {
@@ -236,17 +244,17 @@ void rbm_measure(const struct model *model, const void *memory, const struct com
     const struct rbm_work *work = memory;
     const double answers = most_answers(model, work, comm, most_students);
     const double runs = most_runs(model, work, comm) * (double)most_students;
-    const double bound = fmax(answers * work->shape.rows.copies, runs);
+    const double bound = fmax(answers * work->shape->rows.copies, runs);
     const int room = 30 - (int)ceil(log2(bound));
-    *wide = work->shape.hidden_kind != HIDDEN_BINARY || work->shape.n_factors > 0 ||
+    *wide = work->shape->hidden_kind != HIDDEN_BINARY || work->shape->n_factors > 0 ||
             model->params.panels[PANEL_COMMON].n_rows > 0 || room < LEAST_BITS;
     *bits = *wide ? WIDE_BITS : room < MOST_BITS ? room : MOST_BITS;
 }
 
-/* The hidden units' input before any answer: their biases, and what was merely seen. */
+/* The input of the hidden units before any answer: biases and, if conditional, items seen. */
 static void start_base(const struct model *model, struct rbm_work *work, size_t s)
 {
-    const size_t stride = work->shape.stride;
+    const size_t stride = work->shape->stride;
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN), stride * sizeof(real));
     if (work->seen == NULL)
         return;
@@ -268,7 +276,7 @@ static int64_t count_copies(const uint8_t *count, size_t n)
 static void sum_answers(const struct model *model, struct rbm_work *work, const uint32_t *unit,
                         size_t n, real *f)
 {
-    const struct row_shape *shape = &work->shape.rows;
+    const struct row_shape *shape = &work->shape->rows;
     memset(f, 0, shape->stride * sizeof *f);
     rbm_rows->gather(shape, params_rows(&model->params, PANEL_VISIBLE), unit, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
@@ -276,30 +284,29 @@ static void sum_answers(const struct model *model, struct rbm_work *work, const 
     int64_t n_right = 0;
     for (size_t a = 0; a < n; a++)
         n_right += unit[a] & 1;
-    rbm_add_common(&work->shape, model, n_right * shape->copies,
+    rbm_add_common(work->shape, model, n_right * shape->copies,
                    ((int64_t)n - n_right) * shape->copies, f);
 }
 
-/* The same of a reconstruction, count[a] of whose copies are correct. */
+/* The same for a reconstruction in which count[a] copies of unit a are correct. */
 static void sum_copies(const struct model *model, struct rbm_work *work, const uint32_t *unit,
                        const uint8_t *count, size_t n, real *f)
 {
-    const struct row_shape *shape = &work->shape.rows;
+    const struct row_shape *shape = &work->shape->rows;
     memset(f, 0, shape->stride * sizeof *f);
     rbm_rows->mix(shape, params_rows(&model->params, PANEL_VISIBLE), unit, count, n, f);
     if (model->params.panels[PANEL_COMMON].n_rows == 0)
         return;
     const int64_t n_right = count_copies(count, n);
-    rbm_add_common(&work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
+    rbm_add_common(work->shape, model, n_right, (int64_t)n * shape->copies - n_right, f);
 }
 
-/* h = a sample of the hidden units with input x and mean `mean`; the numbers u are for binary
- * ones. */
+/* h = a sample of the hidden units with input x and mean `mean`. Only binary units use u. */
 static void sample_hidden(const struct rbm_shape *shape, const real *x, const real *mean,
                           const real *u, const struct rng *rng, real *h)
 {
     if (shape->hidden_kind == HIDDEN_BINARY) {
-        for (size_t j = 0; j < shape->stride; j++) /* behind the units the mean is zero */
+        for (size_t j = 0; j < shape->stride; j++) /* the padding has mean zero */
             h[j] = u[j] < mean[j] ? 1 : 0;
         return;
     }
@@ -315,12 +322,12 @@ static void sample_hidden(const struct rbm_shape *shape, const real *x, const re
     }
 }
 
-/* Runs the Gibbs chain of a student from input x with mean `mean`, and leaves the last of both
- * there and the answers in count. */
+/* Runs the Gibbs chain of a student from work->x and work->mean. Leaves the last values of both
+ * there, and the last reconstruction in work->count. */
 static void run_chain(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                       const uint32_t *unit, size_t n, const struct draw *draw)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const size_t n_hidden_numbers = shape->hidden_kind == HIDDEN_BINARY ? shape->stride : 0;
     const int64_t steps = rbm_cd_steps(model->options, draw->epoch);
     for (int64_t step = 0; step < steps; step++) {
@@ -352,12 +359,12 @@ static void add_vector(struct tally *tally, size_t at, const int32_t *q, size_t 
             ((int32_t *)tally->values)[at + i] += q[i];
 }
 
-/* Statistics of the hidden biases and of what was seen: the difference of the hidden means. */
+/* Statistics of the hidden biases and of `seen`: the difference of the hidden means. */
 static void add_hidden_statistics(const struct model *model, struct rbm_work *work, size_t s,
                                   struct tally *tally)
 {
     const struct params *p = &model->params;
-    const size_t stride = work->shape.stride;
+    const size_t stride = work->shape->stride;
     for (size_t j = 0; j < stride; j++)
         work->h[j] = work->mean_data[j] - work->mean[j];
     vec->quantize(work->h, HIDDEN_LIMIT, tally->bits, work->q_hidden, stride);
@@ -368,42 +375,42 @@ static void add_hidden_statistics(const struct model *model, struct rbm_work *wo
                    stride);
 }
 
-/* Statistics of the common rows: those of all the student's units together. */
+/* Statistics of the common rows, summed over all units of the student. */
 static void add_common_statistics(const struct model *model, struct rbm_work *work,
                                   const uint32_t *unit, size_t n, struct tally *tally)
 {
     const struct panel *panel = &model->params.panels[PANEL_COMMON];
     if (panel->n_rows == 0)
         return;
-    const int64_t all = (int64_t)n * work->shape.rows.copies;
+    const int64_t all = (int64_t)n * work->shape->rows.copies;
     const int64_t in_model = count_copies(work->count, n);
     int64_t in_data = 0, *at = (int64_t *)tally->values + panel->offset;
     for (size_t a = 0; a < n; a++)
-        in_data += (unit[a] & 1) * work->shape.rows.copies;
+        in_data += (unit[a] & 1) * work->shape->rows.copies;
     for (size_t row = 0; row < panel->n_rows; row++, at += panel->stride) {
         const bool right = row + 1 == panel->n_rows;
-        for (size_t j = 0; j < work->shape.dims; j++)
+        for (size_t j = 0; j < work->shape->dims; j++)
             at[j] += (right ? in_data : all - in_data) * work->q_data[j] -
                      (right ? in_model : all - in_model) * work->q_model[j];
     }
 }
 
-/* q = what hidden means say to the rows, in fixed point. Factors have no bound, so a product
- * with them may leave the range even where the means do not. */
+/* q = the hidden means lowered to the rows, in fixed point. Factors are unbounded, so a product
+ * with them may be out of range even where the means are not. */
 static void quantize_lowered(const struct model *model, struct rbm_work *work, const real *mean,
                              struct tally *tally, int32_t *q)
 {
-    rbm_lower(&work->shape, model, mean, work->g);
-    for (size_t c = 0; c < work->shape.n_factors; c++)
+    rbm_lower(work->shape, model, mean, work->g);
+    for (size_t c = 0; c < work->shape->n_factors; c++)
         tally->out_of_range += !(fabs((double)work->g[c]) < HIDDEN_LIMIT);
-    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape.rows.stride);
+    vec->quantize(work->g, HIDDEN_LIMIT, tally->bits, q, work->shape->rows.stride);
 }
 
-/* Means of units without a bound: counts those out of range (a NaN is not within the limit),
- * and divides them by the student's number of visible copies. */
+/* For unbounded units: counts means out of range (NaN counts as such), and divides the means by
+ * the student's number of visible copies. */
 static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const real share = 1 / (real)(n * (size_t)shape->rows.copies);
     for (size_t j = 0; j < shape->m; j++) {
         tally->out_of_range += !(fabs((double)work->mean_data[j]) < HIDDEN_LIMIT &&
@@ -413,11 +420,11 @@ static void scale_means(struct rbm_work *work, size_t n, struct tally *tally)
     }
 }
 
-/* Adds run number `run` of a student's answers: n units from place `first` on. */
+/* Adds run number `run` of a student's answers: n units starting at index `first`. */
 static void add_run(const struct model *model, struct rbm_work *work, size_t s, size_t run,
                     uint64_t first, size_t n, const struct draw *draw, struct tally *tally)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const uint32_t *unit = work->unit + first;
 
     sum_answers(model, work, unit, n, work->f_data);
@@ -471,7 +478,7 @@ static void add_student(const struct model *model, struct rbm_work *work, size_t
                 draw, tally);
 }
 
-/* Students come in random order: their units are asked for a few students ahead. */
+/* Students come in random order, so their units are prefetched a few students ahead. */
 static void fetch_units(const struct rbm_work *work, size_t s)
 {
     const char *end = (const char *)(work->unit + work->first[s + 1]);
@@ -483,7 +490,7 @@ void rbm_accumulate(const struct model *model, void *memory, const uint32_t *stu
                     const struct draw *draw, struct tally *tally)
 {
     struct rbm_work *work = memory;
-    const size_t n_factor_numbers = work->shape.n_factors * work->shape.stride;
+    const size_t n_factor_numbers = work->shape->n_factors * work->shape->stride;
     memset(work->factor_statistics, 0, n_factor_numbers * sizeof(real));
     for (size_t i = 0; i < n; i++)
         __builtin_prefetch(&work->first[students[i]]);

@@ -1,5 +1,5 @@
-/* What the files of the RBM share: rbm.c (what it is), rbm_cd.c (contrastive divergence),
- * rbm_predict.c (prediction). Nothing else includes this. */
+/* Shared by the files of the RBM: rbm.c (the model), rbm_cd.c (contrastive divergence) and
+ * rbm_predict.c (prediction). Not included elsewhere. */
 #ifndef COHORT_RBM_INTERNAL_H
 #define COHORT_RBM_INTERNAL_H
 
@@ -23,28 +23,28 @@ struct rbm_options {
 };
 
 struct rbm_shape {
-    struct row_shape
-        rows;         /* the table of visible units: weights and, in column dims, the bias */
+    /* the table of visible units: weights and, in column `dims`, the bias */
+    struct row_shape rows;
     size_t m, stride; /* hidden units; length of a padded vector of them, at least m + 1 */
-    size_t dims, n_factors; /* of a row: n_factors if there are any, else m */
+    size_t dims, n_factors; /* columns of a row: n_factors if there are any, else m */
     enum rbm_hidden hidden_kind;
 };
 
-/* A shard as the RBM sees it, and scratch memory for one student at a time. */
+/* The RBM's view of a shard, and scratch memory for one student at a time. */
 struct rbm_work {
     const struct shard *shard;
-    struct rbm_shape shape;
+    const struct rbm_shape *shape;
     uint64_t *first; /* n_students + 1 */
-    uint32_t
-        *unit; /* training units of student s: 2 * item + outcome, first[s] .. first[s+1] */
-    uint8_t *chain; /* persistent: correct copies of each unit where the chain was left */
+    /* training units of student s: 2 * item + outcome, first[s] .. first[s + 1] */
+    uint32_t *unit;
+    uint8_t *chain; /* persistent: correct copies of each unit in the last state of the chain */
     uint64_t *seen_first;
     uint32_t *seen; /* conditional: the items student s saw, each once */
-    uint32_t
-        *shown; /* prediction: units that were shown, and how many of them are in the sum */
+    /* prediction: units shown so far; the first n_added are in the sum */
+    uint32_t *shown;
     size_t n_shown, n_added;
     int64_t n_known[2]; /* incorrect and correct answers in the sum */
-    int64_t *last;      /* scratch by item: where it was met last, -1 between students */
+    int64_t *last;      /* scratch by item: position of its last answer, -1 between students */
 
     real *base, *x, *h, *f, *g, *logit, *u; /* vectors; logit and u have room for any student */
     real *mean, *mean_data, *f_data;
@@ -53,7 +53,10 @@ struct rbm_work {
     real *factor_statistics; /* of a block, C rows */
 };
 
-struct rbm_shape rbm_shape_of(const struct model *model);
+static inline const struct rbm_shape *rbm_shape(const struct model *model)
+{
+    return model->shape;
+}
 void rbm_lift(const struct rbm_shape *shape, const struct model *model, const real *f,
               const real *base, real *x);
 void rbm_add_common(const struct rbm_shape *shape, const struct model *model, int64_t n_right,
@@ -65,7 +68,7 @@ void rbm_visible_input(const struct rbm_shape *shape, const struct model *model,
 void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean);
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch);
 
-void *rbm_attach(const struct model *model, const struct shard *shard);
+void *rbm_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void rbm_detach(void *work);
 void rbm_training(const void *work, bool *has_training, int64_t *n_attempts);
 void rbm_measure(const struct model *model, const void *work, const struct comm *comm,

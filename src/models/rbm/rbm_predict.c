@@ -1,21 +1,24 @@
-/* Prediction by an RBM; symbols as in rbm.c.
+/* Prediction with an RBM; symbols as in rbm.c.
  *
- * x, the hidden units' input from everything shown so far, is kept up to date along the
- * student's attempts. For the asked item q with n of its N copies correct, summing out the
- * hidden units gives
+ * x, the input of the hidden units from everything shown so far, is updated along the student's
+ * attempts. For item q with n of its N copies correct, summing out the hidden units gives
  *
- *     log P(n) = log C(N, n) + n a^1 + (N - n) a^0 + sum_j S(x_j + n W_qj^1 + (N - n) W_qj^0) +
- * constant
+ *     log P(n) = log C(N, n) + n a^1 + (N - n) a^0
+ *                + sum_j S(x_j + n W_qj^1 + (N - n) W_qj^0) + constant
  *
- * with S(z) = log(1 + e^z) for binary and z^2 / 2 for gaussian units, and p = E[n] / N.
- * mean_field goes up and down once: p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)). */
+ *     S(z) = log(1 + e^z)   binary units
+ *     S(z) = z^2 / 2        gaussian units
+ *
+ * and the prediction is p = E[n] / N. mean_field makes one pass up and down:
+ *
+ *     p = sigma(a^1 - a^0 + E[h | x] . (W^1 - W^0)) */
 #include "base/memory.h"
 #include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>
 
-/* What hidden inputs z are worth: the logarithm of the sum over the hidden units' states. */
+/* The logarithm of the sum over the states of hidden units with inputs z. */
 static double worth(const struct rbm_shape *shape, real *z)
 {
     double sum = 0;
@@ -32,7 +35,7 @@ static double worth(const struct rbm_shape *shape, real *z)
 
 static double predict_exact(const struct model *model, struct rbm_work *work, uint32_t item)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const size_t row = shape->rows.stride;
     const int copies = shape->rows.copies;
     const real *right =
@@ -68,7 +71,7 @@ static double predict_exact(const struct model *model, struct rbm_work *work, ui
 static double predict_mean_field(const struct model *model, struct rbm_work *work,
                                  uint32_t item)
 {
-    const struct rbm_shape *shape = &work->shape;
+    const struct rbm_shape *shape = work->shape;
     const uint32_t unit = 2 * item;
     real logit[WIDTH] __attribute__((aligned(64)));
     rbm_mean(shape, work->x, work->h);
@@ -77,16 +80,15 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-(double)logit[0]));
 }
 
-/* A walk along a student's attempts. work->shown lists the units that were shown; the first
- * n_added of them are in work->f, the sum of their rows: rows are added many at a time where
- * nothing is asked in between, always in the same order. work->base is the input without them.
- * work->last[item] is -1 before the item is met, 0 when it was seen, 1 + unit when it was
- * answered. */
+/* A walk along a student's attempts. work->shown lists the units shown so far. The first
+ * n_added of them are in work->f, the sum of their rows. Rows are added in batches between
+ * predictions, always in the same order. work->base is the input without them. work->last[item]
+ * is -1 before the item appears, 0 once it was seen, and 1 + unit once it was answered. */
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
-    memset(work->f, 0, work->shape.rows.stride * sizeof(real));
+    memset(work->f, 0, work->shape->rows.stride * sizeof(real));
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
-           work->shape.stride * sizeof(real));
+           work->shape->stride * sizeof(real));
     work->n_shown = work->n_added = 0;
     work->n_known[0] = work->n_known[1] = 0;
 }
@@ -96,8 +98,8 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
     const struct rbm_options *o = model->options;
     if (!o->conditional || work->last[item] >= 0)
         return;
-    const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape.stride;
-    for (size_t j = 0; j < work->shape.stride; j++)
+    const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape->stride;
+    for (size_t j = 0; j < work->shape->stride; j++)
         work->base[j] += seen[j];
     work->last[item] = 0;
 }
@@ -105,19 +107,19 @@ static void walk_see(const struct model *model, struct rbm_work *work, uint32_t 
 static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
 {
     const uint32_t *unit = work->shown + work->n_added;
-    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
+    rbm_rows->gather(&work->shape->rows, params_rows(&model->params, PANEL_VISIBLE), unit, n,
                      work->f);
     for (size_t a = 0; a < n; a++)
         work->n_known[unit[a] & 1]++;
     work->n_added += n;
 }
 
-/* Takes an answer out of the sum again. */
+/* Removes an answer from the sum. */
 static void walk_forget(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
-    const size_t row = work->shape.rows.stride;
+    const size_t row = work->shape->rows.stride;
     memset(work->g, 0, row * sizeof(real));
-    rbm_rows->gather(&work->shape.rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
+    rbm_rows->gather(&work->shape->rows, params_rows(&model->params, PANEL_VISIBLE), &unit, 1,
                      work->g);
     for (size_t j = 0; j < row; j++)
         work->f[j] -= work->g[j];
@@ -135,10 +137,10 @@ static void walk_arrive(const struct model *model, struct rbm_work *work)
         walk_add(model, work, 1);
         walk_forget(model, work, work->shown[work->n_added - 1 - window]);
     }
-    memcpy(work->g, work->f, work->shape.rows.stride * sizeof(real));
-    rbm_add_common(&work->shape, model, work->n_known[1] * work->shape.rows.copies,
-                   work->n_known[0] * work->shape.rows.copies, work->g);
-    rbm_lift(&work->shape, model, work->g, work->base, work->x);
+    memcpy(work->g, work->f, work->shape->rows.stride * sizeof(real));
+    rbm_add_common(work->shape, model, work->n_known[1] * work->shape->rows.copies,
+                   work->n_known[0] * work->shape->rows.copies, work->g);
+    rbm_lift(work->shape, model, work->g, work->base, work->x);
 }
 
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
@@ -196,6 +198,6 @@ void rbm_hidden(const struct model *model, void *memory, size_t s, real *activat
     }
     walk_end(work, s);
     walk_arrive(model, work);
-    rbm_mean(&work->shape, work->x, work->mean);
-    memcpy(activation, work->mean, work->shape.m * sizeof *activation);
+    rbm_mean(work->shape, work->x, work->mean);
+    memcpy(activation, work->mean, work->shape->m * sizeof *activation);
 }

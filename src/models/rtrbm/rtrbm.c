@@ -1,21 +1,31 @@
 /* The recurrent temporal restricted Boltzmann machine (Sutskever, Hinton and Taylor, 2008) and
  * its structured variant (Mittelman and others, 2014).
  *
- * A student is a sequence of steps; the answers v_t of a step are an RBM whose hidden biases
- * come from the steps before:
+ * A student is a sequence of steps. The answers v_t of a step are an RBM whose hidden biases
+ * depend on the steps before:
  *
- *     x_1 = b_init,  x_t = b + U r_{t-1}                input of the hidden units
+ *     x_1 = b_init
+ *     x_t = b + U r_{t-1}                               input of the hidden units
  *     r_t = sigma(x_t + W v_t)                          state after the step: their mean
  *     P(v_t, h_t | past) ~ exp(h_t . (W v_t + x_t) + c . v_t)
  *
- * Summing the hidden units out, log P(v | past) = c . v + sum_j log(1 + e^(x_j + W_j v)) - log
- * Z. A step of one answer has two states, so Z, the prediction and the gradient of log P are
- * exact; a step of up to 8 answers has 256. Longer steps learn by contrastive divergence. With
- * e_t = E[h_t | v_t] - E[h_t] and g_t = D_{t+1} r_t (1 - r_t):
+ * Summing out the hidden units,
  *
- *     D_{t+1} = U^T (g_{t+1} + e_{t+1}),  D_{T+1} = 0   derivatives by r_t, backward
- *     dU = sum_{t>1} (g_t + e_t) r_{t-1}^T,  db = sum_{t>1} g_t + e_t,  db_init = g_1 + e_1
- *     dW = (data - model of h_t v_t^T) + g_t v_t^T,  dc = data - model of v_t
+ *     log P(v | past) = c . v + sum_j log(1 + e^(x_j + W_j v)) - log Z
+ *
+ * A step of one answer has two states, so Z, the prediction and the gradient of log P are
+ * exact. A step of 8 answers has 256 states, which are still summed. Longer steps use
+ * contrastive divergence. With e_t = E[h_t | v_t] - E[h_t] and g_t = D_{t+1} r_t (1 - r_t), the
+ * derivatives D by r_t run backward through time:
+ *
+ *     D_{T+1} = 0
+ *     D_{t+1} = U^T (g_{t+1} + e_{t+1})
+ *
+ *     dU      = sum_{t>1} (g_t + e_t) r_{t-1}^T
+ *     db      = sum_{t>1} g_t + e_t
+ *     db_init = g_1 + e_1
+ *     dW      = (data - model of h_t v_t^T) + g_t v_t^T
+ *     dc      = data - model of v_t
  *
  *     tensor          shape              symbol
  *     weights         items, K, H        W, a row for each outcome (K = 2; bernoulli: items, H)
@@ -25,12 +35,12 @@
  *     recurrent       H, H               U transposed: row = from, column = to
  *     gates           G, G               nu, from group to group (structure)
  *
- * An answer that is not shown to later ones has no part in v_t. `dense` is for sets, such as
- * the keys that sound: every item is a visible unit of every step, and 0 unless an attempt says
- * otherwise.
+ * An answer that is not shown to later attempts is not part of v_t. `dense` is for data in
+ * which a step is a set of items, such as the keys that sound in a piece of music: every item
+ * is a visible unit of every step, and is 0 unless an attempt sets it.
  *
- * U begins as loop * I with b = -loop / 2. At loop = 4 every hidden unit is an integrator,
- * since sigma has slope 1/4 at its middle: nothing is forgotten at first. */
+ * U starts as loop * I with b = -loop / 2. At loop = 4 every hidden unit is an integrator,
+ * since sigma has slope 1/4 at zero: at first nothing is forgotten. */
 #include "base/fail.h"
 #include "base/rng.h"
 #include "learn/schedule.h"
@@ -46,40 +56,44 @@ static const char *const structure_kinds[] = {"none", "skills", "items", NULL};
 #define AT(field) offsetof(struct rtrbm_options, field)
 static const struct option table[] = {
     {"visible", OPTION_CHOICE, AT(visible), "softmax", 0, 0, visible_kinds,
-     "visible units: softmax has a row of weights for each outcome, bernoulli for correct "
-     "only"},
+     "kind of visible unit; softmax: a row of weights for each outcome, bernoulli: a row for "
+     "correct answers only"},
     {"dense", OPTION_SWITCH, AT(dense), "no", 0, 0, NULL,
-     "every item is a visible unit of every step, 0 unless said otherwise (bernoulli only)"},
+     "every item is a visible unit of every step, 0 unless an attempt sets it (bernoulli "
+     "only)"},
     {"hidden", OPTION_INTEGER, AT(hidden), "100", 0, 4096, NULL,
-     "hidden units; with a structure, those that all items share"},
+     "number of hidden units; with a structure, the number shared by all items"},
     {"gradient", OPTION_CHOICE, AT(gradient), "exact", 0, 0, gradient_kinds,
-     "exact: sums over all states where a step has up to 8 answers, else as cd; cd: "
-     "contrastive divergence"},
+     "exact: sum over all states of steps with at most 8 answers, longer steps as cd; cd: "
+     "contrastive divergence in every step"},
     {"cd_steps", OPTION_INTEGER, AT(cd_steps), "1", 1, MOST_CD_STEPS, NULL,
-     "Gibbs steps of contrastive divergence"},
+     "Gibbs steps of contrastive divergence (the k of CD-k)"},
     {"cd_schedule", OPTION_TEXT, AT(cd_schedule), "", 0, 0, NULL,
-     "epoch:steps pairs that raise cd_steps as training goes on, as in 10:3 20:5"},
+     "epoch:steps pairs that change cd_steps during training, for example 10:3 20:5"},
     {"chains", OPTION_INTEGER, AT(chains), "16", 1, 1024, NULL,
-     "dense: Gibbs chains that predict a step, unless it has up to 8 items or hidden units"},
+     "dense: Gibbs chains that estimate the predictions of a step; exact instead with at "
+     "most 8 items or hidden units"},
     {"sweeps", OPTION_INTEGER, AT(sweeps), "40", 1, 1e6, NULL,
-     "dense: Gibbs steps of each of these chains; all but the first quarter are averaged"},
+     "dense: Gibbs steps of each of these chains; the first quarter is discarded as burn-in"},
     {"recompute", OPTION_SWITCH, AT(recompute), "no", 0, 0, NULL,
-     "keep few states and compute the others again: memory grows with the root of the number "
-     "of steps, the bits stay the same"},
+     "keep few hidden states and recompute the others: memory grows with the square root of "
+     "the number of steps, results stay bit-identical"},
     {"loop", OPTION_NUMBER, AT(loop), "4", 0, 100, NULL,
-     "first weight of a hidden unit on itself a step later; at 4 it forgets nothing"},
+     "initial weight from a hidden unit to itself one step later; at 4 it forgets nothing"},
     {"spread", OPTION_NUMBER, AT(spread), "0", 0, 1, NULL,
-     "first weights of hidden units on themselves go from loop down to (1 - spread) loop"},
+     "initial weights of hidden units to themselves fall evenly from loop to (1 - spread) "
+     "loop"},
     {"scale", OPTION_NUMBER, AT(scale), "0.01", 0, 10, NULL,
-     "standard deviation of the other first weights"},
+     "standard deviation of the other initial weights"},
     {"structure", OPTION_CHOICE, AT(structure), "none", 0, 0, structure_kinds,
-     "hidden units of their own for each skill (or item), with learned gates between them"},
+     "structured RTRBM: each skill (or item) has its own hidden units, with learned gates "
+     "between them"},
     {"skill_units", OPTION_INTEGER, AT(skill_units), "2", 1, 1024, NULL,
-     "structure: hidden units of each skill or item"},
+     "structure: hidden units per skill or item"},
     {"sharpness", OPTION_NUMBER, AT(sharpness), "1", 1e-6, 1e6, NULL,
      "structure: a gate is sigma(sharpness * its parameter)"},
     {"penalty", OPTION_NUMBER, AT(penalty), "1e-6", 0, 1e6, NULL,
-     "structure: nats that an open gate costs for each answer learned from"},
+     "structure: penalty on an open gate, in nats per training answer"},
 };
 
 static size_t count_groups(const struct model *model)
@@ -96,7 +110,7 @@ static unsigned uses(const struct model *model)
     return o->structure == STRUCTURE_SKILLS ? MODEL_SKILLS : 0;
 }
 
-struct rtrbm_shape rtrbm_shape_of(const struct model *model)
+static struct rtrbm_shape derive(const struct model *model)
 {
     const struct rtrbm_options *o = model->options;
     struct rtrbm_shape shape = {.n_groups = count_groups(model),
@@ -120,39 +134,41 @@ int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch)
 static enum status check(const struct model *model)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
     int64_t steps = 0;
     if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
-                    "model.cd_schedule = %s: expected epoch:steps pairs with rising epochs, "
-                    "as in 10:3 20:5",
+                    "model.cd_schedule = %s: expected epoch:steps pairs with increasing "
+                    "epochs, for example 10:3 20:5",
                     o->cd_schedule);
     if (o->dense && o->visible != VISIBLE_BERNOULLI)
         return fail(BAD_USER,
-                    "model.dense = yes goes with model.visible = bernoulli only: what "
-                    "is 0 in most steps should say nothing");
+                    "model.dense = yes requires model.visible = bernoulli: items that are 0 "
+                    "in most steps must not act on the hidden units when they are 0");
     if (o->structure == STRUCTURE_SKILLS && model->n_skills == 0)
         return fail(BAD_USER,
-                    "model.structure = skills, but the data set has no skills; import it with "
-                    "--skills or --q-matrix, or use model.structure=items");
-    if (shape.hidden == 0)
-        return fail(BAD_USER, "model.hidden = 0 leaves no hidden units; it goes with "
-                              "model.structure = skills or items only");
-    if (shape.hidden > 16384)
+                    "model.structure = skills, but the data set has no skills; import it "
+                    "with --skills or --q-matrix, or use model.structure=items");
+    if (shape->hidden == 0)
+        return fail(BAD_USER, "model.hidden = 0 leaves no hidden units; set at least 1, or "
+                              "use model.structure=skills or items");
+    if (shape->hidden > 16384)
         return fail(BAD_USER,
-                    "model.structure = %s makes %zu hidden units (%zu times model.skill_units "
-                    "= %lld, and model.hidden = %lld); at most 16384 are supported",
-                    structure_kinds[o->structure], shape.hidden, shape.n_groups,
+                    "model.structure = %s needs %zu hidden units (%zu times "
+                    "model.skill_units = %lld, plus model.hidden = %lld); at most 16384 are "
+                    "supported",
+                    structure_kinds[o->structure], shape->hidden, shape->n_groups,
                     (long long)o->skill_units, (long long)o->hidden);
     return OK;
 }
 
 static enum status declare(struct model *model)
 {
+    struct rtrbm_shape *shape = model->shape;
+    *shape = derive(model);
     TRY(check(model));
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
     struct params *p = &model->params;
-    const uint64_t n = model->n_items, h = shape.hidden, k = (uint64_t)shape.rows.per_item;
+    const uint64_t n = model->n_items, h = shape->hidden, k = (uint64_t)shape->rows.per_item;
     const bool both = k == 2;
     size_t panel = params_panel_of(p, "item", n * k, h);
     ENSURE(panel == PANEL_VISIBLE);
@@ -171,20 +187,23 @@ static enum status declare(struct model *model)
     panel = params_panel(p, h, h);
     ENSURE(panel == PANEL_RECURRENT);
     params_tensor(p, &(struct tensor){"recurrent", panel, 0, h, 2, {h, h}, true});
-    panel = params_panel(p, shape.n_groups, size_max(1, shape.n_groups));
+    panel = params_panel(p, shape->n_groups, size_max(1, shape->n_groups));
     ENSURE(panel == PANEL_GATES);
-    if (shape.n_groups > 0)
-        params_tensor(
-            p,
-            &(struct tensor){
-                "gates", panel, 0, shape.n_groups, 2, {shape.n_groups, shape.n_groups}, false});
+    if (shape->n_groups > 0)
+        params_tensor(p, &(struct tensor){"gates",
+                                          panel,
+                                          0,
+                                          shape->n_groups,
+                                          2,
+                                          {shape->n_groups, shape->n_groups},
+                                          false});
     return OK;
 }
 
 static void init_normal(struct model *model, size_t panel, uint64_t seed, double scale)
 {
     const struct panel *p = &model->params.panels[panel];
-    const size_t hidden = rtrbm_shape_of(model).hidden;
+    const size_t hidden = rtrbm_shape(model)->hidden;
     for (size_t row = 0; row < p->n_rows; row++) {
         const struct rng rng = {
             .seed = seed, .purpose = RNG_INIT, .part = (uint32_t)panel, .who = (uint32_t)row};
@@ -201,7 +220,7 @@ static void init_visible_bias(struct model *model, const struct item_counts *cou
         const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
         const double logit = Sleef_cinz_logd1_u10purec(odds);
         real *bias = params_rows(&model->params, PANEL_VISIBLE_BIAS) + i * panel->stride;
-        if (rtrbm_shape_of(model).rows.per_item == 2) {
+        if (rtrbm_shape(model)->rows.per_item == 2) {
             bias[0] = (real)(-0.5 * logit);
             bias[1] = (real)(0.5 * logit);
         } else {
@@ -213,48 +232,49 @@ static void init_visible_bias(struct model *model, const struct item_counts *cou
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
     init_normal(model, PANEL_VISIBLE, seed, o->scale);
     init_normal(model, PANEL_RECURRENT, seed, o->scale);
     for (size_t row = 0;
          model->dataset != NULL && row < model->params.panels[PANEL_VISIBLE].n_rows; row++)
-        rtrbm_mask_row(&shape, model, row / (size_t)shape.rows.per_item,
-                       params_rows(&model->params, PANEL_VISIBLE) + row * shape.width);
+        rtrbm_mask_row(shape, model, row / (size_t)shape->rows.per_item,
+                       params_rows(&model->params, PANEL_VISIBLE) + row * shape->width);
     init_visible_bias(model, counts);
-    const double last = (double)size_max(1, shape.hidden - 1);
-    for (size_t j = 0; j < shape.hidden; j++) {
+    const double last = (double)size_max(1, shape->hidden - 1);
+    for (size_t j = 0; j < shape->hidden; j++) {
         const double loop = o->loop * (1 - o->spread * (double)j / last);
-        params_rows(&model->params, PANEL_RECURRENT)[j * shape.width + j] += (real)loop;
+        params_rows(&model->params, PANEL_RECURRENT)[j * shape->width + j] += (real)loop;
         params_rows(&model->params, PANEL_BIAS)[j] = (real)(-loop / 2);
     }
 }
 
 static size_t n_hidden(const struct model *model)
 {
-    return rtrbm_shape_of(model).hidden;
+    return rtrbm_shape(model)->hidden;
 }
 
 const struct model_kind rtrbm_kind = {
     .name = "rtrbm",
     .title = "recurrent temporal restricted Boltzmann machine over a student's steps",
     .source = "Sutskever, Hinton and Taylor 2008; Mittelman and others 2014",
-    .loss = "nats a training answer; of the reconstruction in steps that learn by cd",
+    .loss = "negative log-likelihood in nats per training answer; in steps trained by cd, "
+            "that of the reconstruction",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct rtrbm_options),
+    .shape_size = sizeof(struct rtrbm_shape),
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = rtrbm_attach,
     .detach = rtrbm_detach,
     .training = rtrbm_training,
-    .lengths = rtrbm_lengths,
     .accumulate = rtrbm_accumulate,
     .predict = rtrbm_predict,
-    .n_hidden = n_hidden,
-    .hidden = rtrbm_hidden,
-    .likelihood = rtrbm_likelihood,
-    .sample = rtrbm_sample,
-    .n_nodes = rtrbm_n_nodes,
-    .graph = rtrbm_graph,
+    .setup = {.uses = uses},
+    .speed = {.lengths = rtrbm_lengths},
+    .view = {.n_hidden = n_hidden,
+             .hidden = rtrbm_hidden,
+             .n_nodes = rtrbm_n_nodes,
+             .graph = rtrbm_graph},
+    .sequence = {.likelihood = rtrbm_likelihood, .sample = rtrbm_sample},
 };

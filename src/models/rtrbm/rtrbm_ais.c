@@ -1,24 +1,27 @@
 /* The sum over all states of one step of an RTRBM; symbols as in rtrbm.c.
  *
- * The units of the step are bits v with biases c and weights W (what outcome 1 says more than
- * outcome 0), so that Z = sum_v f(v) with f(v) = exp(c . v) prod_j (1 + e^(x_j + v . W_j)).
+ * The units of the step are bits v with biases c and weights W (row of outcome 1 minus row of
+ * outcome 0):
  *
- * Few visible or few hidden units: the states of the smaller side are walked in Gray order, one
- * unit changing at a time, and the other side is summed in closed form.
+ *     Z = sum_v f(v),   f(v) = exp(c . v) prod_j (1 + e^(x_j + v . W_j))
  *
- * Otherwise annealed importance sampling (Neal 2001; Salakhutdinov and Murray 2008): from
- * bits and hidden units that know nothing of each other, whose sum is known, the weights are
- * turned up through
+ * Few visible or few hidden units: the states of the smaller side are enumerated in Gray order,
+ * one unit changing at a time, and the other side is summed in closed form.
+ *
+ * Otherwise annealed importance sampling (Neal 2001; Salakhutdinov and Murray 2008). It starts
+ * from independent visible and hidden units, whose sum is known, and turns the weights up
+ * through
  *
  *     f_k(v) = exp(c . v) prod_j (1 + e^(x_j + beta_k v . W_j)),   beta_k = k / K
  *
- * with a Gibbs step at each beta_k. Each chain's weight is the product of f_k / f_{k-1} along
- * it; the mean weight times the first sum estimates Z without bias, and the spread of the
- * weights gives the variance of its logarithm. With too few temperatures the weights are
- * spread so far that the largest are not met: log Z is then too small, and the likelihood too
- * large by more than the variance says. likelihood.c raises their number until that is over.
- * Bits that begin at a mean field or at their means over Gibbs steps instead, or hidden inputs
- * that are turned up too, were tried and were worse. All chains of a step move together. */
+ * with a Gibbs step at each beta_k. The weight of a chain is the product of f_k / f_{k-1} along
+ * it. The mean weight times the first sum is an unbiased estimate of Z, and the variance of the
+ * weights gives the variance of its logarithm. With too few temperatures the weights vary so
+ * widely that the largest are missed: log Z is then too small, and the likelihood too large by
+ * more than the variance indicates. likelihood.c raises the number of temperatures until this
+ * no longer happens. Three alternatives were tried and were worse: starting the bits at a mean
+ * field, starting them at their means over Gibbs steps, and annealing the hidden inputs as
+ * well. All chains of a step move together. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
@@ -31,7 +34,7 @@
 void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
                      const uint32_t *unit, size_t n, const real *x, struct rtrbm_bits *bits)
 {
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     if (bits->x == NULL)
         bits->x = NEW(real, width);
     if (n > bits->capacity) {
@@ -69,7 +72,7 @@ static double softplus(double x)
     return Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(-fabs(x))) + fmax(x, 0);
 }
 
-/* A logarithm of a sum that grows term by term. */
+/* Adds a term to a sum kept as a logarithm. */
 static void add_logarithm(double *most, double *total, double term)
 {
     if (term > *most) {
@@ -80,8 +83,8 @@ static void add_logarithm(double *most, double *total, double term)
     }
 }
 
-/* Walks the states of `few` units with these biases; the `many` others have inputs to which
- * unit k adds weight[k * step_few + i * step_many]. */
+/* Enumerates the states of `few` units with these biases. Unit k adds weight[k * step_few + i *
+ * step_many] to the input of unit i of the `many` others. */
 static double walk_states(size_t few, const real *few_bias, size_t many, const real *many_bias,
                           const real *weight, size_t step_few, size_t step_many)
 {
@@ -114,10 +117,10 @@ struct annealing {
     real *low, *high, *s, *none; /* one row */
     real *u;
     double *weight;         /* logarithms */
-    struct packed up, down; /* the bits' weights, and their transpose */
+    struct packed up, down; /* the weights of the bits, and their transpose */
 };
 
-/* Draws all chains' visible units by their logits. */
+/* Samples the visible units of all chains from their logits. */
 static void draw_visible(struct annealing *a, const struct rng *rng)
 {
     const struct rtrbm_bits *bits = a->bits;
@@ -130,7 +133,7 @@ static void draw_visible(struct annealing *a, const struct rng *rng)
             a->v[c * bits->stride + i] = 0;
 }
 
-/* From one temperature to the next: weights, then a Gibbs step. */
+/* From one temperature to the next: update the weights, then a Gibbs step. */
 static void cool(struct annealing *a, double before, double now, struct rng *rng)
 {
     const struct rtrbm_bits *bits = a->bits;
@@ -158,8 +161,8 @@ static void cool(struct annealing *a, double before, double now, struct rng *rng
     draw_visible(a, rng);
 }
 
-/* The logarithm of the mean weight, the variance of that, and by how much it is more than the
- * mean of the logarithms for either half of the chains: about as much as it lacks itself. */
+/* The logarithm of the mean weight, its variance, and by how much it exceeds the average of the
+ * same logarithm over the two halves of the chains: about as much as it is too small itself. */
 static double mean_weight(const struct annealing *a, double *variance, double *lack)
 {
     double most = -INFINITY, sum = 0, square = 0, half[2] = {0};
@@ -175,7 +178,7 @@ static double mean_weight(const struct annealing *a, double *variance, double *l
     const double mean = sum / n;
     *variance = n > 1 ? fmax(square / n - mean * mean, 0) / (n - 1) / (mean * mean) : INFINITY;
     *lack = 0;
-    for (size_t k = 0; k < 2; k++) /* a half without weight lacks more than can be told */
+    for (size_t k = 0; k < 2; k++) /* clamped where a half has no weight */
         *lack += 0.5 * Sleef_cinz_logd1_u10purec(sum / fmax(2 * half[k], 1e-30 * sum));
     return most + Sleef_cinz_logd1_u10purec(mean);
 }
@@ -211,7 +214,7 @@ static double anneal(const struct rtrbm_shape *shape, const struct rtrbm_bits *b
         memcpy(a.logit + c * stride, bits->bias, stride * sizeof(real));
     draw_visible(&a, &rng);
     for (int64_t k = 1; k <= plan->n_temperatures; k++) {
-        rng.part = (uint32_t)((plan->n_temperatures + k) & 0xffffff); /* others in each plan */
+        rng.part = (uint32_t)((plan->n_temperatures + k) & 0xffffff); /* new in each plan */
         cool(&a, (double)(k - 1) / (double)plan->n_temperatures,
              (double)k / (double)plan->n_temperatures, &rng);
     }

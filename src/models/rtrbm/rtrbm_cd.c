@@ -1,11 +1,11 @@
 /* Contrastive divergence in the steps of an RTRBM; symbols as in rtrbm.c.
  *
- * Given the states r all steps are RBMs of their own. Each begins a Gibbs chain at its data:
- * hidden units are sampled, then visible ones, and so on; the last hidden units are means. The
- * loss is the cross-entropy of the data under the first sample of the hidden units.
+ * Given the states r, every step is an RBM of its own. Each starts a Gibbs chain at its data:
+ * hidden units are sampled, then visible ones, and so on. The last hidden units are means. The
+ * loss is the cross-entropy of the data given the first sample of the hidden units.
  *
- * Where all items are visible (dense), all steps of a stretch go through the chain together, as
- * products of matrices. */
+ * Where all items are visible (dense), all steps of a stretch run the chain together, as matrix
+ * products. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
@@ -15,7 +15,7 @@
 #include <sleef.h>
 #include <string.h>
 
-/* Uniform numbers for one step: a student's step t, Gibbs step g. */
+/* Uniform random numbers for Gibbs step g of step t of a student. */
 static void draw_uniform(const struct rtrbm_work *work, const struct draw *draw,
                          enum rng_purpose purpose, size_t s, size_t t, int64_t g,
                          int64_t n_gibbs, real *u, size_t n)
@@ -29,7 +29,7 @@ static void draw_uniform(const struct rtrbm_work *work, const struct draw *draw,
     vec->uniform(&rng, u, n);
 }
 
-/* -log of the chance of an outcome that has this logit. */
+/* -log of the probability of an outcome with this logit. */
 static double surprise(double logit)
 {
     return Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(-fabs(logit))) +
@@ -40,7 +40,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
                     const struct draw *draw, real *x, struct tally *tally)
 {
     const struct rtrbm_step *now = &work->now;
-    const size_t width = work->shape.width, n = now->n_targets;
+    const size_t width = work->shape->width, n = now->n_targets;
     const int64_t n_gibbs = rtrbm_cd_steps(model->options, draw->epoch);
     rtrbm_add_units(work, now->clamped, now->n_clamped, x);
     real *const data = work->s1, *const mean = work->s0;
@@ -52,7 +52,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
     for (int64_t g = 0; g < n_gibbs; g++) {
         draw_uniform(work, draw, RNG_HIDDEN, s, t, g, n_gibbs, work->u, width);
         rbm_marginal->draw(mean, work->u, work->h, width);
-        rbm_rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h, work->logit);
+        rbm_rows->dot(&work->shape->rows, work->visible, now->targets, n, work->h, work->logit);
         for (size_t a = 0; a < n; a++) {
             const uint32_t right = now->targets[a] | 1;
             work->logit[a] += (real)(rtrbm_bias(model, right) - rtrbm_bias(model, right ^ 1));
@@ -63,10 +63,10 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
         draw_uniform(work, draw, RNG_VISIBLE, s, t, g, n_gibbs, work->u, n);
         vec->binomial(work->logit, work->u, 1, work->count, size_padded(n));
         memcpy(mean, x, width * sizeof *mean);
-        rbm_rows->mix(&work->shape.rows, work->visible, now->targets, work->count, n, mean);
+        rbm_rows->mix(&work->shape->rows, work->visible, now->targets, work->count, n, mean);
         vec->sigmoid(mean, width);
     }
-    rtrbm_add_loss(tally, loss);
+    tally_add_loss(tally, loss);
     for (size_t a = 0; a < n; a++) {
         const uint32_t drawn = (now->targets[a] & ~1u) | work->count[a];
         real *sum = rtrbm_touch(work, now->targets[a]);
@@ -85,7 +85,7 @@ void rtrbm_learn_cd(const struct model *model, struct rtrbm_work *work, size_t s
 void rtrbm_frames_reserve(const struct model *model, struct rtrbm_work *work, size_t n_rows)
 {
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, stride = size_padded(model->n_items);
+    const size_t width = work->shape->width, stride = size_padded(model->n_items);
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
     if (n_rows > frames->capacity) {
         const size_t n = n_rows + n_rows / 4;
@@ -117,7 +117,7 @@ void rtrbm_frames_free(struct rtrbm_frames *frames)
     *frames = (struct rtrbm_frames){0};
 }
 
-/* The visible units of the step in work->now, as a row: what was shown, and what is learned. */
+/* The visible units of the step in work->now as a row: targets and clamped units. */
 void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
 {
     const struct rtrbm_step *now = &work->now;
@@ -130,11 +130,11 @@ void rtrbm_read_frame(const struct rtrbm_work *work, real *row)
             row[now->clamped[a] >> 1] = 1;
 }
 
-/* rows: the visible units' inputs from samples of the hidden ones. */
+/* frames->model = the inputs of the visible units from samples of the hidden units. */
 static void lower(struct rtrbm_work *work, size_t n)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     for (size_t row = 0; row < n; row++)
         memcpy(frames->model + row * frames->stride, frames->bias,
                frames->stride * sizeof(real));
@@ -145,7 +145,7 @@ static void lower(struct rtrbm_work *work, size_t n)
 static void lift(struct rtrbm_work *work, size_t n, const real *x, const real *v)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     memcpy(frames->mean, x, n * width * sizeof *x);
     matmul->add(n, v, frames->stride, &work->up, frames->mean, width);
     vec->sigmoid(frames->mean, n * width);
@@ -156,8 +156,8 @@ static void add_frames(const struct model *model, struct rtrbm_work *work, size_
                        const real *v)
 {
     const struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width;
-    matmul->outer(n, model->n_items, work->shape.hidden, sign, v, frames->stride, frames->mean,
+    const size_t width = work->shape->width;
+    matmul->outer(n, model->n_items, work->shape->hidden, sign, v, frames->stride, frames->mean,
                   width, frames->gradient, width);
     for (size_t row = 0; row < n; row++)
         rnn_cells->add(sign, v + row * frames->stride, frames->bias_gradient, frames->stride);
@@ -167,13 +167,13 @@ static void flush_frames(const struct model *model, struct rtrbm_work *work)
 {
     const struct rtrbm_frames *frames = &work->frames;
     for (uint32_t i = 0; i < model->n_items; i++) {
-        rnn_cells->add(1, frames->gradient + i * work->shape.width,
-                       rtrbm_touch(work, 2 * i + 1), work->shape.width);
+        rnn_cells->add(1, frames->gradient + i * work->shape->width,
+                       rtrbm_touch(work, 2 * i + 1), work->shape->width);
         rtrbm_touch_bias(work, 2 * i + 1, frames->bias_gradient[i]);
     }
 }
 
-/* The loss of a frame: of the data under the inputs that a sample of hidden units gives. */
+/* The loss of a frame: of the data given the inputs from a sample of the hidden units. */
 static double frame_loss(const struct model *model, const real *v, const real *logit)
 {
     double loss = 0;
@@ -182,7 +182,7 @@ static double frame_loss(const struct model *model, const real *v, const real *l
     return loss;
 }
 
-/* Reads the frames of a stretch; those that are not to learn from are marked. */
+/* Reads the frames of a stretch and marks those to learn from. */
 static void read_frames(struct rtrbm_work *work, size_t from, size_t to, struct tally *tally)
 {
     const struct sequence *sequence = &work->sequence;
@@ -196,7 +196,7 @@ static void read_frames(struct rtrbm_work *work, size_t from, size_t to, struct 
         }
 }
 
-/* Frames that are not to learn from say nothing. */
+/* Clears frames that are not learned from. */
 static void clear_idle(struct rtrbm_frames *frames, size_t n, real *v)
 {
     for (size_t row = 0; row < n; row++)
@@ -211,7 +211,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
 {
     const struct sequence *sequence = &work->sequence;
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, stride = frames->stride;
+    const size_t width = work->shape->width, stride = frames->stride;
     const size_t n = sequence->offset[to] - sequence->offset[from];
     for (size_t t = from, row = 0; t < to; t++)
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
@@ -225,7 +225,7 @@ static void gibbs(const struct model *model, struct rtrbm_work *work, size_t fro
         for (size_t i = 0; i < sequence->active[t]; i++, row++) {
             real *v = frames->model + row * stride;
             if (g == 0 && frames->learned[row])
-                rtrbm_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
+                tally_add_loss(tally, frame_loss(model, frames->data + row * stride, v));
             draw_uniform(work, draw, RNG_VISIBLE, sequence->student[i], t, g, n_gibbs,
                          frames->u, stride);
             vec->sigmoid(v, stride);
@@ -241,7 +241,7 @@ void rtrbm_learn_frames(const struct model *model, struct rtrbm_work *work, size
 {
     const struct sequence *sequence = &work->sequence;
     struct rtrbm_frames *frames = &work->frames;
-    const size_t width = work->shape.width, n = sequence->offset[to] - sequence->offset[from];
+    const size_t width = work->shape->width, n = sequence->offset[to] - sequence->offset[from];
     const int64_t n_gibbs = rtrbm_cd_steps(model->options, draw->epoch);
     rtrbm_frames_reserve(model, work, n);
     memset(frames->gradient, 0, model->n_items * width * sizeof(real));

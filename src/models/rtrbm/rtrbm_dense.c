@@ -1,21 +1,23 @@
 /* Means of all visible units of a step of an RTRBM, given the steps before; symbols as in
  * rtrbm.c.
  *
- *     p_i = E[v_i | x],  P(v, h | x) ~ exp(h . (W v + x) + c . v)
+ *     p_i = E[v_i | x],   P(v, h | x) ~ exp(h . (W v + x) + c . v)
  *
- * Up to 8 units on either side: all states of that side are rows of a table, the other side is
- * summed in closed form, and p is exact. Otherwise `chains` Gibbs chains of `sweeps` steps move
- * side by side, as rows of products,
+ * With up to 8 units on either side, all states of that side are rows of a table, the other
+ * side is summed in closed form, and p is exact. Otherwise `chains` Gibbs chains of `sweeps`
+ * steps run side by side, as rows of matrix products:
  *
- *     h ~ sigma(x + W v),  q = sigma(c + W^T h),  v ~ q
+ *     h ~ sigma(x + W v)
+ *     q = sigma(c + W^T h)
+ *     v ~ q
  *
- * and p is the mean of q over all chains and all sweeps but the first quarter: q rather than v,
- * which has the same mean and more variance (Rao and Blackwell). Mean field, which is faster,
- * was worse than the items' shares: frames have many modes, and it finds one.
+ * and p is the mean of q over all chains and all sweeps after the first quarter. q has the same
+ * mean as v and less variance (Rao-Blackwell). Mean field is faster but was worse than the
+ * items' base rates: frames have many modes, and it finds one.
  *
- * Random numbers are named by the number of the step and the sweep alone. So p depends on the
- * student's own steps and on nobody beside it, and two models are compared by the same numbers.
- * A step costs chains x sweeps products with W and with its transpose. */
+ * Random numbers are named by the step number and the sweep alone. So p depends only on the
+ * student's own steps, and two models are compared with the same numbers. A step costs chains x
+ * sweeps products with W and with its transpose. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
@@ -30,7 +32,7 @@ void rtrbm_dense_reserve(const struct model *model, struct rtrbm_work *work)
     const struct rtrbm_options *o = model->options;
     struct rtrbm_dense *dense = &work->dense_rows;
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     if (dense->v == NULL) {
         dense->stride = size_padded(model->n_items);
         const bool few = size_min(model->n_items, hidden) <= MOST_UNITS;
@@ -58,11 +60,11 @@ void rtrbm_dense_free(struct rtrbm_dense *dense)
     *dense = (struct rtrbm_dense){0};
 }
 
-/* All rows: inputs of the hidden units from v, and of the visible ones from h. */
+/* All rows: inputs of the hidden units from v (lift), of the visible units from h (lower). */
 static void lift(struct rtrbm_work *work)
 {
     const struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->h + c * width, work->base, width * sizeof(real));
     matmul->add(dense->n, dense->v, dense->stride, &dense->up, dense->h, width);
@@ -73,10 +75,10 @@ static void lower(struct rtrbm_work *work)
     const struct rtrbm_dense *dense = &work->dense_rows;
     for (size_t c = 0; c < dense->n; c++)
         memcpy(dense->v + c * dense->stride, dense->bias, dense->stride * sizeof(real));
-    matmul->add(dense->n, dense->h, work->shape.width, &dense->down, dense->v, dense->stride);
+    matmul->add(dense->n, dense->h, work->shape->width, &dense->down, dense->v, dense->stride);
 }
 
-/* p = the mean of the rows of v by their chances, of which dense->chance has the logarithms. */
+/* p = the mean of the rows of v weighted by their probabilities, exp(dense->chance). */
 static void mix_states(struct rtrbm_dense *dense)
 {
     double most = -INFINITY, total = 0;
@@ -100,7 +102,7 @@ static void list_states(real *table, size_t n_rows, size_t stride, size_t n)
 static void sum_visible(const struct model *model, struct rtrbm_work *work)
 {
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     list_states(dense->v, dense->n, dense->stride, model->n_items);
     lift(work);
     for (size_t c = 0; c < dense->n; c++)
@@ -113,12 +115,11 @@ static void sum_visible(const struct model *model, struct rtrbm_work *work)
 static void sum_hidden(struct rtrbm_work *work)
 {
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     memset(dense->h, 0, dense->n * width * sizeof(real));
     list_states(dense->h, dense->n, width, hidden);
     lower(work);
-    for (size_t c = 0; c < dense->n;
-         c++) { /* what is behind the units is worth the same in all */
+    for (size_t c = 0; c < dense->n; c++) { /* the padding adds the same to every row */
         dense->chance[c] =
             (double)rbm_marginal->worth(dense->v + c * dense->stride, dense->stride);
         for (size_t j = 0; j < hidden; j++)
@@ -132,7 +133,7 @@ static void run_chains(const struct model *model, struct rtrbm_work *work, uint3
 {
     const struct rtrbm_options *o = model->options;
     struct rtrbm_dense *dense = &work->dense_rows;
-    const size_t width = work->shape.width, n_v = dense->n * dense->stride;
+    const size_t width = work->shape->width, n_v = dense->n * dense->stride;
     const int64_t first = o->sweeps / 4;
     const real share = 1 / (real)((double)(o->sweeps - first) * (double)dense->n);
     memset(dense->v, 0, n_v * sizeof(real));
@@ -159,13 +160,13 @@ const real *rtrbm_dense_means(const struct model *model, struct rtrbm_work *work
 {
     struct rtrbm_dense *dense = &work->dense_rows;
     memset(dense->p, 0, dense->stride * sizeof(real));
-    if (size_min(model->n_items, work->shape.hidden) > MOST_UNITS)
+    if (size_min(model->n_items, work->shape->hidden) > MOST_UNITS)
         run_chains(model, work, when);
-    else if (model->n_items <= work->shape.hidden)
+    else if (model->n_items <= work->shape->hidden)
         sum_visible(model, work);
     else
         sum_hidden(work);
-    for (size_t i = 0; i < model->n_items; i++) /* shares add up to 1 but for rounding */
+    for (size_t i = 0; i < model->n_items; i++) /* weights sum to 1 up to rounding */
         dense->p[i] = dense->p[i] < 1 ? dense->p[i] : 1;
     return dense->p;
 }

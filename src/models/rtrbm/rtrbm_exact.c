@@ -1,8 +1,11 @@
-/* One step of an RTRBM with nothing left to chance; symbols as in rtrbm.c.
+/* The exact gradient of one step of an RTRBM; symbols as in rtrbm.c.
  *
  * One answer, with outcome y, q = P(the other outcome | past) and s_k = sigma(x + W^k):
  *
- *     e = q (s_y - s_other),  dW^y = q s_y,  dW^other = -q s_other,  dc^y = q = -dc^other
+ *     e        = q (s_y - s_other)
+ *     dW^y     = q s_y
+ *     dW^other = -q s_other
+ *     dc^y     = q = -dc^other
  *
  * Several answers: all 2^n states of the step are summed. */
 #include "kernels/rbm_marginal.h"
@@ -16,16 +19,16 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
                      struct tally *tally)
 {
     const struct rtrbm_step *now = &work->now;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const uint32_t unit = now->targets[0], other = unit ^ 1;
     rtrbm_add_units(work, now->clamped, now->n_clamped, x);
-    /* s0 belongs to the other outcome, s1 to the one that came */
+    /* s0 belongs to the other outcome, s1 to the observed one */
     const real worth = rbm_marginal->pair(x, rtrbm_row(work, other), rtrbm_row(work, unit),
                                           width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, unit) - rtrbm_bias(model, other);
     const double u = Sleef_cinz_expd1_u10purec(-fabs(logit));
     const double q = logit > 0 ? u / (1 + u) : 1 / (1 + u);
-    rtrbm_add_loss(tally, Sleef_cinz_log1pd1_u10purec(u) + fmax(-logit, 0));
+    tally_add_loss(tally, Sleef_cinz_log1pd1_u10purec(u) + fmax(-logit, 0));
     real *sum = rtrbm_touch(work, unit);
     if (sum != NULL)
         rnn_cells->add((real)q, work->s1, sum, width);
@@ -38,13 +41,13 @@ void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x
         x[j] = (real)q * (work->s1[j] - work->s0[j]);
 }
 
-/* z = x and the rows of a state: bit a of it is the outcome of target a. */
+/* z = x plus the rows of a state, whose bit a is the outcome of target a. */
 static void enter_state(const struct rtrbm_work *work, const real *x, unsigned state, real *z)
 {
-    memcpy(z, x, work->shape.width * sizeof *z);
+    memcpy(z, x, work->shape->width * sizeof *z);
     for (size_t a = 0; a < work->now.n_targets; a++) {
         const uint32_t unit = (work->now.targets[a] & ~1u) | (state >> a & 1);
-        rnn_cells->add(1, rtrbm_row(work, unit), z, work->shape.width);
+        rnn_cells->add(1, rtrbm_row(work, unit), z, work->shape->width);
     }
 }
 
@@ -52,7 +55,7 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
                         struct tally *tally)
 {
     const struct rtrbm_step *now = &work->now;
-    const size_t width = work->shape.width, n = now->n_targets;
+    const size_t width = work->shape->width, n = now->n_targets;
     const unsigned n_states = 1u << n;
     double chance[1 << MOST_UNITS], most = -INFINITY, total = 0;
     unsigned seen = 0;
@@ -69,7 +72,7 @@ void rtrbm_learn_states(const struct model *model, struct rtrbm_work *work, real
     const double got = chance[seen];
     for (unsigned state = 0; state < n_states; state++)
         total += chance[state] = Sleef_cinz_expd1_u10purec(chance[state] - most);
-    rtrbm_add_loss(tally, most + Sleef_cinz_logd1_u10purec(total) - got);
+    tally_add_loss(tally, most + Sleef_cinz_logd1_u10purec(total) - got);
 
     /* sum: data minus model; enumerated: the same by unit and outcome */
     memset(work->sum, 0, width * sizeof *work->sum);

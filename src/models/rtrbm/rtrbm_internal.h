@@ -1,8 +1,16 @@
-/* What the files of the RTRBM share: rtrbm.c (what it is), rtrbm_view.c (steps of students),
- * rtrbm_learn.c (time), rtrbm_exact.c and rtrbm_cd.c (one step), rtrbm_predict.c,
- * rtrbm_dense.c (means of whole frames), rtrbm_likelihood.c (chances of steps), rtrbm_ais.c
- * (their sums over states), rtrbm_sample.c and rtrbm_structure.c (gates between skills).
- * Nothing else includes this. */
+/* Shared by the files of the RTRBM; not included elsewhere.
+ *
+ *     rtrbm.c             the model
+ *     rtrbm_view.c        steps of students
+ *     rtrbm_learn.c       the gradient through time
+ *     rtrbm_exact.c       the gradient of one step, exactly
+ *     rtrbm_cd.c          the gradient of steps by contrastive divergence
+ *     rtrbm_structure.c   gates between skills
+ *     rtrbm_predict.c     predictions
+ *     rtrbm_dense.c       means of whole frames
+ *     rtrbm_likelihood.c  probabilities of steps
+ *     rtrbm_ais.c         their sums over states
+ *     rtrbm_sample.c      samples */
 #ifndef COHORT_RTRBM_INTERNAL_H
 #define COHORT_RTRBM_INTERNAL_H
 
@@ -41,13 +49,12 @@ struct rtrbm_shape {
     size_t n_groups, n_shared, group_size;
 };
 
-/* The attempts of one step, sorted by what they are to the model; as units 2 * item + outcome.
- */
+/* The attempts of one step by their role, as units 2 * item + outcome. */
 struct rtrbm_step {
     size_t n_shown, n_targets, n_clamped;
-    uint32_t *shown;   /* make r, the state after the step */
-    uint32_t *targets; /* to learn from */
-    uint32_t *clamped; /* shown but not to learn from: given */
+    uint32_t *shown;   /* form r, the state after the step */
+    uint32_t *targets; /* learned from */
+    uint32_t *clamped; /* shown but not learned from: given */
 };
 
 /* Tables of a stretch of steps: row r is a step of a student, as in struct sequence. */
@@ -57,7 +64,7 @@ struct rtrbm_rows {
     real *r; /* state after the step */
 };
 
-/* Scratch for steps in which all items are visible: a row for each step of a stretch. */
+/* Scratch for steps in which all items are visible: one row per step of a stretch. */
 struct rtrbm_frames {
     size_t capacity, stride; /* rows; items, padded */
     real *data, *model;      /* visible units */
@@ -65,41 +72,41 @@ struct rtrbm_frames {
     real *first;             /* hidden means of the data */
     real *u, *bias;          /* one row */
     real *gradient, *bias_gradient;
-    bool *learned; /* whether a step is one to learn from */
+    bool *learned; /* whether a step is learned from */
 };
 
-/* Prediction where all items are visible: rows for chains, or for the states of few units. */
+/* Prediction where all items are visible: rows are chains, or the states of a few units. */
 struct rtrbm_dense {
     size_t n, stride;       /* rows; items, padded */
     real *v, *h, *u;        /* n rows each */
     real *bias, *p;         /* one row */
-    double *chance;         /* of each row */
+    double *chance;         /* of each row: log-probability, then weight */
     struct packed up, down; /* W and its transpose */
 };
 
 struct rtrbm_work {
     const struct shard *shard;
-    struct rtrbm_shape shape;
+    const struct rtrbm_shape *shape;
     bool dense;
     uint64_t *first_step; /* n_students + 1: steps of student s are first_step[s] .. */
     uint64_t *step;       /* n_steps + 1: attempts of step q are step[q] .. step[q + 1] */
-    uint32_t *length;     /* of each student: steps up to the last one to train on */
+    uint32_t *length;     /* of each student: steps up to the last training step */
 
-    /* The weights as they act: the parameters themselves, or masked and gated copies. */
+    /* The weights in effect: the parameters themselves, or masked and gated copies. */
     const real *visible, *recurrent;
     real *own_visible, *own_recurrent, *gate;
 
-    struct packed forth, back; /* U for products, and its transpose */
+    struct packed forth, back; /* U packed for products, and its transpose */
     struct packed up, down;    /* dense: the visible weights, and their transpose */
 
     struct sequence sequence;
-    size_t stretch; /* steps of a stretch, about the root of the number of steps */
+    size_t stretch; /* steps of a stretch, about the square root of the number of steps */
     struct rtrbm_rows rows;
     real *borders; /* recompute: states before each stretch, n rows each */
     size_t border_capacity;
-    real *before, *after; /* rows gathered for dU: states before steps, derivatives by inputs */
+    real *before, *after; /* rows for dU: states before steps, derivatives by inputs */
     size_t n_outer, outer_capacity, outer_room;
-    real *carry, *through, *through_g; /* n rows: derivatives on their way to the step before */
+    real *carry, *through, *through_g; /* n rows: derivatives passed to the step before */
     size_t row_capacity;
     real *gradient;                       /* of the recurrent weights */
     real *first_gradient, *bias_gradient; /* of the hidden biases */
@@ -108,18 +115,21 @@ struct rtrbm_work {
     struct rtrbm_step now;
     uint8_t *count;
     real *logit, *u; /* room for any step */
-    real *zero;      /* a row of zeros: what bernoulli units say when they are off */
+    real *zero;      /* a row of zeros: the weights of bernoulli units that are off */
     real *z, *s0, *s1, *h, *base, *sum; /* a row each */
     real *enumerated;                   /* means by unit and outcome, 2 * MOST_UNITS rows */
     struct rtrbm_frames frames;
     struct rtrbm_dense dense_rows;
 };
 
-struct rtrbm_shape rtrbm_shape_of(const struct model *model);
+static inline const struct rtrbm_shape *rtrbm_shape(const struct model *model)
+{
+    return model->shape;
+}
 int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch);
 
 /* rtrbm_view.c */
-void *rtrbm_attach(const struct model *model, const struct shard *shard);
+void *rtrbm_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void rtrbm_detach(void *work);
 const uint32_t *rtrbm_lengths(const void *work);
 void rtrbm_training(const void *work, bool *has_training, int64_t *n_attempts);
@@ -127,8 +137,8 @@ void rtrbm_read_step(struct rtrbm_work *work, size_t s, size_t t);
 void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x);
 static inline const real *rtrbm_row(const struct rtrbm_work *work, uint32_t unit)
 {
-    const size_t width = work->shape.width;
-    if (work->shape.rows.per_item == 2)
+    const size_t width = work->shape->width;
+    if (work->shape->rows.per_item == 2)
         return work->visible + (size_t)unit * width;
     return unit & 1 ? work->visible + (size_t)(unit >> 1) * width : work->zero;
 }
@@ -141,10 +151,9 @@ static inline double rtrbm_bias(const struct model *model, uint32_t unit)
         ((const struct rtrbm_options *)model->options)->visible == VISIBLE_SOFTMAX;
     return both ? (double)bias[unit & 1] : unit & 1 ? (double)bias[0] : 0;
 }
-/* Sums of statistics: those of a unit's row, NULL where it has none; and its bias. */
+/* Statistics of a unit: its row (NULL where it has none), and its bias. */
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit);
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value);
-void rtrbm_add_loss(struct tally *tally, double loss);
 
 /* One step: replaces x by e, adds loss and statistics of the visible units of work->now. */
 void rtrbm_learn_one(const struct model *model, struct rtrbm_work *work, real *x,
@@ -173,8 +182,8 @@ void rtrbm_mask_weights(const struct model *model, struct rtrbm_work *work);
 void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int64_t n_scored,
                          struct tally *tally);
 
-/* rtrbm_predict.c: a walk along a student's steps. work->base is the input of the next step's
- * hidden units. */
+/* rtrbm_predict.c: a walk along a student's steps. work->base is the input of the hidden units
+ * of the next step. */
 void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work);
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work);
 void rtrbm_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
@@ -195,11 +204,12 @@ void rtrbm_sample(const struct model *model, void *work, size_t s, uint64_t seed
 size_t rtrbm_n_nodes(const struct model *model, bool *by_item);
 void rtrbm_graph(const struct model *model, real *gate, real *strength);
 
-/* The RBM of one step with its units as bits: log Z = first + log sum over v of
- * exp(bias . v) prod_j (1 + e^(x_j + v . W_j)). */
+/* The RBM of one step with its units as bits:
+ *
+ *     log Z = first + log sum over v of exp(bias . v) prod_j (1 + e^(x_j + v . W_j)) */
 struct rtrbm_bits {
     size_t n, stride;   /* units; n padded */
-    double first;       /* what outcome 0 of all units is worth */
+    double first;       /* log weight of the state in which all outcomes are 0 */
     const real *weight; /* n rows of `width` */
     real *own_weight, *bias, *x;
     size_t capacity;
@@ -207,7 +217,7 @@ struct rtrbm_bits {
 void rtrbm_bits_fill(const struct model *model, const struct rtrbm_work *work,
                      const uint32_t *unit, size_t n, const real *x, struct rtrbm_bits *bits);
 void rtrbm_bits_free(struct rtrbm_bits *bits);
-/* `lack`: by how much sampling makes it too small, judged by halves of the chains. */
+/* `lack`: how much too small sampling makes the result, estimated from halves of the chains. */
 double rtrbm_log_sum(const struct rtrbm_shape *shape, const struct rtrbm_bits *bits,
                      const struct likelihood_plan *plan, uint32_t who, uint32_t when,
                      double *variance, double *lack);

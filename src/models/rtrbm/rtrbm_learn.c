@@ -1,17 +1,17 @@
 /* The gradient of an RTRBM through time; symbols as in rtrbm.c.
  *
- * A block of students goes through time side by side (sequence.h), in stretches of about the
- * root of the number of steps:
+ * A block of students moves through time side by side (sequence.h), in stretches of about the
+ * square root of the number of steps:
  *
- *     forward   x_t = b + U r_{t-1}, r_t = sigma(x_t + W v_t)       one product a step
+ *     forward   x_t = b + U r_{t-1}, r_t = sigma(x_t + W v_t)       one product per step
  *     steps     e_t and the statistics of the visible units         all steps of a stretch
- *     back      D = U^T (g + e), g_t = D r_t (1 - r_t)              one product a step
- *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product for many
+ *     back      D = U^T (g + e), g_t = D r_t (1 - r_t)              one product per step
+ *     outer     dU += r_{t-1} (g_t + e_t)^T                         one product for many steps
  *
- * With `recompute` the first pass keeps only the states at the borders between stretches, and
- * each stretch is gone through again before its derivatives are taken: memory for 2 sqrt(T)
- * steps instead of T, for one more forward pass. Everything is computed in the same order and
- * shapes either way, so the bits are the same. */
+ * With `recompute` the first pass keeps only the states at the borders between stretches. Each
+ * stretch is computed again before its derivatives are. This needs memory for 2 sqrt(T) steps
+ * instead of T, and one more forward pass. Order and shapes of all operations are the same
+ * either way, so the bits are the same. */
 #include "base/memory.h"
 #include "kernels/matmul.h"
 #include "kernels/rbm_marginal.h"
@@ -20,15 +20,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { OUTER_ROWS = 1024 }; /* gathered for one product */
+enum { OUTER_ROWS = 1024 }; /* collected for one product */
 
-/* Rows of steps from .. to - 1. */
+/* Number of rows of steps from .. to - 1. */
 static size_t rows_between(const struct sequence *sequence, size_t from, size_t to)
 {
     return sequence->offset[to] - sequence->offset[from];
 }
 
-static size_t parallel_sort_end(const struct rtrbm_work *work, size_t from)
+static size_t segment_end(const struct rtrbm_work *work, size_t from)
 {
     return size_min(from + work->stretch, work->sequence.n_steps);
 }
@@ -45,11 +45,11 @@ static void reserve(real **table, size_t *capacity, size_t n)
 static void reserve_all(struct rtrbm_work *work, bool recompute)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, n = sequence->n;
+    const size_t width = work->shape->width, n = sequence->n;
     size_t largest = 0, n_stretches = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch, n_stretches++)
         largest =
-            size_max(largest, rows_between(sequence, from, parallel_sort_end(work, from)));
+            size_max(largest, rows_between(sequence, from, segment_end(work, from)));
     const size_t n_rows = recompute ? largest : sequence->n_rows;
     if (n_rows > work->rows.capacity) {
         size_t capacity = 0;
@@ -74,8 +74,8 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
         capacity = 0;
         reserve(&work->after, &capacity, n_outer * width);
     }
-    work->outer_capacity =
-        n_outer; /* of this block alone: it decides what is summed together */
+    /* of this block alone: it decides what is summed together */
+    work->outer_capacity = n_outer;
     if (recompute)
         reserve(&work->borders, &work->border_capacity, n_stretches * n * width);
 }
@@ -86,7 +86,7 @@ static void forward(const struct model *model, struct rtrbm_work *work, size_t f
                     size_t first, const real *border)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     const real *before = border;
     for (size_t t = from; t < to; t++) {
         const size_t n = sequence->active[t];
@@ -116,7 +116,7 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
 {
     const struct rtrbm_options *o = model->options;
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const size_t most = o->gradient == GRADIENT_EXACT ? MOST_UNITS : 0;
     if (o->dense && model->n_items > most) {
         rtrbm_learn_frames(model, work, from, to, draw, x, tally);
@@ -146,16 +146,15 @@ static void learn_steps(const struct model *model, struct rtrbm_work *work, size
         }
 }
 
-/* Adds g to e in all rows of a stretch, from its end to its start; work->carry has the
- * derivatives by the inputs of the step after it, and afterwards those of its own first step.
- */
+/* Adds g to e in all rows of a stretch, from its end to its start. On entry work->carry has the
+ * derivatives by the inputs of the step after it, on exit those of its own first step. */
 static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const real *after = work->carry;
     for (size_t t = to; t-- > from;) {
-        const size_t n = sequence->active[t + 1]; /* those who go on */
+        const size_t n = sequence->active[t + 1]; /* students with a next step */
         const size_t row = first + sequence->offset[t] - sequence->offset[from];
         real *e = work->rows.x + row * width;
         memset(work->through, 0, n * width * sizeof(real));
@@ -175,22 +174,22 @@ static void back(struct rtrbm_work *work, size_t from, size_t to, size_t first)
     memcpy(work->carry, after, sequence->active[from] * width * sizeof *after);
 }
 
-/* Adds what was gathered to the gradient of U. */
+/* Adds the collected rows to the gradient of U. */
 static void flush_outer(struct rtrbm_work *work)
 {
-    const size_t width = work->shape.width, hidden = work->shape.hidden;
+    const size_t width = work->shape->width, hidden = work->shape->hidden;
     matmul->outer(work->n_outer, hidden, hidden, 1, work->before, width, work->after, width,
                   work->gradient, width);
     work->n_outer = 0;
 }
 
-/* Adds the gradients of a stretch to those of the hidden biases; for U its rows are gathered,
+/* Adds the gradients of a stretch to those of the hidden biases. For U its rows are collected,
  * since a product of few rows is slow. */
 static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t first,
                       const real *border)
 {
     const struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const real *d = work->rows.x + first * width;
     size_t n_rows = rows_between(sequence, from, to);
     if (from == 0) {
@@ -216,10 +215,10 @@ static void add_outer(struct rtrbm_work *work, size_t from, size_t to, size_t fi
     }
 }
 
-/* Where the states before a stretch are. */
+/* The states before a stretch. */
 static real *border_of(const struct rtrbm_work *work, bool recompute, size_t from)
 {
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     if (recompute)
         return work->borders + from / work->stretch * work->sequence.n * width;
     return from == 0 ? work->rows.r : work->rows.r + work->sequence.offset[from - 1] * width;
@@ -231,7 +230,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     struct rtrbm_work *work = memory;
     const bool recompute = ((const struct rtrbm_options *)model->options)->recompute;
     struct sequence *sequence = &work->sequence;
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const int64_t n_scored = tally->n_scored;
     sequence_arrange(sequence, students, n, work->length);
     if (sequence->n == 0)
@@ -239,7 +238,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
     work->stretch = (size_t)ceil(sqrt((double)sequence->n_steps));
     reserve_all(work, recompute);
     rtrbm_weigh(model, work);
-    const size_t hidden = work->shape.hidden;
+    const size_t hidden = work->shape->hidden;
     matmul_pack(&work->forth, hidden, hidden, work->recurrent, width, false);
     matmul_pack(&work->back, hidden, hidden, work->recurrent, width, true);
     if (work->dense) {
@@ -253,7 +252,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
 
     size_t last = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch) {
-        const size_t to = parallel_sort_end(work, from);
+        const size_t to = segment_end(work, from);
         forward(model, work, from, to, recompute ? 0 : sequence->offset[from],
                 border_of(work, recompute, from));
         if (recompute && to < sequence->n_steps)
@@ -263,7 +262,7 @@ void rtrbm_accumulate(const struct model *model, void *memory, const uint32_t *s
         last = from;
     }
     for (size_t from = last;; from -= work->stretch) {
-        const size_t to = parallel_sort_end(work, from);
+        const size_t to = segment_end(work, from);
         const size_t first = recompute ? 0 : sequence->offset[from];
         const real *border = border_of(work, recompute, from);
         if (recompute && from != last)

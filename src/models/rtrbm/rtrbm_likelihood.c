@@ -1,16 +1,16 @@
-/* How likely a student's steps are under an RTRBM; symbols as in rtrbm.c.
+/* The log-likelihood of a student's steps under an RTRBM; symbols as in rtrbm.c.
  *
- *     log P(v_t | past) = c . v_t + sum_j S(x_j + W_j v_t) - log Z(x_t)
+ *     log P(v_t | past) = c . v_t + sum_j S(x_j + W_j v_t) - log Z(x_t),   S(z) = log(1 + e^z)
  *
- * rtrbm_ais.c has log Z. Where every item is visible the whole frame is v_t; else the known
- * answers of the asked splits, given those of the step that are shown and not asked for. */
+ * rtrbm_ais.c computes log Z. Where every item is visible, v_t is the whole frame. Otherwise it
+ * is the known answers of the requested splits, given the other shown answers of the step. */
 #include "kernels/rbm_marginal.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
 
-/* Sorts step q's attempts: work->now.targets are to be scored, clamped are given, shown make
- * the state. */
+/* Sorts the attempts of step q: targets are scored, clamped ones are given, shown ones form the
+ * state. */
 static void read_step(struct rtrbm_work *work, uint64_t q, unsigned splits)
 {
     const struct shard *shard = work->shard;
@@ -29,7 +29,7 @@ static void read_step(struct rtrbm_work *work, uint64_t q, unsigned splits)
     }
 }
 
-/* log P of work->now.targets; work->z has the input of the hidden units, and is lost. */
+/* log P of work->now.targets. work->z has the input of the hidden units and is overwritten. */
 static double score_step(const struct model *model, struct rtrbm_work *work,
                          struct rtrbm_bits *bits, const struct likelihood_plan *plan,
                          uint32_t who, uint32_t when, double *variance, double *lack)
@@ -37,9 +37,9 @@ static double score_step(const struct model *model, struct rtrbm_work *work,
     const struct rtrbm_step *now = &work->now;
     rtrbm_add_units(work, now->clamped, now->n_clamped, work->z);
     rtrbm_bits_fill(model, work, now->targets, now->n_targets, work->z, bits);
-    double log_chance = -rtrbm_log_sum(&work->shape, bits, plan, who, when, variance, lack);
+    double log_chance = -rtrbm_log_sum(work->shape, bits, plan, who, when, variance, lack);
     rtrbm_add_units(work, now->targets, now->n_targets, work->z);
-    log_chance += (double)rbm_marginal->worth(work->z, work->shape.width);
+    log_chance += (double)rbm_marginal->worth(work->z, work->shape->width);
     for (size_t a = 0; a < now->n_targets; a++)
         log_chance += rtrbm_bias(model, now->targets[a]);
     return log_chance;
@@ -50,7 +50,7 @@ void rtrbm_likelihood(const struct model *model, void *memory, size_t s, unsigne
 {
     struct rtrbm_work *work = memory;
     struct rtrbm_bits bits = {0};
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     const uint32_t who = (uint32_t)(work->shard->first_student + s);
     *sum = (struct likelihood){0};
     rtrbm_walk_begin(model, work);

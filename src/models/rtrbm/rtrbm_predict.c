@@ -1,12 +1,13 @@
-/* Prediction by an RTRBM; symbols as in rtrbm.c.
+/* Prediction with an RTRBM; symbols as in rtrbm.c.
  *
- * A walk along the student's steps keeps x. The asked answer's two states are compared with the
- * hidden units summed out, given the earlier answers of the same step that were shown; answers
- * not yet given are absent. So p is exact:
+ * A walk along the student's steps updates x. The two states of the answer to predict are
+ * compared with the hidden units summed out, given the earlier shown answers of the same step.
+ * Answers not yet given are absent. So p is exact:
  *
- *     log P(1) / P(0) = c^1 - c^0 + sum_j S(z_j + W^1_j) - S(z_j + W^0_j),  S(z) = log(1 + e^z)
+ *     log P(1) / P(0) = c^1 - c^0 + sum_j S(z_j + W^1_j) - S(z_j + W^0_j)
+ *     S(z) = log(1 + e^z)
  *
- * Where all items are visible (dense), p comes from the steps before alone: rtrbm_dense.c. */
+ * Where all items are visible (dense), p depends on the steps before alone: rtrbm_dense.c. */
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
 #include "models/rtrbm/rtrbm_internal.h"
@@ -16,7 +17,7 @@
 
 static void set_base(const struct model *model, struct rtrbm_work *work, size_t panel)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     memcpy(work->base, params_rows(&model->params, panel), shape->hidden * sizeof *work->base);
     for (size_t j = shape->hidden; j < shape->width; j++)
         work->base[j] = BINARY_OFF;
@@ -26,14 +27,14 @@ void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work)
 {
     rtrbm_weigh(model, work);
     set_base(model, work, PANEL_FIRST);
-    memcpy(work->z, work->base, work->shape.width * sizeof *work->z);
+    memcpy(work->z, work->base, work->shape->width * sizeof *work->z);
 }
 
-/* work->z has the shown answers of the step in it; it becomes the state, and work->base the
- * input of the next step. */
+/* On entry work->z includes the shown answers of the step. It becomes the state, and work->base
+ * the input of the next step. */
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     vec->sigmoid(work->z, shape->width);
     set_base(model, work, PANEL_BIAS);
     rnn_cells->combine(work->z, shape->hidden, work->recurrent, shape->width, work->base,
@@ -45,12 +46,12 @@ static double predict_one(const struct model *model, struct rtrbm_work *work, ui
     const uint32_t wrong = 2 * item, right = wrong + 1;
     const real worth =
         rbm_marginal->pair(work->z, rtrbm_row(work, wrong), rtrbm_row(work, right),
-                           work->shape.width, work->s0, work->s1);
+                           work->shape->width, work->s0, work->s1);
     const double logit = (double)worth + rtrbm_bias(model, right) - rtrbm_bias(model, wrong);
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-logit));
 }
 
-/* Answers of a step, in their order; those of `splits` are predicted. */
+/* The answers of a step, in order; those of `splits` are predicted. */
 static void walk_step(const struct model *model, struct rtrbm_work *work, uint32_t when,
                       uint64_t from, uint64_t to, unsigned splits, real *p)
 {
@@ -59,7 +60,7 @@ static void walk_step(const struct model *model, struct rtrbm_work *work, uint32
     for (uint64_t a = from; a < to; a++)
         wanted |= splits >> mark_split(shard->mark[a]) & 1;
     const real *all = work->dense && wanted ? rtrbm_dense_means(model, work, when) : NULL;
-    memcpy(work->z, work->base, work->shape.width * sizeof *work->z);
+    memcpy(work->z, work->base, work->shape->width * sizeof *work->z);
     for (uint64_t a = from; a < to; a++) {
         const uint32_t item = shard->item[a];
         const uint8_t mark = shard->mark[a];
@@ -91,6 +92,6 @@ void rtrbm_hidden(const struct model *model, void *memory, size_t s, real *activ
     struct rtrbm_work *work = memory;
     rtrbm_predict(model, work, s, 0, NULL);
     if (work->first_step[s] == work->first_step[s + 1])
-        vec->sigmoid(work->z, work->shape.width);
-    memcpy(activation, work->z, work->shape.hidden * sizeof *activation);
+        vec->sigmoid(work->z, work->shape->width);
+    memcpy(activation, work->z, work->shape->hidden * sizeof *activation);
 }

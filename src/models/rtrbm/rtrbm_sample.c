@@ -1,9 +1,9 @@
-/* Students drawn from an RTRBM, step by step; symbols as in rtrbm.c.
+/* Students sampled from an RTRBM, step by step; symbols as in rtrbm.c.
  *
- * A step of few answers is drawn exactly, from the chances of all its states; a longer one by a
- * Gibbs chain that begins at bits drawn from the visible biases alone. The model does not say
- * what is asked: that comes from a student of the data. Where every item is visible, all of
- * them are answered in every step. */
+ * A step of few answers is sampled exactly, from the probabilities of all its states. A longer
+ * one is sampled by a Gibbs chain that starts at bits drawn from the visible biases alone. The
+ * model does not choose the items: they are those of a student of the data. Where every item is
+ * visible, all of them are answered in every step. */
 #include "base/rng.h"
 #include "kernels/rbm_marginal.h"
 #include "kernels/rnn_cells.h"
@@ -12,12 +12,13 @@
 #include <sleef.h>
 #include <string.h>
 
-/* Outcomes of work->now.targets by the chances of all states; work->z is their input. */
+/* Samples the outcomes of work->now.targets from the probabilities of all states, given the
+ * input work->z. */
 static void draw_states(const struct model *model, struct rtrbm_work *work,
                         const struct rng *rng)
 {
     struct rtrbm_step *now = &work->now;
-    const size_t n = now->n_targets, width = work->shape.width;
+    const size_t n = now->n_targets, width = work->shape->width;
     double chance[1 << MOST_UNITS], most = -INFINITY, total = 0;
     for (unsigned state = 0; state < 1u << n; state++) {
         memcpy(work->h, work->z, width * sizeof(real));
@@ -44,7 +45,7 @@ static void draw_chain(const struct model *model, struct rtrbm_work *work, struc
                        int64_t n_gibbs)
 {
     struct rtrbm_step *now = &work->now;
-    const size_t n = now->n_targets, width = work->shape.width;
+    const size_t n = now->n_targets, width = work->shape->width;
     const uint32_t first = rng->part;
     for (int64_t g = 0; g <= n_gibbs; g++) {
         rng->part = (uint32_t)((first * (uint64_t)(n_gibbs + 1) + (uint64_t)g) & 0xffffff);
@@ -56,7 +57,7 @@ static void draw_chain(const struct model *model, struct rtrbm_work *work, struc
             rng->purpose = RNG_HIDDEN;
             vec->uniform(rng, work->u, width);
             rbm_marginal->draw(work->h, work->u, work->h, width);
-            rbm_rows->dot(&work->shape.rows, work->visible, now->targets, n, work->h,
+            rbm_rows->dot(&work->shape->rows, work->visible, now->targets, n, work->h,
                           work->logit);
         }
         for (size_t a = 0; a < n; a++) {
@@ -86,7 +87,7 @@ void rtrbm_sample(const struct model *model, void *memory, size_t s, uint64_t se
         now->n_targets = work->dense ? model->n_items : work->step[q + 1] - work->step[q];
         for (uint32_t a = 0; a < now->n_targets; a++)
             now->targets[a] = 2 * (work->dense ? a : work->shard->item[work->step[q] + a]);
-        memcpy(work->z, work->base, work->shape.width * sizeof(real));
+        memcpy(work->z, work->base, work->shape->width * sizeof(real));
         if (now->n_targets <= MOST_UNITS)
             draw_states(model, work, &rng);
         else

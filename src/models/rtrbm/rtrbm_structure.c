@@ -1,15 +1,17 @@
-/* The structured RTRBM: a graph between skills that is learned; symbols as in rtrbm.c.
+/* The structured RTRBM: a learned graph between skills; symbols as in rtrbm.c.
  *
- * Each skill (or item) has a group of hidden units; an item is connected with the groups of its
- * skills and with the shared units. What group a says to group b a step later goes through a
- * gate,
+ * Each skill (or item) has a group of hidden units. An item is connected to the groups of its
+ * skills and to the shared units. The input of group b from group a, one step later, passes
+ * through a gate:
  *
  *     U_mj acts as s_ab U_mj,   s_ab = sigma(delta nu_ab),   m in group a, j in group b
- *     dU_mj = s_ab dU'_mj,   dnu_ab = delta s_ab (1 - s_ab) (sum_mj U_mj dU'_mj - penalty)
  *
- * with dU' the gradient by the weights that act. A group always hears itself and the shared
- * units. Gates that are of no use are closed by the penalty; those that stay open are the edges
- * of a directed graph. */
+ *     dU_mj  = s_ab dU'_mj
+ *     dnu_ab = delta s_ab (1 - s_ab) (sum_mj U_mj dU'_mj - penalty)
+ *
+ * where dU' is the gradient by the gated weights. A group's connections to itself and to the
+ * shared units have no gate. The penalty closes gates that do not help. Those that stay open
+ * are the edges of a directed graph. */
 #include "base/memory.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
@@ -39,7 +41,7 @@ static bool has_group(const struct model *model, size_t item, size_t group)
     return false;
 }
 
-/* Clears what an item's row has for hidden units it is not connected with. */
+/* Clears the weights of an item's row to hidden units it is not connected to. */
 void rtrbm_mask_row(const struct rtrbm_shape *shape, const struct model *model, size_t item,
                     real *row)
 {
@@ -57,10 +59,10 @@ static double gate_of(const struct model *model, size_t a, size_t b)
     return 1 / (1 + Sleef_cinz_expd1_u10purec(-o->sharpness * nu));
 }
 
-/* Sets the weights as they act. */
+/* Computes the weights in effect: masked and gated. */
 void rtrbm_weigh(const struct model *model, struct rtrbm_work *work)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const size_t width = shape->width, n = shape->n_groups;
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE];
     work->visible = params_rows(&model->params, PANEL_VISIBLE);
@@ -91,12 +93,12 @@ void rtrbm_weigh(const struct model *model, struct rtrbm_work *work)
     work->recurrent = work->own_recurrent;
 }
 
-/* Takes what does not count out of the statistics of the block's items. */
+/* Removes the statistics of missing connections from the items of the block. */
 void rtrbm_mask_weights(const struct model *model, struct rtrbm_work *work)
 {
-    for (size_t k = 0; work->shape.n_groups > 0 && k < work->weights.n; k++)
-        rtrbm_mask_row(&work->shape, model,
-                       work->weights.row[k] / (size_t)work->shape.rows.per_item,
+    for (size_t k = 0; work->shape->n_groups > 0 && k < work->weights.n; k++)
+        rtrbm_mask_row(work->shape, model,
+                       work->weights.row[k] / (size_t)work->shape->rows.per_item,
                        work->weights.sum + k * work->weights.row_size);
 }
 
@@ -104,7 +106,7 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
                       struct tally *tally)
 {
     const struct rtrbm_options *o = model->options;
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const struct panel *panel = &model->params.panels[PANEL_GATES];
     const size_t n = shape->n_groups, size = shape->group_size, width = shape->width;
     const real *weights = params_rows(&model->params, PANEL_RECURRENT);
@@ -129,15 +131,15 @@ static void add_gates(const struct model *model, struct rtrbm_work *work, int64_
         }
         tally_add(tally, panel->offset + a * panel->stride, row, panel->stride);
     }
-    rtrbm_add_loss(tally, cost * open);
+    tally_add_loss(tally, cost * open);
     memory_free(row);
 }
 
-/* Adds work->gradient, by the weights that act, to the statistics of U and of the gates. */
+/* Adds work->gradient, by the gated weights, to the statistics of U and of the gates. */
 void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int64_t n_scored,
                          struct tally *tally)
 {
-    const struct rtrbm_shape *shape = &work->shape;
+    const struct rtrbm_shape *shape = work->shape;
     const struct panel *panel = &model->params.panels[PANEL_RECURRENT];
     const size_t n = shape->n_groups, width = shape->width;
     if (n > 0)
@@ -154,24 +156,24 @@ void rtrbm_add_recurrent(const struct model *model, struct rtrbm_work *work, int
 size_t rtrbm_n_nodes(const struct model *model, bool *by_item)
 {
     *by_item = ((const struct rtrbm_options *)model->options)->structure == STRUCTURE_ITEMS;
-    return rtrbm_shape_of(model).n_groups;
+    return rtrbm_shape(model)->n_groups;
 }
 
-/* Strength: the root mean square of the weights that act from one group on another. */
+/* Strength: the root mean square of the gated weights from one group to another. */
 void rtrbm_graph(const struct model *model, real *gate, real *strength)
 {
-    const struct rtrbm_shape shape = rtrbm_shape_of(model);
-    const size_t n = shape.n_groups, size = shape.group_size;
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
+    const size_t n = shape->n_groups, size = shape->group_size;
     const real *weights = params_rows(&model->params, PANEL_RECURRENT);
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
-            const double s = is_gated(&shape, a, b) ? gate_of(model, a, b) : 1;
+            const double s = is_gated(shape, a, b) ? gate_of(model, a, b) : 1;
             double sum = 0;
             for (size_t m = 0; m < size; m++)
                 for (size_t j = 0; j < size; j++) {
                     const double w =
-                        (double)weights[(shape.n_shared + a * size + m) * shape.width +
-                                        shape.n_shared + b * size + j];
+                        (double)weights[(shape->n_shared + a * size + m) * shape->width +
+                                        shape->n_shared + b * size + j];
                     sum += s * s * w * w;
                 }
             gate[a * n + b] = (real)s;

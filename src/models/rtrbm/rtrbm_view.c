@@ -1,17 +1,12 @@
-/* What an RTRBM sees of a shard: students as steps, steps as units; symbols as in rtrbm.c.
+/* The RTRBM's view of a shard: students as steps, steps as units; symbols as in rtrbm.c.
  *
- * Attempts of a step are sorted by what they are: shown ones make the state r, training ones
- * with a known outcome are learned from, and those that are shown but not learned from are
- * given. */
+ * Attempts of a step are sorted by their role. Shown attempts form the state r. Training
+ * attempts with a known outcome are learned from. Attempts that are shown but not learned from
+ * are given. */
 #include "base/memory.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <string.h>
-
-static bool is_target(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
 
 static size_t find_steps(struct rtrbm_work *work)
 {
@@ -25,7 +20,7 @@ static size_t find_steps(struct rtrbm_work *work)
         for (uint64_t a = shard->first[s]; a < shard->first[s + 1]; a++) {
             if (a == shard->first[s] || shard->mark[a] & MARK_STEP)
                 work->step[n++] = a;
-            if (is_target(shard->mark[a]))
+            if (mark_trains(shard->mark[a]))
                 work->length[s] = (uint32_t)(n - work->first_step[s]);
             longest = size_max(longest, a + 1 - work->step[n - 1]);
         }
@@ -35,15 +30,15 @@ static size_t find_steps(struct rtrbm_work *work)
     return longest;
 }
 
-void *rtrbm_attach(const struct model *model, const struct shard *shard)
+void *rtrbm_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     struct rtrbm_work *work = NEW(struct rtrbm_work, 1);
     const struct rtrbm_options *o = model->options;
     work->shard = shard;
-    work->shape = rtrbm_shape_of(model);
+    work->shape = rtrbm_shape(model);
     work->dense = o->dense;
     const size_t longest = size_max(find_steps(work), o->dense ? model->n_items : 0);
-    const size_t width = work->shape.width;
+    const size_t width = work->shape->width;
     work->now.shown = NEW(uint32_t, longest);
     work->now.targets = NEW(uint32_t, longest);
     work->now.clamped = NEW(uint32_t, longest);
@@ -62,9 +57,11 @@ void *rtrbm_attach(const struct model *model, const struct shard *shard)
     for (size_t k = 0; k < COUNT(vectors); k++)
         *vectors[k] = NEW(real, width);
     work->enumerated = NEW(real, 2 * MOST_UNITS * width);
-    work->gradient = NEW(real, work->shape.hidden * width);
-    row_sums_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
-    row_sums_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
+    if (use == TO_TRAIN) {
+        work->gradient = NEW(real, work->shape->hidden * width);
+        row_sums_create(&work->weights, &model->params.panels[PANEL_VISIBLE]);
+        row_sums_create(&work->biases, &model->params.panels[PANEL_VISIBLE_BIAS]);
+    }
     return work;
 }
 
@@ -128,7 +125,7 @@ void rtrbm_training(const void *memory, bool *has_training, int64_t *n_attempts)
     for (size_t s = 0; s < work->shard->n_students; s++)
         has_training[s] = work->length[s] > 0;
     for (uint64_t a = 0; a < work->shard->n_attempts; a++)
-        *n_attempts += is_target(work->shard->mark[a]);
+        *n_attempts += mark_trains(work->shard->mark[a]);
 }
 
 /* Fills work->now with step t of student s. */
@@ -143,7 +140,7 @@ void rtrbm_read_step(struct rtrbm_work *work, size_t s, size_t t)
         const uint32_t unit = 2 * shard->item[a] + (mark_outcome(mark) == CORRECT);
         if (mark_is_shown(mark))
             now->shown[now->n_shown++] = unit;
-        if (is_target(mark))
+        if (mark_trains(mark))
             now->targets[now->n_targets++] = unit;
         else if (mark_is_shown(mark))
             now->clamped[now->n_clamped++] = unit;
@@ -169,28 +166,20 @@ void rtrbm_read_whole(const struct model *model, struct rtrbm_work *work)
 /* x += the rows of units. */
 void rtrbm_add_units(const struct rtrbm_work *work, const uint32_t *unit, size_t n, real *x)
 {
-    rbm_rows->gather(&work->shape.rows, work->visible, unit, n, x);
+    rbm_rows->gather(&work->shape->rows, work->visible, unit, n, x);
 }
 
 real *rtrbm_touch(struct rtrbm_work *work, uint32_t unit)
 {
-    if (work->shape.rows.per_item == 2)
+    if (work->shape->rows.per_item == 2)
         return row_sums_at(&work->weights, unit);
     return unit & 1 ? row_sums_at(&work->weights, unit >> 1) : NULL;
 }
 
 void rtrbm_touch_bias(struct rtrbm_work *work, uint32_t unit, real value)
 {
-    if (work->shape.rows.per_item == 2)
+    if (work->shape->rows.per_item == 2)
         row_sums_at(&work->biases, unit >> 1)[unit & 1] += value;
     else if (unit & 1)
         row_sums_at(&work->biases, unit >> 1)[0] += value;
-}
-
-void rtrbm_add_loss(struct tally *tally, double loss)
-{
-    if (fabs(loss) < 1e6)
-        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
-    else
-        tally->out_of_range++;
 }

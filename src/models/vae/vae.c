@@ -3,10 +3,12 @@
  *     decoder    P(student answers item i correctly) = sigma(sum_k a_ik theta_k - b_i)
  *     prior      theta ~ N(0, Sigma), Sigma = 1 or a given matrix of correlations
  *     encoder    q(theta | answers) = N(mean, L L^T), L diagonal or lower triangular, from a
- * network: x = sum of a row for each (item, outcome) answered / sqrt(1 + n), and log(1 + n)
- * times another row; tanh layers; mean and log L_kk (and L_kj) are linear in the last
+ *                network: a row for each (item, outcome), summed over the n answers and divided
+ *                by sqrt(1 + n), plus log(1 + n) times another row; tanh layers; mean, log L_kk
+ *                and L_kj are linear in the last layer
  *     bound      ELBO, or with `samples` S > 1 the importance-weighted bound, which is closer
- * to the marginal likelihood: log 1/S sum_s p(answers | theta_s) p(theta_s) / q(theta_s)
+ *                to the marginal likelihood:
+ *                log 1/S sum_s p(answers | theta_s) p(theta_s) / q(theta_s)
  *
  *     tensor                shape        symbol
  *     discrimination        items, K     a; not there if all are one, K numbers if equal
@@ -15,9 +17,9 @@
  *     error_a, error_b      items, K; items   standard errors, see vae_errors.c; not trained
  *     encoder_*                          the network
  *
- * a >= 0 is had by a = |tensor|: unlike e^x it reaches 0 and leaves it again, unlike a
- * projection it needs nothing of the optimizer. Not trained are tensors whose statistics are
- * always zero. Students' missing items are absent, not wrong. */
+ * a >= 0 by a = |tensor|: unlike e^x it can reach 0 and leave it again, and unlike a projection
+ * it needs no help from the optimizer. Tensors marked "not trained" have a gradient of zero.
+ * Items that a student did not answer are absent, not wrong. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -36,45 +38,45 @@ static const char *const predictions[] = {"integrated", "plug_in", NULL};
 #define AT(field) offsetof(struct vae_options, field)
 static const struct option table[] = {
     {"dimensions", OPTION_INTEGER, AT(dimensions), "0", 0, VAE_MOST_DIMS, NULL,
-     "abilities of a student that all items may need; 0: one for each skill, needed by the "
-     "items of the skill (or one for all where there are no skills)"},
+     "number of abilities, each required by all items; 0: one ability per skill, required "
+     "by the items of that skill (a single ability if there are no skills)"},
     {"discrimination", OPTION_CHOICE, AT(discrimination), "nonnegative", 0, 0, discriminations,
-     "of items: nonnegative or signed numbers (2PL), equal for all items (1PL), or one "
-     "(Rasch)"},
+     "discriminations: nonnegative or signed per item (2PL), equal for all items (1PL), or "
+     "one (Rasch)"},
     {"posterior", OPTION_CHOICE, AT(posterior), "independent", 0, 0, posteriors,
-     "a student's abilities given the answers: independent, or with their full covariance"},
+     "posterior covariance of the abilities of a student: diagonal (independent) or full"},
     {"prior_correlation", OPTION_TEXT, AT(prior_correlation), "", 0, 0, NULL,
-     "correlations of abilities: a CSV file, or its rows as in 1 0.5 / 0.5 1; empty: none"},
+     "prior correlations of the abilities: a CSV file, or rows as in 1 0.5 / 0.5 1"},
     {"prior_a", OPTION_NUMBER, AT(prior_a), "0", 0, 1e6, NULL,
-     "standard deviation of a normal prior of log discriminations; 0: no prior"},
+     "standard deviation of a normal prior on log discriminations; 0: no prior"},
     {"prior_b", OPTION_NUMBER, AT(prior_b), "0", 0, 1e6, NULL,
-     "standard deviation of a normal prior of difficulties; 0: no prior"},
+     "standard deviation of a normal prior on difficulties; 0: no prior"},
     {"samples", OPTION_INTEGER, AT(samples), "1", 1, 4096, NULL,
-     "points of the posterior in a step: 1 is the plain bound, more the importance-weighted "
-     "one"},
+     "samples of the posterior per student and step: 1 gives the ELBO, more the "
+     "importance-weighted bound"},
     {"gradient", OPTION_CHOICE, AT(gradient), "double", 0, 0, gradients,
-     "of the encoder if samples > 1: doubly reparameterised (less noise), or plain"},
+     "gradient of the encoder if samples > 1: doubly reparameterized (less noise) or plain"},
     {"prefixes", OPTION_INTEGER, AT(prefixes), "1", 0, 64, NULL,
-     "random beginnings of each student that the encoder learns to read besides all answers; "
-     "for predictions answer by answer"},
+     "random prefixes of each student that the encoder also learns to read, for "
+     "predictions in mid-sequence"},
     {"kl_warm_up", OPTION_INTEGER, AT(kl_warm_up), "0", 0, 1e9, NULL,
-     "epochs over which the divergence from the prior comes to count fully"},
+     "epochs over which the weight of the KL divergence rises from 0 to 1"},
     {"hidden", OPTION_INTEGER, AT(hidden), "64", 1, 4096, NULL,
-     "units of each layer of the encoder"},
+     "hidden units per layer of the encoder"},
     {"layers", OPTION_INTEGER, AT(layers), "2", 1, VAE_MOST_LAYERS, NULL,
-     "layers of the encoder before its last, linear one"},
+     "tanh layers of the encoder, before the linear output layer"},
     {"prediction", OPTION_CHOICE, AT(prediction), "integrated", 0, 0, predictions,
-     "the mean probability over the posterior, or the probability at its mean (plug_in)"},
+     "integrated: mean probability over the posterior; plug_in: probability at its mean"},
 };
 
 static const struct preset presets[] = {
     {"1pl", "one ability, equal discriminations",
      "[model]\ndimensions = 1\ndiscrimination = equal\n"},
-    {"rasch", "one ability, discriminations of one",
+    {"rasch", "one ability, all discriminations equal to one",
      "[model]\ndimensions = 1\ndiscrimination = one\n"},
-    {"2pl", "one ability, a discrimination for each item",
+    {"2pl", "one ability, one discrimination per item",
      "[model]\ndimensions = 1\ndiscrimination = nonnegative\n"},
-    {"ml2p", "an ability for each skill, full posterior, importance-weighted bound",
+    {"ml2p", "one ability per skill, full posterior covariance, importance-weighted bound",
      "[model]\nposterior = full\nsamples = 16\n"},
 };
 
@@ -84,7 +86,7 @@ static size_t count_dims(const struct model *model)
     return o->dimensions > 0 ? (size_t)o->dimensions : size_max(1, model->n_skills);
 }
 
-/* Without dimensions of its own it has an ability for each skill, and a Q-matrix. */
+/* With dimensions = 0 there is one ability per skill, and a Q-matrix. */
 static unsigned uses(const struct model *model)
 {
     const struct vae_options *o = model->options;
@@ -98,121 +100,89 @@ static enum status check(const struct model *model)
     const size_t n_dims = count_dims(model);
     if (n_dims > VAE_MOST_DIMS)
         return fail(BAD_USER,
-                    "the data set has %zu skills, and a vae has at most %d abilities; say "
-                    "model.dimensions=1 or a few",
+                    "the data set has %zu skills, but a vae has at most %d abilities; set "
+                    "model.dimensions to 1 or a few",
                     model->n_skills, VAE_MOST_DIMS);
     if (o->prior_a > 0 && o->discrimination != A_NONNEGATIVE)
         return fail(BAD_USER,
-                    "model.prior_a = %g is a prior of each item's log discrimination; it needs "
+                    "model.prior_a = %g is a prior on log discriminations; it needs "
                     "model.discrimination=nonnegative, not %s",
                     o->prior_a, discriminations[o->discrimination]);
     struct vae_prior prior;
     TRY(vae_prior_create(&prior, o->prior_correlation, n_dims));
     vae_prior_free(&prior);
-    /* A model that is loaded for other data has its own Q-matrix. */
+    /* A model loaded for other data has its own Q-matrix. */
     const bool follows_skills = o->dimensions == 0 && model->n_skills > 0;
     for (size_t i = 0;
          dataset != NULL && dataset->item_map == NULL && follows_skills && i < dataset->n_items;
          i++)
         if (dataset->item_first[i] == dataset->item_first[i + 1])
             return fail(BAD_USER,
-                        "%s: item '%s' is in no skill, so no ability would bear on it; give it "
-                        "a skill in the Q-matrix, or say model.dimensions=1 or a few for "
-                        "abilities that all items need",
+                        "%s: item '%s' has no skill, so no ability would explain it; give it a "
+                        "skill in the Q-matrix, or set model.dimensions to 1 or a few",
                         dataset->path, names_get(&dataset->items, i));
     return OK;
 }
 
-/* Declares all panels; with `params` NULL it only says where they are. */
-static struct vae_shape lay_out(const struct model *model, struct params *p)
+/* Declares all panels and remembers where they are. */
+static void lay_out(struct model *model)
 {
+    struct params *p = &model->params;
+    struct vae_shape *shape = model->shape;
     const struct vae_options *o = model->options;
     const uint64_t k = count_dims(model), n = model->n_items, h = (uint64_t)o->hidden;
     const size_t n_roots = o->posterior == POSTERIOR_FULL ? k * (k + 1) / 2 : k;
-    struct vae_shape shape = {.n_dims = k,
-                              .hidden = h,
-                              .width = size_padded(h),
-                              .n_layers = (size_t)o->layers,
-                              .n_out = size_padded(k + n_roots),
-                              .full = o->posterior == POSTERIOR_FULL};
+    *shape = (struct vae_shape){.n_dims = k,
+                                .hidden = h,
+                                .width = size_padded(h),
+                                .n_layers = (size_t)o->layers,
+                                .n_out = size_padded(k + n_roots),
+                                .full = o->posterior == POSTERIOR_FULL};
     const bool own_a = o->discrimination == A_NONNEGATIVE || o->discrimination == A_SIGNED;
     const size_t n_a = own_a ? k : 0;
-    shape.column_q = n_a;
-    shape.column_b = n_a + k;
-    shape.column_n = n_a + k + 1;
-    shape.column_error = n_a + k + 2;
-    const size_t panel = shape.decoder =
-        params_panel_of(p, "item", n, shape.column_error + n_a + 1);
+    shape->column_q = n_a;
+    shape->column_b = n_a + k;
+    shape->column_n = n_a + k + 1;
+    shape->column_error = n_a + k + 2;
+    const size_t panel = shape->decoder =
+        params_panel_of(p, "item", n, shape->column_error + n_a + 1);
     const struct tensor of_items[] = {
         {"discrimination", panel, 0, n_a, 2, {n, k}, true},
-        {"q_matrix", panel, shape.column_q, k, 2, {n, k}, false},
-        {"difficulty", panel, shape.column_b, 1, 1, {n}, false},
-        {"answers", panel, shape.column_n, 1, 1, {n}, false},
-        {"error_a", panel, shape.column_error, n_a, 2, {n, k}, false},
-        {"error_b", panel, shape.column_error + n_a, 1, 1, {n}, false},
+        {"q_matrix", panel, shape->column_q, k, 2, {n, k}, false},
+        {"difficulty", panel, shape->column_b, 1, 1, {n}, false},
+        {"answers", panel, shape->column_n, 1, 1, {n}, false},
+        {"error_a", panel, shape->column_error, n_a, 2, {n, k}, false},
+        {"error_b", panel, shape->column_error + n_a, 1, 1, {n}, false},
     };
     for (size_t t = 0; t < COUNT(of_items); t++)
         if (of_items[t].n_columns > 0)
             params_tensor(p, &of_items[t]);
     if (o->discrimination == A_EQUAL) {
-        shape.common = params_panel(p, 1, k);
-        params_tensor(p, &(struct tensor){"discrimination", shape.common, 0, k, 1, {k}, true});
+        shape->common = params_panel(p, 1, k);
+        params_tensor(p, &(struct tensor){"discrimination", shape->common, 0, k, 1, {k}, true});
     }
-    shape.input = params_panel_of(p, "item", 2 * n, h);
-    params_tensor(p, &(struct tensor){"encoder_input", shape.input, 0, h, 3, {n, 2, h}, true});
-    shape.bias = params_panel(p, 1, h);
-    params_tensor(p, &(struct tensor){"encoder_bias1", shape.bias, 0, h, 1, {h}, false});
-    shape.count = params_panel(p, 1, h);
-    params_tensor(p, &(struct tensor){"encoder_count", shape.count, 0, h, 1, {h}, false});
-    for (size_t l = 1; l < shape.n_layers; l++) {
-        struct tensor weight = {.rank = 2, .n_columns = h, .shape = {h, h}, .decays = true};
-        struct tensor bias = {.rank = 1, .n_columns = h, .shape = {h}};
-        weight.panel = shape.weight[l] = params_panel(p, h, h);
-        bias.panel = shape.layer_bias[l] = params_panel(p, 1, h);
-        snprintf(weight.name, sizeof weight.name, "encoder_weight%zu", l + 1);
-        snprintf(bias.name, sizeof bias.name, "encoder_bias%zu", l + 1);
-        params_tensor(p, &weight);
-        params_tensor(p, &bias);
-    }
-    const uint64_t n_out = k + n_roots;
-    shape.output = params_panel(p, h, n_out);
+    shape->input = (struct embedding){params_panel_of(p, "item", 2 * n, h), shape->width};
     params_tensor(
-        p, &(struct tensor){"encoder_output", shape.output, 0, n_out, 2, {h, n_out}, true});
-    shape.output_bias = params_panel(p, 1, n_out);
-    params_tensor(p,
-                  &(struct tensor){
-                      "encoder_output_bias", shape.output_bias, 0, n_out, 1, {n_out}, false});
-    return shape;
-}
-
-struct vae_shape vae_shape_of(const struct model *model)
-{
-    struct params *scratch = NEW(struct params, 1);
-    const struct vae_shape shape = lay_out(model, scratch);
-    memory_free(scratch);
-    return shape;
+        p, &(struct tensor){"encoder_input", shape->input.panel, 0, h, 3, {n, 2, h}, true});
+    shape->bias = params_panel(p, 1, h);
+    params_tensor(p, &(struct tensor){"encoder_bias1", shape->bias, 0, h, 1, {h}, false});
+    shape->count = params_panel(p, 1, h);
+    params_tensor(p, &(struct tensor){"encoder_count", shape->count, 0, h, 1, {h}, false});
+    for (size_t l = 1; l < shape->n_layers; l++) {
+        char weight[32], bias[32];
+        snprintf(weight, sizeof weight, "encoder_weight%zu", l + 1);
+        snprintf(bias, sizeof bias, "encoder_bias%zu", l + 1);
+        dense_declare(&shape->layer[l], p, h, h, weight, bias);
+    }
+    dense_declare(&shape->layer[shape->n_layers], p, h, k + n_roots, "encoder_output",
+                  "encoder_output_bias");
 }
 
 static enum status declare(struct model *model)
 {
     TRY(check(model));
-    lay_out(model, &model->params);
+    lay_out(model);
     return OK;
-}
-
-static void fill_uniform(struct model *model, size_t panel, size_t n_columns, uint64_t seed,
-                         double size)
-{
-    const struct panel *p = &model->params.panels[panel];
-    for (size_t row = 0; row < p->n_rows; row++) {
-        const struct rng rng = {.seed = seed,
-                                .purpose = RNG_INIT,
-                                .part = (uint32_t)panel + 1,
-                                .who = (uint32_t)row};
-        real *to = params_rows(&model->params, panel) + row * p->stride;
-        for (size_t j = 0; j < n_columns; j++)
-            to[j] = (real)(size * (2 * rng_uniform(&rng, (uint32_t)j) - 1));
-    }
 }
 
 static void init_items(struct model *model, const struct vae_shape *shape, uint64_t seed,
@@ -222,7 +192,7 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
     const struct dataset *dataset = model->dataset;
     const size_t stride = model->params.panels[shape->decoder].stride, n_dims = shape->n_dims;
     const bool all = o->dimensions > 0 || model->n_skills == 0;
-    double right = 1, wrong = 1; /* an item that nobody answered is like all others together */
+    double right = 1, wrong = 1; /* an item without answers starts at the mean */
     for (size_t i = 0; i < model->n_items; i++) {
         right += (double)counts->right[i];
         wrong += (double)counts->wrong[i];
@@ -235,7 +205,7 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
         for (uint64_t j = all ? 0 : dataset->item_first[i];
              j < (all ? 0 : dataset->item_first[i + 1]); j++)
             q[dataset->item_skills[j]] = 1;
-        /* Not quite equal, or dimensions that all items need could not part. */
+        /* Not quite equal, or dimensions that all items share could not separate. */
         const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .who = (uint32_t)i};
         for (size_t k = 0; k < shape->column_q; k++)
             row[k] = q[k] != 0 ? (real)(0.8 + 0.4 * rng_uniform(&rng, (uint32_t)k)) : 0;
@@ -252,15 +222,14 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
-    const struct vae_shape shape = vae_shape_of(model);
-    const double size = sqrt(3 / (double)shape.hidden);
-    init_items(model, &shape, seed, counts);
-    fill_uniform(model, shape.input, shape.hidden, seed, 0.5);
-    fill_uniform(model, shape.count, shape.hidden, seed, 0.5);
-    for (size_t l = 1; l < shape.n_layers; l++)
-        fill_uniform(model, shape.weight[l], shape.hidden, seed, size);
-    const size_t n_out = model->params.tensors[model->params.n_tensors - 1].n_columns;
-    fill_uniform(model, shape.output, n_out, seed, 0.3 * size);
+    const struct vae_shape *shape = vae_shape(model);
+    const double size = sqrt(3 / (double)shape->hidden);
+    init_items(model, shape, seed, counts);
+    params_fill_uniform(&model->params, shape->input.panel, 1, shape->hidden, seed, 0.5);
+    params_fill_uniform(&model->params, shape->count, 1, shape->hidden, seed, 0.5);
+    for (size_t l = 1; l <= shape->n_layers; l++)
+        dense_init(&shape->layer[l], &model->params, seed,
+                   l < shape->n_layers ? size : 0.3 * size);
 }
 
 static void name_columns(FILE *out, const char *name, size_t n)
@@ -275,9 +244,9 @@ static void name_columns(FILE *out, const char *name, size_t n)
 static void items_table(const struct model *model, size_t which, struct table *items)
 {
     (void)which;
-    const struct vae_shape shape = vae_shape_of(model);
-    const size_t n_dims = shape.n_dims, stride = model->params.panels[shape.decoder].stride;
-    const size_t n_errors = shape.column_q;
+    const struct vae_shape *shape = vae_shape(model);
+    const size_t n_dims = shape->n_dims, stride = model->params.panels[shape->decoder].stride;
+    const size_t n_errors = shape->column_q;
     char *words = NULL;
     size_t n_bytes = 0;
     FILE *out = open_memstream(&words, &n_bytes);
@@ -290,18 +259,22 @@ static void items_table(const struct model *model, size_t which, struct table *i
     name_columns(out, "answers", 1);
     fclose(out);
     table_create(items, "items", "item", model->n_items, words + 1);
+    items->caption =
+        "Items by item response theory: the log-odds of a correct answer are the sum "
+        "of a × ability, minus b. So a is how well an item separates students, and b "
+        "is how hard it is.";
     free(words);
-    const real *common = params_rows(&model->params, shape.common);
+    const real *common = params_rows(&model->params, shape->common);
     for (size_t i = 0; i < model->n_items; i++) {
-        const real *row = params_rows(&model->params, shape.decoder) + i * stride;
-        const real *errors = row + shape.column_error;
+        const real *row = params_rows(&model->params, shape->decoder) + i * stride;
+        const real *errors = row + shape->column_error;
         double *to = table_row(items, i);
         for (size_t k = 0; k < n_dims; k++)
-            to[k] = (double)vae_discrimination(model->options, &shape, row, common, k);
-        to[n_dims] = (double)row[shape.column_b];
+            to[k] = (double)vae_discrimination(model->options, shape, row, common, k);
+        to[n_dims] = (double)row[shape->column_b];
         for (size_t k = 0; k <= n_errors; k++)
             to[n_dims + 1 + k] = errors[k] > 0 ? (double)errors[k] : NAN;
-        to[n_dims + n_errors + 2] = (double)row[shape.column_n];
+        to[n_dims + n_errors + 2] = (double)row[shape->column_n];
     }
 }
 
@@ -324,28 +297,28 @@ const struct model_kind vae_kind = {
     .name = "vae",
     .title = "ML2P-VAE: multidimensional item response theory by a variational auto-encoder",
     .source = "Converse, Curi and Oliveira 2019; Burda and others 2016; Tucker and others 2019",
-    .loss = "minus the bound on the log-likelihood, nats an answer",
+    .loss = "minus the bound on the log-likelihood, nats per answer",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct vae_options),
+    .shape_size = sizeof(struct vae_shape),
     .presets = presets,
     .n_presets = COUNT(presets),
     .defaults = "optimizer.method = adam\noptimizer.rate = 0.01\n",
-    .prepare = vae_prior_prepare,
     .declare = declare,
-    .uses = uses,
     .init = init,
     .attach = vae_attach,
     .detach = vae_detach,
     .training = vae_training,
     .accumulate = vae_accumulate,
     .predict = vae_predict,
-    .predict_many = vae_predict_many,
-    .n_hidden = n_hidden,
-    .hidden_name = hidden_name,
-    .hidden = vae_hidden,
-    .likelihood = vae_likelihood,
-    .examine = vae_examine,
-    .n_tables = 1,
-    .table = items_table,
+    .setup = {.prepare = vae_prior_prepare, .uses = uses},
+    .speed = {.predict_many = vae_predict_many},
+    .view = {.n_hidden = n_hidden,
+             .hidden_name = hidden_name,
+             .hidden = vae_hidden,
+             .examine = vae_examine,
+             .n_tables = 1,
+             .table = items_table},
+    .sequence = {.likelihood = vae_likelihood},
 };

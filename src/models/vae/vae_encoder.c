@@ -3,13 +3,13 @@
  *     z_1 = bias + x / sqrt(1 + n) + log(1 + n) count,  x = sum of the rows of the n answers
  *     h_l = tanh(z_l),  z_{l+1} = bias_l + h_l W_l,  out = bias + h_last W_out
  *
- * x is a sum of rows of a table, never a product with zeros. The root keeps z_1 of the same
- * size for students of few and of many answers, and log(1 + n) tells them apart: what the
- * posterior's width depends on most. Rows go through the dense layers together: all histories
- * of a block in training, all of one student in prediction. Their bits do not depend on the
- * rows beside them (matmul.h). */
+ * x is a sum of rows of a table, never a product with zeros. The root keeps z_1 at the same
+ * scale for students with few and with many answers; log(1 + n) distinguishes them, since the
+ * width of the posterior depends on n most. Rows go through the dense layers together: all
+ * histories of a block in training, all of one student in prediction. */
 #include "base/memory.h"
 #include "kernels/rnn_cells.h"
+#include "learn/layers/activation.h"
 #include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -19,7 +19,7 @@ enum { LEAST_LOG = -16, MOST_LOG = 1 }; /* of log L_kk */
 
 void vae_encoder_reserve(struct vae_work *work, size_t n_rows)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     if (n_rows <= work->row_capacity)
         return;
     const size_t n = work->row_capacity = n_rows + n_rows / 4;
@@ -35,32 +35,11 @@ void vae_encoder_reserve(struct vae_work *work, size_t n_rows)
     work->rows = memory_resize(work->rows, n, sizeof *work->rows);
 }
 
-/* Layer n_layers is the last, linear one. */
-static size_t weight_panel(const struct vae_shape *shape, size_t l)
-{
-    return l < shape->n_layers ? shape->weight[l] : shape->output;
-}
-
-static size_t bias_panel(const struct vae_shape *shape, size_t l)
-{
-    return l < shape->n_layers ? shape->layer_bias[l] : shape->output_bias;
-}
-
-static size_t columns_of(const struct vae_shape *shape, size_t l)
-{
-    return l < shape->n_layers ? shape->width : shape->n_out;
-}
-
 void vae_encoder_pack(const struct model *model, struct vae_work *work, bool back)
 {
-    const struct vae_shape *shape = &work->shape;
-    for (size_t l = 1; l <= shape->n_layers; l++) {
-        const real *w = params_rows(&model->params, weight_panel(shape, l));
-        const size_t columns = columns_of(shape, l);
-        matmul_pack(&work->packed[l], shape->hidden, columns, w, columns, false);
-        if (back)
-            matmul_pack(&work->packed_back[l], columns, shape->hidden, w, columns, true);
-    }
+    const struct vae_shape *shape = work->shape;
+    for (size_t l = 1; l <= shape->n_layers; l++)
+        dense_pack(&shape->layer[l], &model->params, &work->packed[l], back);
 }
 
 static real scale_of(size_t n)
@@ -76,7 +55,7 @@ static real log_of(size_t n)
 void vae_encoder_start(const struct model *model, struct vae_work *work, size_t r,
                        const real *sum, size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     real *z = work->h[0] + r * shape->width;
     memcpy(z, params_rows(&model->params, shape->bias), shape->width * sizeof *z);
     rnn_cells->add(log_of(n), params_rows(&model->params, shape->count), z, shape->width);
@@ -85,64 +64,44 @@ void vae_encoder_start(const struct model *model, struct vae_work *work, size_t 
 
 void vae_encoder_finish(const struct model *model, struct vae_work *work, size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
-    const size_t width = shape->width;
+    const struct vae_shape *shape = work->shape;
     for (size_t l = 1; l <= shape->n_layers; l++) {
-        const size_t columns = columns_of(shape, l);
-        const real *bias = params_rows(&model->params, bias_panel(shape, l));
-        real *z = l < shape->n_layers ? work->h[l] : work->out;
-        rnn_cells->rnn_forward(n, width, work->h[l - 1], work->h[l - 1]);
-        for (size_t r = 0; r < n; r++)
-            memcpy(z + r * columns, bias, columns * sizeof *z);
-        matmul->add(n, work->h[l - 1], width, &work->packed[l], z, columns);
+        activation_forward(ACTIVATION_TANH, n * shape->width, work->h[l - 1]);
+        dense_forward(&shape->layer[l], &model->params, &work->packed[l], n, work->h[l - 1],
+                      l < shape->n_layers ? work->h[l] : work->out);
     }
+}
+
+/* The sum of the rows of n answers. */
+static void read_answers(const struct model *model, struct vae_work *work, const uint32_t *unit,
+                         size_t n)
+{
+    const struct vae_shape *shape = work->shape;
+    memset(work->sum, 0, shape->width * sizeof *work->sum);
+    for (size_t j = 0; j < n; j++)
+        embedding_add(&shape->input, &model->params, unit[j], 1, work->sum);
 }
 
 void vae_encoder_forward(const struct model *model, struct vae_work *work)
 {
-    const struct vae_shape *shape = &work->shape;
-    const real *input = params_rows(&model->params, shape->input);
     vae_encoder_pack(model, work, true);
     for (size_t r = 0; r < work->n_rows; r++) {
         const struct vae_row *row = &work->rows[r];
-        const uint32_t *unit = work->unit + work->first[row->student];
-        memset(work->sum, 0, shape->width * sizeof *work->sum);
-        for (size_t j = 0; j < row->n; j++)
-            rnn_cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+        read_answers(model, work, work->unit + work->first[row->student], row->n);
         vae_encoder_start(model, work, r, work->sum, row->n);
     }
     vae_encoder_finish(model, work, work->n_rows);
 }
 
-/* The statistics of a layer h W + bias: h^T dz, and the sum of dz. */
-static void add_layer(const struct model *model, struct vae_work *work, size_t l,
-                      const real *dz, struct tally *tally)
-{
-    const struct vae_shape *shape = &work->shape;
-    const size_t columns = columns_of(shape, l);
-    memset(work->gradient, 0, shape->hidden * columns * sizeof *work->gradient);
-    matmul->outer(work->n_rows, shape->hidden, columns, 1, work->h[l - 1], shape->width, dz,
-                  columns, work->gradient, columns);
-    tally_add(tally, model->params.panels[weight_panel(shape, l)].offset, work->gradient,
-              shape->hidden * columns);
-    memset(work->gradient, 0, columns * sizeof *work->gradient);
-    for (size_t r = 0; r < work->n_rows; r++)
-        rnn_cells->add(1, dz + r * columns, work->gradient, columns);
-    tally_add(tally, model->params.panels[bias_panel(shape, l)].offset, work->gradient,
-              columns);
-}
-
 void vae_encoder_backward(const struct model *model, struct vae_work *work, struct tally *tally)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t width = shape->width, n = work->n_rows;
     const real *dz = work->d_out;
     for (size_t l = shape->n_layers; l > 0; l--) {
-        real *dh = work->dh;
-        add_layer(model, work, l, dz, tally);
-        memset(dh, 0, n * width * sizeof *dh);
-        matmul->add(n, dz, columns_of(shape, l), &work->packed_back[l], dh, width);
-        rnn_cells->rnn_backward(n, width, dh, work->h[l - 1]);
+        dense_backward(&shape->layer[l], &model->params, &work->packed[l], n, work->h[l - 1],
+                       dz, work->dh, work->gradient, tally);
+        activation_backward(ACTIVATION_TANH, n * width, work->dh, work->h[l - 1]);
         dz = work->h[l - 1];
     }
     real *const d_bias = work->gradient, *const d_count = work->gradient + width;
@@ -150,15 +109,15 @@ void vae_encoder_backward(const struct model *model, struct vae_work *work, stru
     for (size_t r = 0; r < n; r++) {
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
-        const real scale = scale_of(row->n), *d = dz + r * width;
+        const real *d = dz + r * width;
         rnn_cells->add(1, d, d_bias, width);
         rnn_cells->add(log_of(row->n), d, d_count, width);
         for (size_t j = 0; j < row->n; j++)
-            rnn_cells->add(scale, d, row_sums_at(&work->inputs, unit[j]), width);
+            embedding_add_backward(&shape->input, unit[j], scale_of(row->n), d, &work->inputs);
     }
     tally_add(tally, model->params.panels[shape->bias].offset, d_bias, width);
     tally_add(tally, model->params.panels[shape->count].offset, d_count, width);
-    row_sums_flush(&work->inputs, &model->params.panels[shape->input], tally);
+    row_sums_flush(&work->inputs, &model->params.panels[shape->input.panel], tally);
 }
 
 /* Off the diagonal, L_kj stands behind the K means and the K logarithms, row by row.
@@ -197,14 +156,10 @@ void vae_posterior_draw(const struct vae_shape *shape, const struct vae_posterio
 void vae_encoder_read(const struct model *model, struct vae_work *work, const uint32_t *unit,
                       size_t n, struct vae_posterior *posterior)
 {
-    const struct vae_shape *shape = &work->shape;
-    const real *input = params_rows(&model->params, shape->input);
     vae_encoder_reserve(work, 1);
     vae_encoder_pack(model, work, false);
-    memset(work->sum, 0, shape->width * sizeof *work->sum);
-    for (size_t j = 0; j < n; j++)
-        rnn_cells->add(1, input + unit[j] * shape->width, work->sum, shape->width);
+    read_answers(model, work, unit, n);
     vae_encoder_start(model, work, 0, work->sum, n);
     vae_encoder_finish(model, work, 1);
-    vae_posterior_of(shape, work->out, posterior);
+    vae_posterior_of(work->shape, work->out, posterior);
 }

@@ -1,12 +1,15 @@
 /* Standard errors of the items' parameters, from the training answers.
  *
- * The score of a student is the derivative of log P(answers) by the items' parameters, which is
- * the posterior mean of the derivative at theta: sum_s v_s d log P(answers | theta_s), with the
- * weights v_s of importance sampling from the encoder's posterior. The information is the sum
- * of the scores' outer products, the errors are the roots of its inverse's diagonal. The matrix
- * takes all parameters together up to MOST; beyond that, each item by itself, which leaves out
- * that abilities are not known either and gives errors that are somewhat small. Sums are in
- * fixed point, so the bits do not depend on the number of ranks. */
+ * The score of a student is the derivative of log P(answers) by the items' parameters, the
+ * posterior mean of the derivative at theta:
+ *
+ *     score = sum_s v_s d log P(answers | theta_s)
+ *
+ * with weights v_s of importance sampling from the encoder's posterior. The information matrix
+ * is the sum of the outer products of scores; standard errors are the square roots of the
+ * diagonal of its inverse. Up to MOST parameters the matrix covers all of them. Beyond that,
+ * each item has its own, which ignores the uncertainty of abilities, so that errors are a
+ * little too small. Sums are in fixed point: the same bits at any number of ranks. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "kernels/irt.h"
@@ -83,7 +86,7 @@ static void score_add(struct score *score, size_t item, size_t number, real valu
 static void score_of(const struct model *model, struct vae_work *work, size_t s,
                      const struct free_list *list, struct score *score)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t n_dims = shape->n_dims, n = (size_t)(work->first[s + 1] - work->first[s]);
     const uint32_t *unit = work->unit + work->first[s];
     const struct draw draw = {0};
@@ -215,12 +218,12 @@ static void information_add(struct information *information, const struct free_l
         }
 }
 
-enum status vae_examine(struct model *model, void *memory, const struct comm *comm)
+enum status vae_examine(struct model *model, const struct shard *shard, const struct comm *comm)
 {
-    struct vae_work *work = memory;
+    struct vae_work *work = vae_attach(model, shard, TO_TRAIN);
     struct free_list list;
     struct information information;
-    list_free(model, &work->shape, &list);
+    list_free(model, work->shape, &list);
     information_create(&information, model, &list);
     struct score score;
     score_create(&score, &list);
@@ -239,9 +242,11 @@ enum status vae_examine(struct model *model, void *memory, const struct comm *co
         write_errors(model, &list, list.first[i], list.first[i + 1] - list.first[i],
                      information.cells + information.start[i], &n_missing);
     if (n_missing > 0)
-        log_say("note: %zu of %zu standard errors cannot be had: the answers say too little",
-                n_missing, list.n);
+        log_say(
+            "note: %zu of %zu standard errors are missing: too few answers to estimate them",
+            n_missing, list.n);
     score_free(&score);
+    vae_detach(work);
     void *const all[] = {information.cells, information.start, list.first, list.place};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);

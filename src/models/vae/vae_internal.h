@@ -4,7 +4,8 @@
 #ifndef COHORT_VAE_INTERNAL_H
 #define COHORT_VAE_INTERNAL_H
 
-#include "kernels/matmul.h"
+#include "learn/layers/dense.h"
+#include "learn/layers/embedding.h"
 #include "learn/model.h"
 #include "learn/row_sums.h"
 
@@ -25,8 +26,9 @@ struct vae_options {
  * standard errors of a and b. */
 struct vae_shape {
     size_t n_dims, n_out, hidden, width, n_layers; /* width: padded hidden; n_out padded too */
-    size_t decoder, common, input, bias, count, output, output_bias; /* panels */
-    size_t weight[VAE_MOST_LAYERS], layer_bias[VAE_MOST_LAYERS];     /* of layers 1, 2, ... */
+    size_t decoder, common, bias, count;           /* panels */
+    struct embedding input;
+    struct dense layer[VAE_MOST_LAYERS + 1]; /* 1, 2, ...; number n_layers is the last */
     size_t column_q, column_b, column_n, column_error;
     bool full;
 };
@@ -54,7 +56,7 @@ struct vae_row {
 
 struct vae_work {
     const struct shard *shard;
-    struct vae_shape shape;
+    const struct vae_shape *shape;
     struct vae_prior prior;
     uint64_t *first; /* n_students + 1 */
     uint32_t *unit;  /* training answers: 2 * item + outcome, first[s] .. first[s+1] */
@@ -63,7 +65,7 @@ struct vae_work {
     size_t n_rows, row_capacity;
     real *h[VAE_MOST_LAYERS], *dh, *out, *d_out; /* rows x width; rows x n_out */
     real *gradient;                              /* one matrix */
-    struct packed packed[VAE_MOST_LAYERS + 1], packed_back[VAE_MOST_LAYERS + 1];
+    struct dense_packed packed[VAE_MOST_LAYERS + 1];
     struct row_sums inputs, items;
 
     /* one student at a time; `capacity` answers */
@@ -76,7 +78,10 @@ struct vae_work {
     real *sum; /* of rows of the first layer */
 };
 
-struct vae_shape vae_shape_of(const struct model *model);
+static inline const struct vae_shape *vae_shape(const struct model *model)
+{
+    return model->shape;
+}
 
 /* a_ik, from the item's row of the decoder and the row of discriminations that are equal. */
 static inline real vae_discrimination(const struct vae_options *o,
@@ -124,7 +129,7 @@ void vae_posterior_of(const struct vae_shape *shape, const real *out,
 void vae_posterior_draw(const struct vae_shape *shape, const struct vae_posterior *posterior,
                         const real *epsilon, real *theta);
 
-void *vae_attach(const struct model *model, const struct shard *shard);
+void *vae_attach(const struct model *model, const struct shard *shard, enum model_use use);
 void vae_detach(void *work);
 void vae_training(const void *work, bool *has_training, int64_t *n_attempts);
 void vae_accumulate(const struct model *model, void *work, const uint32_t *students, size_t n,
@@ -144,6 +149,7 @@ void vae_hidden(const struct model *model, void *work, size_t s, real *activatio
 void vae_likelihood(const struct model *model, void *work, size_t s, unsigned splits,
                     const struct likelihood_plan *plan, struct likelihood *sum);
 
-enum status vae_examine(struct model *model, void *work, const struct comm *comm);
+enum status vae_examine(struct model *model, const struct shard *shard,
+                        const struct comm *comm);
 
 #endif

@@ -7,18 +7,21 @@
  *     S > 1:  log 1/S sum_s w_s,  log w_s = sum_j log P(y_j | theta_s)
  *                                           + beta (log p(theta_s) - log q(theta_s))
  *
- * With v_s = w_s / sum w, items get sum_s v_s d log P / d(a, b). The encoder gets, through m
- * and L, with g_s the derivative of log w_s by theta_s: `plain` sum_s v_s g_s, log q moving
- * with its own parameters; `double` (Tucker and others) sum_s v_s^2 g_s with q held still in
- * log q, which has the same mean and a variance that falls with S instead of rising. It is not
- * the derivative of the bound at these epsilon.
+ * With v_s = w_s / sum w and g_s the derivative of log w_s by theta_s, the gradients are
  *
- * Besides all its answers a student has `prefixes` beginnings of random length, from which only
- * the encoder learns: items are fitted to whole students, and yet the posterior after a few
- * answers is known. The loss is that of whole students.
+ *     items              sum_s v_s d log P / d(a, b)
+ *     encoder, plain     sum_s v_s g_s, through m and L; log q moves with its parameters
+ *     encoder, double    sum_s v_s^2 g_s, with q held fixed in log q (Tucker and others)
+ *
+ * The double one has the same mean and a variance that falls with S instead of rising. It is
+ * not the derivative of the bound at these epsilon.
+ *
+ * The encoder also learns from `prefixes` prefixes of random length of each student, so that it
+ * knows the posterior after a few answers; items are fitted to complete students only. The loss
+ * is that of complete students.
  *
  * Cost: S x answers exponentials and logarithms; for S = 1 the encoder's products. The weak
- * priors are dealt out over an item's answers, 1 / (number of answers) each. */
+ * priors are spread over an item's answers, 1 / (number of answers) each. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -31,35 +34,33 @@
 
 enum { PART_EPSILON = 0, PART_PREFIX = 1 << 12 };
 
-static bool is_training(uint8_t mark)
-{
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
-}
-
-void *vae_attach(const struct model *model, const struct shard *shard)
+void *vae_attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     const struct vae_options *o = model->options;
     struct vae_work *work = NEW(struct vae_work, 1);
-    const struct vae_shape shape = work->shape = vae_shape_of(model);
+    const struct vae_shape *shape = work->shape = vae_shape(model);
     work->shard = shard;
-    /* what cannot be had was refused by declare */
-    if (vae_prior_create(&work->prior, o->prior_correlation, shape.n_dims) != OK)
-        fail_abort(OUR_BUG, "the prior of the vae cannot be had: %s", fail_sentence());
-    work->first = NEW(uint64_t, shard->n_students + 1);
-    work->unit = NEW(uint32_t, shard->n_attempts);
+    /* a bad prior was refused by declare */
+    if (vae_prior_create(&work->prior, o->prior_correlation, shape->n_dims) != OK)
+        fail_abort(OUR_BUG, "the prior of the vae failed after it was checked: %s",
+                   fail_sentence());
+    if (use == TO_TRAIN) {
+        work->first = NEW(uint64_t, shard->n_students + 1);
+        work->unit = NEW(uint32_t, shard->n_attempts);
+    }
     uint64_t n = 0;
-    for (size_t s = 0; s < shard->n_students; s++) {
+    for (size_t s = 0; use == TO_TRAIN && s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            if (is_training(shard->mark[t]))
+            if (mark_trains(shard->mark[t]))
                 work->unit[n++] =
                     2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT);
         work->first[s + 1] = n;
     }
-    row_sums_create(&work->inputs, &model->params.panels[shape.input]);
-    row_sums_create(&work->items, &model->params.panels[shape.decoder]);
-    work->posterior.root = NEW(real, shape.n_dims * shape.n_dims);
-    work->sum = NEW(real, shape.width);
-    work->gradient = NEW(real, (shape.hidden + 1) * size_max(shape.width, shape.n_out));
+    row_sums_create(&work->inputs, &model->params.panels[shape->input.panel]);
+    row_sums_create(&work->items, &model->params.panels[shape->decoder]);
+    work->posterior.root = NEW(real, shape->n_dims * shape->n_dims);
+    work->sum = NEW(real, shape->width);
+    work->gradient = NEW(real, (shape->hidden + 1) * size_max(shape->width, shape->n_out));
     return work;
 }
 
@@ -72,8 +73,7 @@ void vae_detach(void *memory)
     for (size_t l = 0; l < VAE_MOST_LAYERS; l++)
         memory_free(work->h[l]);
     for (size_t l = 0; l <= VAE_MOST_LAYERS; l++) {
-        matmul_free(&work->packed[l]);
-        matmul_free(&work->packed_back[l]);
+        dense_unpack(&work->packed[l]);
     }
     void *const all[] = {work->first,    work->unit,       work->rows,
                          work->dh,       work->out,        work->d_out,
@@ -96,7 +96,7 @@ void vae_training(const void *memory, bool *has_training, int64_t *n_attempts)
 
 void vae_reserve(struct vae_work *work, size_t n_answers, size_t n_samples, size_t n_residuals)
 {
-    const size_t k = work->shape.n_dims;
+    const size_t k = work->shape->n_dims;
     if (n_answers <= work->capacity && n_samples <= work->n_samples &&
         n_residuals <= work->n_residuals)
         return;
@@ -124,7 +124,7 @@ void vae_draw_epsilon(struct vae_work *work, const struct draw *draw, uint32_t p
                             .part = PART_EPSILON + part,
                             .when = draw->epoch,
                             .who = (uint32_t)(work->shard->first_student + s)};
-    const size_t n = (n_samples * work->shape.n_dims + 63) / 64 * 64;
+    const size_t n = (n_samples * work->shape->n_dims + 63) / 64 * 64;
     vec->uniform(&rng, work->epsilon, n);
     irt->normal(work->epsilon, n);
 }
@@ -133,7 +133,7 @@ void vae_draw_epsilon(struct vae_work *work, const struct draw *draw, uint32_t p
 size_t vae_collect_items(const struct model *model, struct vae_work *work, const uint32_t *unit,
                          size_t n)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const size_t stride = model->params.panels[shape->decoder].stride, padded = size_padded(n);
     const real *decoder = params_rows(&model->params, shape->decoder);
     const real *common = params_rows(&model->params, shape->common);
@@ -211,7 +211,7 @@ static double bound_of(const struct model *model, struct vae_work *work, size_t 
                        double beta, bool whole, real *d_out)
 {
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const struct vae_posterior *posterior = &work->posterior;
     const size_t n_dims = shape->n_dims, n_samples = (size_t)o->samples;
     const bool importance = n_samples > 1, doubly = o->gradient == GRADIENT_DOUBLE;
@@ -285,7 +285,7 @@ static double add_items(const struct model *model, struct vae_work *work, const 
                         size_t n, size_t padded, real *d_common)
 {
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     const real *decoder = params_rows(&model->params, shape->decoder);
     const size_t stride = model->params.panels[shape->decoder].stride;
     double log_p = 0;
@@ -331,20 +331,12 @@ static void list_rows(const struct model *model, struct vae_work *work,
     }
 }
 
-static void add_loss(double loss, struct tally *tally)
-{
-    if (fabs(loss) < 1e9)
-        tally->loss += (int64_t)rint(ldexp(loss, LOSS_BITS));
-    else
-        tally->out_of_range++;
-}
-
 void vae_accumulate(const struct model *model, void *memory, const uint32_t *students, size_t n,
                     const struct draw *draw, struct tally *tally)
 {
     struct vae_work *work = memory;
     const struct vae_options *o = model->options;
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     list_rows(model, work, students, n, draw);
     if (work->n_rows == 0)
         return;
@@ -353,7 +345,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
     const double beta =
         o->kl_warm_up > 0 ? fmin(1, (double)(draw->epoch + 1) / (double)o->kl_warm_up) : 1;
     real d_common[VAE_MOST_DIMS] = {0};
-    uint32_t part = 0; /* rows of a student have their own numbers */
+    uint32_t part = 0; /* rows of a student have random numbers of their own */
     for (size_t r = 0; r < work->n_rows; r++) {
         const struct vae_row *row = &work->rows[r];
         const uint32_t *unit = work->unit + work->first[row->student];
@@ -367,7 +359,7 @@ void vae_accumulate(const struct model *model, void *memory, const uint32_t *stu
         if (!row->whole)
             continue;
         bound += add_items(model, work, unit, row->n, padded, d_common);
-        add_loss(-bound, tally);
+        tally_add_loss(tally, -bound);
         tally->n_scored += row->n;
     }
     vae_encoder_backward(model, work, tally);

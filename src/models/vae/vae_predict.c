@@ -1,17 +1,19 @@
 /* Predictions, abilities and the marginal likelihood; symbols as in vae.c.
  *
  * Before attempt t the encoder has read what was shown before t: the first layer's sum grows by
- * a row for each, the rest is computed again when there was anything new. What an item asks of
- * theta is one number, x = a . theta - b, normal with mean a . m - b and variance |L^T a|^2, so
- * the mean of sigma(x) over the posterior is an integral over one dimension whatever K is: by
- * Gauss and Hermite at N_NODES points, by equal steps where x is so uncertain that sigma rises
- * steeply between those, or in closed form where sigma is all but a step. `plug_in` takes x at
- * its mean.
+ * one row per answer, and the other layers are computed again after each. An item depends on
+ * theta through one number,
+ *
+ *     x = a . theta - b,   normal with mean a . m - b and variance |L^T a|^2,
+ *
+ * so the mean of sigma(x) over the posterior is a one-dimensional integral whatever K is. It is
+ * computed by Gauss-Hermite quadrature at N_NODES points; by equal steps where x is so
+ * uncertain that sigma rises steeply between them; in closed form where sigma is almost a step.
+ * `plug_in` uses x at its mean.
  *
  * log P(answers) is the integral of p(theta) prod_j P(y_j | theta): on a grid of equal steps in
- * W theta up to K = 3 (for a smooth integrand that falls off as fast, sums of equal steps are
- * as good as any rule), by importance sampling from the encoder's posterior, somewhat widened,
- * beyond. */
+ * W theta up to K = 3, and by importance sampling from the encoder's posterior, slightly
+ * widened, beyond that. */
 #include "base/memory.h"
 #include "kernels/irt.h"
 #include "kernels/rnn_cells.h"
@@ -102,8 +104,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                     real *p)
 {
     const struct shard *shard = work->shard;
-    const struct vae_shape *shape = &work->shape;
-    const real *input = params_rows(&model->params, shape->input);
+    const struct vae_shape *shape = work->shape;
     const uint64_t start = shard->first[s], end = shard->first[s + 1];
     vae_encoder_reserve(work, end - start);
     for (int pass = 0; pass < 2; pass++) {
@@ -127,7 +128,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                 continue;
             const size_t unit = 2 * (size_t)shard->item[t] + (mark_outcome(mark) == CORRECT);
             if (pass == 0)
-                rnn_cells->add(1, input + unit * shape->width, work->sum, shape->width);
+                embedding_add(&shape->input, &model->params, unit, 1, work->sum);
             n_read++;
             stale = true;
         }
@@ -154,7 +155,7 @@ void vae_predict(const struct model *model, void *memory, size_t s, unsigned spl
 void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
 {
     struct vae_work *work = memory;
-    const size_t n = work->shape.n_dims;
+    const size_t n = work->shape->n_dims;
     uint32_t *unit = NEW(uint32_t, work->shard->first[s + 1] - work->shard->first[s]);
     vae_encoder_read(model, work, unit, list_shown(work, s, unit), &work->posterior);
     memory_free(unit);
@@ -186,7 +187,7 @@ static void unwhiten(const struct vae_prior *prior, const double *z, real *theta
 static double integrate(struct vae_work *work, size_t padded)
 {
     static const int halves[] = {0, 60, 30, 15};
-    const size_t n = work->shape.n_dims;
+    const size_t n = work->shape->n_dims;
     const int half = halves[n];
     const double step = 6.0 / half,
                  log_unit = Sleef_cinz_logd1_u10purec(step * 0.39894228040143267794);
@@ -224,7 +225,7 @@ static double sample(const struct model *model, struct vae_work *work, size_t s,
                      const uint32_t *unit, size_t n_answers, size_t padded, uint64_t seed,
                      double *variance)
 {
-    const struct vae_shape *shape = &work->shape;
+    const struct vae_shape *shape = work->shape;
     struct vae_posterior *posterior = &work->posterior;
     const size_t n = shape->n_dims;
     const double wider = 1.2;
@@ -255,7 +256,7 @@ static double chance_of(const struct model *model, struct vae_work *work, size_t
 {
     if (n == 0)
         return 0;
-    const bool on_grid = work->shape.n_dims <= 3;
+    const bool on_grid = work->shape->n_dims <= 3;
     vae_reserve(work, size_padded(n), on_grid ? 1 : N_DRAWS, 1);
     const size_t padded = vae_collect_items(model, work, unit, n);
     return on_grid ? integrate(work, padded)
@@ -290,6 +291,6 @@ void vae_likelihood(const struct model *model, void *memory, size_t s, unsigned 
         sum->log_chance += chance_of(model, work, s, unit, n, plan->seed, &sum->variance);
     else
         *sum = (struct likelihood){0};
-    sum->n_sampled = work->shape.n_dims <= 3 ? 0 : sum->n_steps;
+    sum->n_sampled = work->shape->n_dims <= 3 ? 0 : sum->n_steps;
     memory_free(unit);
 }

@@ -3,10 +3,9 @@
  *     log p(theta) = -1/2 |W theta|^2 + sum_k log W_kk + const
  *     KL(N(m, L L^T) | prior) = 1/2 (|W L|^2 + |W m|^2 - K) - sum_k log W_kk - sum_k log L_kk
  *
- * and what importance sampling needs of it: log p(theta) - log q(theta) at theta = m + L
- * epsilon, and weights that add up to one. The correlations are part of the settings as
- * numbers: what is given as a file is read when a run begins and written into its
- * configuration, so that neither a run nor a checkpoint needs the file again. */
+ * and for importance sampling log p(theta) - log q(theta) at theta = m + L epsilon, and weights
+ * that add up to one. A file of correlations is read when a run starts, and its numbers become
+ * part of the settings: neither the run nor a checkpoint needs the file again. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -63,7 +62,7 @@ static enum status read_matrix(const char *text, size_t n_dims, double *values)
     if (!even || n_rows != n_dims || n_columns != n_dims)
         return fail(BAD_USER,
                     "model.prior_correlation has %zu rows and %zu numbers; the model has %zu "
-                    "abilities, so %zu rows of %zu numbers were expected",
+                    "abilities; expected %zu rows of %zu numbers",
                     n_rows, n, n_dims, n_dims, n_dims);
     return OK;
 }

@@ -3,19 +3,20 @@
  *     step t of layer l:  z = b + W_x h_below(t) + W_h h(t-1)
  *                         (c, h)(t) = cell(z, c(t-1), h(t-1))
  *
- * All steps of a layer are computed before the layer above begins: W_x h_below is then one
- * matrix product over all rows of the block, and so are, backward, the gradients of W_x and W_h
- * and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by step, over
- * the students still there; few as these often are, the matrices are packed once for all steps
- * (matmul.h), and a student's states do not depend on who is beside it. Cost: 3 x 2 x gates x
- * H^2 operations for each row and matrix; memory: (gates + 2..3) x H numbers a row. */
-#include "learn/recurrent.h"
+ * All steps of a layer are computed before the next layer. W_x h_below is then one matrix
+ * product over all rows of the block (a dense layer), and so are, backward, the gradients of W_x
+ * and W_h and the derivatives by h_below. Only W_h h(t-1) and its derivative must go step by
+ * step, over the students still active; the matrices are packed once for all steps (matmul.h),
+ * and a student's states do not depend on the other students. Cost: 3 x 2 x gates x H^2
+ * operations per row and matrix; memory: (gates + 2..3) x H numbers per row. */
+#include "learn/layers/recurrent.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernels/matmul.h"
 #include "kernels/rnn_cells.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const gate_names[][4] = {
@@ -52,34 +53,19 @@ void recurrent_declare(struct recurrent *stack, enum recurrent_kind kind, size_t
     const uint64_t square[2] = {hidden, hidden};
     for (size_t l = 0; l < n_layers; l++) {
         char name[32];
+        struct dense *const input = &stack->input[l];
+        *input = (struct dense){.n_in = hidden, .n_out = columns};
         stack->recurrent_panel[l] = params_panel(params, hidden, columns);
         snprintf(name, sizeof name, "layer%zu_recurrent", l + 1);
         recurrent_gate_tensors(stack, params, stack->recurrent_panel[l], name, 2, square);
         if (l > 0) {
-            stack->input_panel[l] = params_panel(params, hidden, columns);
+            input->weight = params_panel(params, hidden, columns);
             snprintf(name, sizeof name, "layer%zu_input", l + 1);
-            recurrent_gate_tensors(stack, params, stack->input_panel[l], name, 2, square);
+            recurrent_gate_tensors(stack, params, input->weight, name, 2, square);
         }
-        stack->bias_panel[l] = params_panel(params, 1, columns);
+        input->bias = params_panel(params, 1, columns);
         snprintf(name, sizeof name, "layer%zu_bias", l + 1);
-        recurrent_gate_tensors(stack, params, stack->bias_panel[l], name, 1, square);
-    }
-}
-
-static void fill_uniform(const struct recurrent *stack, struct params *params, size_t panel,
-                         uint64_t seed, double size)
-{
-    const struct panel *p = &params->panels[panel];
-    for (size_t row = 0; row < p->n_rows; row++) {
-        const struct rng rng = {.seed = seed,
-                                .purpose = RNG_INIT,
-                                .part = (uint32_t)panel + 1,
-                                .who = (uint32_t)row};
-        for (size_t g = 0; g < stack->n_gates; g++)
-            for (size_t j = 0; j < stack->hidden; j++)
-                params_rows(params, panel)[row * p->stride + g * stack->width + j] =
-                    (real)(size *
-                           (2 * rng_uniform(&rng, (uint32_t)(g * stack->hidden + j)) - 1));
+        recurrent_gate_tensors(stack, params, input->bias, name, 1, square);
     }
 }
 
@@ -87,12 +73,14 @@ void recurrent_init(const struct recurrent *stack, struct params *params, uint64
 {
     const double size = 1 / sqrt((double)stack->hidden);
     for (size_t l = 0; l < stack->n_layers; l++) {
-        fill_uniform(stack, params, stack->recurrent_panel[l], seed, size);
+        params_fill_uniform(params, stack->recurrent_panel[l], stack->n_gates, stack->hidden,
+                            seed, size);
         if (l > 0)
-            fill_uniform(stack, params, stack->input_panel[l], seed, size);
+            params_fill_uniform(params, stack->input[l].weight, stack->n_gates, stack->hidden,
+                                seed, size);
         if (stack->kind == CELL_LSTM) /* begins by remembering (Jozefowicz and others, 2015) */
             for (size_t j = 0; j < stack->hidden; j++)
-                params_rows(params, stack->bias_panel[l])[stack->width + j] = 1;
+                params_rows(params, stack->input[l].bias)[stack->width + j] = 1;
     }
 }
 
@@ -154,12 +142,8 @@ void recurrent_pack(const struct recurrent *stack, const struct params *params,
             if (at_once < columns)
                 matmul_pack(&packed->fresh_back[l], width, hidden, w + at_once, columns, true);
         }
-        if (l == 0)
-            continue;
-        w = params_rows(params, stack->input_panel[l]);
-        matmul_pack(&packed->input[l], hidden, columns, w, columns, false);
-        if (backward)
-            matmul_pack(&packed->input_back[l], columns, hidden, w, columns, true);
+        if (l > 0)
+            dense_pack(&stack->input[l], params, &packed->input[l], backward);
     }
 }
 
@@ -167,15 +151,15 @@ void recurrent_unpack(struct recurrent_packed *packed)
 {
     for (size_t l = 0; l < COUNT(packed->input); l++) {
         struct packed *const all[] = {&packed->recurrent[l], &packed->recurrent_back[l],
-                                      &packed->fresh[l],     &packed->fresh_back[l],
-                                      &packed->input[l],     &packed->input_back[l]};
+                                      &packed->fresh[l], &packed->fresh_back[l]};
         for (size_t k = 0; k < COUNT(all); k++)
             matmul_free(all[k]);
+        dense_unpack(&packed->input[l]);
     }
 }
 
-/* One step of layer l: z has the input already. The states before may be overwritten by those
- * after, but for h of the gru. */
+/* One step of layer l; z holds the input. The new states may overwrite the old ones, except h of
+ * the gru. */
 static void forward_step(const struct recurrent *stack, const struct recurrent_packed *packed,
                          size_t l, size_t n, real *z, const real *h_before,
                          const real *c_before, real *h, real *c, real *gated)
@@ -197,17 +181,19 @@ static void forward_step(const struct recurrent *stack, const struct recurrent_p
     }
 }
 
-/* Layer 0's z has inputs already; the others' begins with the biases. */
-static void set_biases(const struct recurrent *stack, const struct params *params, size_t l,
-                       size_t n, real *z)
+/* The inputs of n rows of gates of layer l. Those of layer 0 are there already, but for the
+ * biases; the others' come from the layer below. */
+static void read_below(const struct recurrent *stack, const struct params *params,
+                       const struct recurrent_packed *packed, size_t l, size_t n,
+                       const real *below, real *z)
 {
     const size_t columns = stack->n_gates * stack->width;
-    const real *bias = params_rows(params, stack->bias_panel[l]);
-    for (size_t row = 0; row < n; row++)
-        if (l == 0)
-            rnn_cells->add(1, bias, z + row * columns, columns);
-        else
-            memcpy(z + row * columns, bias, columns * sizeof *z);
+    if (l > 0)
+        dense_forward(&stack->input[l], params, &packed->input[l], n, below, z);
+    else
+        for (size_t row = 0; row < n; row++)
+            rnn_cells->add(1, params_rows(params, stack->input[0].bias), z + row * columns,
+                           columns);
 }
 
 void recurrent_forward(const struct recurrent *stack, const struct params *params,
@@ -221,10 +207,8 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
         memset(run->h[l], 0, sequence->n * width * sizeof(real));
         if (run->c[l] != NULL)
             memset(run->c[l], 0, sequence->n * width * sizeof(real));
-        set_biases(stack, params, l, n_later, run->z[l] + first * columns);
-        if (l > 0)
-            matmul->add(n_later, run->h[l - 1] + first * width, width, &run->packed.input[l],
-                        run->z[l] + first * columns, columns);
+        read_below(stack, params, &run->packed, l, n_later,
+                   l > 0 ? run->h[l - 1] + first * width : NULL, run->z[l] + first * columns);
         for (size_t t = 1; t < sequence->n_steps; t++) {
             const size_t now = sequence->offset[t], then = sequence->offset[t - 1];
             forward_step(stack, &run->packed, l, sequence->active[t], run->z[l] + now * columns,
@@ -235,7 +219,7 @@ void recurrent_forward(const struct recurrent *stack, const struct params *param
     }
 }
 
-/* Derivatives by the gates' inputs of a step from those by its h; what reaches the step before
+/* Derivatives by the gates' inputs of a step from those by its h. What reaches the step before
  * is added to dh_then and, for the lstm, left in dc. */
 static void backward_step(const struct recurrent *stack, struct recurrent_run *run, size_t l,
                           size_t n, size_t now, size_t then, bool passes)
@@ -301,24 +285,26 @@ static void add_gradients(const struct recurrent *stack, const struct params *pa
     if (stack->kind == CELL_GRU)
         add_gradient(stack, params, stack->recurrent_panel[l], whole, width, n,
                      run->gated[l] + first * width, dz + whole, run, tally);
-    if (l > 0)
-        add_gradient(stack, params, stack->input_panel[l], 0, columns, n,
-                     run->h[l - 1] + first * width, dz, run, tally);
+    if (l > 0) {
+        memset(run->d_below, 0, sequence->offset[1] * width * sizeof(real));
+        dense_backward(&stack->input[l], params, &run->packed.input[l], n,
+                       run->h[l - 1] + first * width, dz, run->d_below + first * width,
+                       run->gradient, tally);
+        return;
+    }
     memset(run->gradient, 0, columns * sizeof(real));
     for (size_t row = 0; row < n; row++)
-        for (size_t j = 0; j < columns; j++)
-            run->gradient[j] += dz[row * columns + j];
-    tally_add(tally, params->panels[stack->bias_panel[l]].offset, run->gradient, columns);
+        rnn_cells->add(1, dz + row * columns, run->gradient, columns);
+    tally_add(tally, params->panels[stack->input[0].bias].offset, run->gradient, columns);
 }
 
 void recurrent_backward(const struct recurrent *stack, const struct params *params,
                         const struct sequence *sequence, struct recurrent_run *run,
                         size_t window, struct tally *tally)
 {
-    const size_t width = stack->width, columns = stack->n_gates * width;
+    const size_t width = stack->width;
     if (sequence->n_steps < 2)
         return;
-    const size_t first = sequence->offset[1], n = sequence->n_rows - first;
     for (size_t l = stack->n_layers; l-- > 0;) {
         memset(run->dc, 0, sequence->n * width * sizeof(real));
         for (size_t t = sequence->n_steps - 1; t > 0; t--)
@@ -327,9 +313,6 @@ void recurrent_backward(const struct recurrent *stack, const struct params *para
         add_gradients(stack, params, sequence, run, l, tally);
         if (l == 0)
             break;
-        memset(run->d_below, 0, sequence->n_rows * width * sizeof(real));
-        matmul->add(n, run->z[l] + first * columns, columns, &run->packed.input_back[l],
-                    run->d_below + first * width, width);
         real *const swap = run->dh;
         run->dh = run->d_below;
         run->d_below = swap;
@@ -344,10 +327,7 @@ void recurrent_advance(const struct recurrent *stack, const struct params *param
     real *const gated = scratch, *const fresh = scratch + size;
     for (size_t l = 0; l < stack->n_layers; l++) {
         real *const state = h + l * size, *const cell = c + l * size;
-        set_biases(stack, params, l, n, z);
-        if (l > 0)
-            matmul->add(n, h + (l - 1) * size, width, &packed->input[l], z,
-                        stack->n_gates * width);
+        read_below(stack, params, packed, l, n, l > 0 ? h + (l - 1) * size : NULL, z);
         forward_step(stack, packed, l, n, z, state, cell, fresh, cell, gated);
         memcpy(state, fresh, n * width * sizeof *state);
     }

@@ -4,17 +4,20 @@
 
 #include "data/sequence.h"
 #include "kernels/matmul.h"
-#include "learn/model.h"
+#include "learn/exact_sum.h"
+#include "learn/layers/dense.h"
+#include "learn/params.h"
 
 enum recurrent_kind { CELL_RNN, CELL_LSTM, CELL_GRU };
 
 /* What a stack is made of, and where its parameters are. Layer l has a panel of recurrent
- * weights (H rows) and one of input weights (H rows; layer 0 has none: its input comes as rows
- * of gates) and one row of biases. A gate is `width` columns. */
+ * weights (H rows) and a dense layer from the layer below; layer 0's has biases only, since its
+ * input comes as rows of gates. A gate is `width` columns. */
 struct recurrent {
     enum recurrent_kind kind;
     size_t n_layers, hidden, width, n_gates;
-    size_t recurrent_panel[8], input_panel[8], bias_panel[8];
+    size_t recurrent_panel[8];
+    struct dense input[8];
 };
 
 void recurrent_declare(struct recurrent *stack, enum recurrent_kind kind, size_t n_layers,
@@ -28,8 +31,8 @@ void recurrent_gate_tensors(const struct recurrent *stack, struct params *params
 /* The matrices of all layers, packed for products; `fresh`: the gru's third gate, whose input
  * is not h; `back`: transposed. */
 struct recurrent_packed {
-    struct packed recurrent[8], recurrent_back[8], fresh[8], fresh_back[8], input[8],
-        input_back[8];
+    struct packed recurrent[8], recurrent_back[8], fresh[8], fresh_back[8];
+    struct dense_packed input[8];
 };
 void recurrent_pack(const struct recurrent *stack, const struct params *params,
                     struct recurrent_packed *packed, bool backward);
@@ -54,16 +57,16 @@ void recurrent_free(struct recurrent_run *run);
 void recurrent_forward(const struct recurrent *stack, const struct params *params,
                        const struct sequence *sequence, struct recurrent_run *run);
 
-/* run->dh holds derivatives by the top layer's h; adds the gradients of all panels to the tally
- * and leaves the derivatives by layer 0's inputs in z[0]. No derivative crosses a step that is
- * a multiple of `window` (0: all do). */
+/* run->dh holds derivatives by the top layer's h. Adds the gradients of all panels to the tally
+ * and leaves the derivatives by layer 0's inputs in z[0]. Derivatives are cut at steps that are
+ * multiples of `window` (0: never). */
 void recurrent_backward(const struct recurrent *stack, const struct params *params,
                         const struct sequence *sequence, struct recurrent_run *run,
                         size_t window, struct tally *tally);
 
-/* One step of n students without a memory of the steps before: z (inputs of layer 0, n rows)
- * and the states h, c (a table of `room` rows for each layer) are replaced. `scratch`: 2
- * tables. The states have the bits that recurrent_forward gives. */
+/* One step of n students that keeps no earlier steps: z (inputs of layer 0, n rows) and the
+ * states h, c (a table of `room` rows per layer) are replaced. `scratch`: 2 tables. The states
+ * have the bits that recurrent_forward gives. */
 void recurrent_advance(const struct recurrent *stack, const struct params *params,
                        const struct recurrent_packed *packed, size_t n, size_t room, real *z,
                        real *h, real *c, real *scratch);

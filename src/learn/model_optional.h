@@ -1,0 +1,163 @@
+/* The optional parts of a model, grouped by purpose; see model.h. A member that is zero is not
+ * offered by the kind. */
+#ifndef COHORT_MODEL_OPTIONAL_H
+#define COHORT_MODEL_OPTIONAL_H
+
+#include "base/base.h"
+#include "base/comm.h"
+#include "base/config.h"
+#include "base/table.h"
+#include "data/dataset.h"
+#include "data/lanes.h"
+#include "learn/exact_sum.h"
+
+struct model;
+struct pass;
+struct likelihood;
+struct likelihood_plan;
+struct rasch;
+struct sample_sink;
+
+/* Properties of items a model may use besides their identity. */
+enum { MODEL_SKILLS = 1, MODEL_GROUPS = 2 };
+
+struct model_setup {
+    /* Before the settings are resolved: reads external files they name (a file of numbers) into
+     * `config`, so that a run is self-contained. */
+    enum status (*prepare)(struct config *config);
+    /* The bits MODEL_SKILLS, MODEL_GROUPS that a declared model uses; without this function,
+     * none. */
+    unsigned (*uses)(const struct model *model);
+    /* Frees what declare allocated and keeps in model->shape. */
+    void (*release)(struct model *model);
+};
+
+struct model_fit {
+    /* Collective, instead of accumulate and the optimizer: EM, direct solvers. An epoch is one
+     * pass, and the last pass is the result. */
+    enum status (*learn)(struct model *model, void *work, struct pass *pass);
+    bool keeps_best; /* with learn: the result is the epoch that validates best, not the last */
+    bool by_blas;    /* trains with the BLAS, so its last bits depend on the BLAS kernel */
+    /* State that belongs to students and moves with them between ranks and checkpoints: bytes
+     * in the order of students. */
+    void *(*state)(void *work, size_t *n_bytes);
+};
+
+struct model_speed {
+    /* Lengths of the shard's students, for models that want blocks of similar length. */
+    const uint32_t *(*lengths)(const void *work);
+    /* Collective: how wide a tally must be so that no sum over `most_students` students
+     * overflows; without it, 64 bits. */
+    void (*measure)(const struct model *model, const void *work, const struct comm *comm,
+                    size_t most_students, bool *wide, int *bits);
+    /* predict for n students of the shard at once; p[a] is for attempt a of the shard. The bits
+     * are those of predict, whatever the other students are. */
+    void (*predict_many)(const struct model *model, void *work, const uint32_t *students,
+                         size_t n, unsigned splits, real *p);
+};
+
+struct model_view {
+    /* What was learned: table k of n_tables, with its caption; the caller frees it. A table
+     * without rows is not shown. */
+    size_t n_tables;
+    void (*table)(const struct model *model, size_t k, struct table *table);
+    /* Collective: computes from the training data what tables show in addition (standard
+     * errors), and leaves it in tensors that are not trained. */
+    enum status (*examine)(struct model *model, const struct shard *shard,
+                           const struct comm *comm);
+
+    /* Hidden activations of a student after all shown attempts, n_hidden numbers; the name of
+     * number j (without it: h1, h2, ...). */
+    size_t (*n_hidden)(const struct model *model);
+    void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
+    void (*hidden_name)(const struct model *model, size_t j, char name[32]);
+
+    /* Difficulties and abilities, for a kind whose tables have them in parts, given its
+     * training data; `rasch` is zero on entry. */
+    void (*rasch)(const struct model *model, void *work, struct rasch *rasch);
+
+    /* A directed graph that the model has learned: gate[a * n + b] is how open the edge from
+     * node a to node b is; nodes are skills, or items if by_item. 0 nodes: none. */
+    size_t (*n_nodes)(const struct model *model, bool *by_item);
+    void (*graph)(const struct model *model, real *gate, real *strength);
+};
+
+struct model_sequence {
+    /* log P of the known outcomes of student s in `splits`, step by step, given what was shown
+     * in the steps before and, in the same step, outside `splits`. */
+    void (*likelihood)(const struct model *model, void *work, size_t s, unsigned splits,
+                       const struct likelihood_plan *plan, struct likelihood *sum);
+    /* Samples a student from the model: the items of student s, answered as the model predicts,
+     * with `n_gibbs` Gibbs steps where a step cannot be sampled exactly; `who` names the random
+     * numbers. */
+    void (*sample)(const struct model *model, void *work, size_t s, uint64_t seed, uint32_t who,
+                   int64_t n_gibbs, const struct sample_sink *sink);
+};
+
+/* What a model predicts: the probability of a correct answer at every attempt, or one number
+ * per student: a probability, a score, or a score with its variance. */
+enum model_task { TASK_TRACE, TASK_CHANCE, TASK_SCORE, TASK_DENSITY };
+
+struct model_target {
+    /* Without it, TASK_TRACE. All but TASK_TRACE have no `predict`. */
+    enum model_task (*task)(const struct model *model);
+    /* For n students of the shard, the mean of the target (TASK_CHANCE: the probability that it
+     * is 1) and, for TASK_DENSITY, its variance. */
+    void (*predict)(const struct model *model, void *work, const uint32_t *students, size_t n,
+                    double *mean, double *variance);
+};
+
+/* One pass over the students. Random numbers are named by it and by the student. */
+struct draw {
+    uint64_t seed;
+    uint32_t epoch;
+};
+
+/* A pass over all training students, for kinds that train themselves. */
+struct pass {
+    const struct comm *comm;
+    const struct exact_slices *slices; /* new values go through exact_slices_publish */
+    const struct lanes *lanes;         /* this rank's students, in parts that no rank splits */
+    struct draw draw;
+    /* Filled by the kind: this rank's part of the loss (LOSS_BITS) and of the attempts in it,
+     * and whether training has converged, on which all ranks agree. */
+    int64_t loss, n_scored;
+    bool converged;
+    double share; /* fraction of the training attempts used; 1 unless the kind sets it */
+};
+
+/* How to estimate the probability of a step with too many states to sum: annealed importance
+ * sampling, n_chains chains along n_temperatures temperatures. */
+struct likelihood_plan {
+    int64_t n_chains, n_temperatures;
+    int64_t most_temperatures; /* likelihood_measure doubles them until the mean settles */
+    int most_bits; /* the smaller side of a step is summed state by state up to 2^most_bits */
+    uint64_t seed;
+};
+
+/* The log-likelihood of some steps of a student. */
+struct likelihood {
+    int64_t n_steps, n_sampled; /* n_sampled of them by sampling */
+    int64_t n_annealed;         /* of these, by annealing: more temperatures may change them */
+    int64_t n_impossible; /* sampled probabilities above 1 by more than 3 standard errors */
+    double log_chance;    /* nats; sum over steps */
+    double variance;      /* of that sum, from sampling */
+    double bias;          /* approximate upward bias of that sum from few chains */
+};
+
+/* Receives the answers of a sampled student, one by one. */
+struct sample_sink {
+    void (*take)(void *arg, uint32_t item, bool correct, bool begins_step);
+    void *arg;
+};
+
+/* A model's items and students as a Rasch model:
+ *
+ *     logit P(correct) = theta_student - b_item */
+struct rasch {
+    double *b, *theta; /* items; students of the shard, NAN: not known. Caller frees. */
+    char b_is[256], theta_is[64]; /* how they follow from the model */
+    const char *why_not;          /* NULL, or why this model has no such view */
+};
+
+#endif
