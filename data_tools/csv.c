@@ -207,6 +207,6 @@ enum status csv_no_column(const struct csv *csv, const char *name, const char *f
     const char *nearest =
         config_nearest(name, (const char *const *)csv->columns, csv->n_columns);
     return fail(BAD_USER, "%s: no column '%s' for --%s%s%s%s; the columns are: %s",
-                csv->text.path, name, flag, nearest ? " (did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'?)" : "", list);
+                csv->text.path, name, flag, nearest ? "; did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?" : "", list);
 }

@@ -508,7 +508,7 @@ static enum status evaluate(const struct inference *inference, const struct valu
     double baselines[N_BASELINES];
     for (int b = 0; b < N_BASELINES; b++)
         baselines[b] = report.baselines[b].all.score.log_loss;
-    if (report.has_baselines)
+    if (report.has_baselines && !values->json)
         baseline_say(splits[values->split], report.model.all.score.log_loss, baselines);
     memory_free(report.groups);
     return OK;

@@ -1,11 +1,11 @@
-/* What all benchmarks share: a short form, which only shows that they still run. */
+/* Shared by all benchmarks: a short mode, which only shows that they still run. */
 #ifndef COHORT_BENCH_H
 #define COHORT_BENCH_H
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* `tests/bench/run_benches.sh --short` says so; its figures mean nothing. */
+/* Set by `tests/bench/run_benches.sh --short`; its figures mean nothing. */
 static inline bool bench_is_short(void)
 {
     return getenv("BENCH_SHORT") != NULL;

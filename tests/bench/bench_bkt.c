@@ -1,10 +1,11 @@
-/* How fast Bayesian knowledge tracing learns: attempts times iterations a second on one core,
- * beside forward-backward written plainly (one trace at a time, in double, as programs for it
- * usually are), and the time to convergence from data in memory, traces and all.
+/* The speed of Bayesian knowledge tracing: attempts times iterations per second on one core,
+ * compared with a plain forward-backward pass (one trace at a time, in double precision, as
+ * usually written). Also the time to convergence from data in memory, including building the
+ * traces.
  *
- * The class is simulated: 50 000 students, 10 skills, 5 million attempts for training. Where
- * BENCH_A09 names a data set (tests/bench/run_benches.sh imports ASSISTments 2009 if it is
- * there), that is measured too. Rates are the best of several interleaved rounds. */
+ * The class is simulated: 50 000 students, 10 skills, 5 million attempts for training. If
+ * BENCH_A09 names a data set (tests/bench/run_benches.sh imports ASSISTments 2009 if present),
+ * that is measured too. Rates are the best of several interleaved rounds. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -40,7 +41,7 @@ static void open_stepper(const struct comm *comm, const char *data, const char *
     memory_free(text);
 }
 
-/* ---- the plain way */
+/* ---- the plain implementation */
 
 static double plain_pass(const struct bkt_traces *traces, const double (*rates)[N_RATES],
                          double (*alpha)[2], double *scale, double *log_likelihood)
@@ -102,7 +103,7 @@ static void measure_rate(const struct comm *comm, const char *data, const char *
     double(*alpha)[2] = memory_zeroed(traces->longest, sizeof *alpha);
     double *scale = NEW(double, traces->longest);
     double ours = INFINITY, plain = INFINITY, checked = 0, log_likelihood = 0;
-    /* few enough epochs for all skills to be at work in each */
+    /* few enough epochs for all skills to be active in each */
     for (int64_t round = 1; round < (bench_is_short() ? 2 : ROUNDS) && stepper.share == 1;
          round++) {
         double start = log_clock();
@@ -117,7 +118,7 @@ static void measure_rate(const struct comm *comm, const char *data, const char *
     double lanes = 0;
     for (size_t g = 0; g < traces->n_groups; g++)
         lanes += (double)traces->groups[g].n_steps * WIDTH;
-    log_say("%-34s %5.0f million attempts x iterations a second on one core, %4.1f times the "
+    log_say("%-34s %5.0f million attempts x iterations per second on one core, %4.1f times the "
             "plain way (%.0f million); %.0f %% of the lanes filled%s",
             name, n / ours / 1e6, plain / ours, n / plain / 1e6, 100 * n / lanes,
             checked > 0 && log_likelihood < 0 ? "" : " (and something is wrong)");
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *directory = getenv("BENCH_DIRECTORY"); /* tests/bench/run_benches.sh makes it */
+    const char *directory = getenv("BENCH_DIRECTORY"); /* made by tests/bench/run_benches.sh */
     char *class = memory_text("%s/bkt.h5", directory != NULL ? directory : ".");
     if (!file_exists(class)) {
         const struct simulate_flags flags = {.n_students = bench_is_short() ? 500 : 50000,

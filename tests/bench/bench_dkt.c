@@ -1,11 +1,11 @@
-/* How fast deep knowledge tracing trains (lstm 200, mini-batches of 64 students), beside what
- * the machine's own sgemm does in the same run. bench_dkt.sh runs it on 2 ranks, with the data
- * set as its argument.
+/* The speed of training deep knowledge tracing (lstm 200, mini-batches of 64 students),
+ * compared with the machine's own sgemm in the same run. bench_dkt.sh runs it on 2 ranks, with
+ * the data set as its argument.
  *
- * Only useful operations are counted: for each attempt that reads an earlier one, a product and
- * a sum for every weight forward, backward and in the gradient; padding is not. Every figure is
- * the best of several interleaved rounds. The last line is the answers a second, for the
- * script. */
+ * Only useful operations count: for each attempt that reads an earlier one, a product and a sum
+ * per weight for the forward pass, the backward pass and the gradient; padding does not count.
+ * Every figure is the best of several interleaved rounds. The last line is the number of
+ * answers per second, for the script. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/h5.h"
@@ -58,7 +58,7 @@ static double time_epoch(struct stepper *stepper, int64_t epoch)
     return log_clock() - start;
 }
 
-/* Products forward are with a matrix wider than deep, backward the other way round. */
+/* Forward products use a matrix that is wider than deep, backward products the reverse. */
 static const struct matmul_table *timed;
 static double matmul_seconds[2], matmul_operations[2];
 
@@ -72,7 +72,7 @@ static void add_timed(size_t n, const real *a, size_t a_stride, const struct pac
     matmul_operations[back] += 2.0 * (double)n * HIDDEN * HIDDEN * GATES;
 }
 
-/* Operations a second of square products, all ranks at once, summed. */
+/* Operations per second of square products, summed over all ranks at once. */
 static double sgemm_rate(const struct comm *comm)
 {
     enum { N = 1024 };
@@ -130,7 +130,8 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     if (argc != 2)
-        fail_abort(BAD_USER, "which data set? `make bench` runs this by bench_dkt.sh");
+        fail_abort(BAD_USER,
+                   "no data set given; `make bench` runs this program through bench_dkt.sh");
     struct settings settings;
     struct stepper stepper;
     open_stepper(&world, argv[1], &settings, &stepper);
@@ -153,8 +154,8 @@ int main(int argc, char **argv)
     matmul = timed;
     const double rate = (double)stepper.n_training / seconds;
     log_say(
-        "lstm %d, batch 64: an epoch of %lld answers in %.2f s on %d ranks, %.0f thousand a "
-        "second; %.0f of %.0f billion operations a second that sgemm does here: %.0f %%",
+        "lstm %d, batch 64: an epoch of %lld answers in %.2f s on %d ranks, %.0f thousand per "
+        "second; %.0f of %.0f billion operations per second of sgemm here: %.0f %%",
         HIDDEN, (long long)stepper.n_training, seconds, world.size, rate / 1e3,
         useful / seconds / 1e9, sgemm / 1e9, 100 * useful / seconds / sgemm);
     log_say("one rank, products alone: %.0f forward, %.0f backward, %.0f weight gradient",

@@ -1,7 +1,7 @@
-/* How fast `cohort import csv` is, on one core, and how much memory it takes: a table of
- * answers with student, item, outcome, time and skill, first with each student's rows together,
- * then with rows in no order of students, which is the hardest for caches. ROWS=10000000 sets
- * the number of rows. */
+/* The speed of `cohort import csv` on one core, and its memory: a table of answers with
+ * student, item, outcome, time and skill. First the rows of each student are together; then
+ * rows of all students are mixed, which is hardest for caches. ROWS=10000000 sets the number of
+ * rows. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/h5.h"
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     char *table =
         memory_text("%s/cohort-bench-%d.csv", directory ? directory : "/tmp", (int)getpid());
     char *output = memory_text("%s.h5", table);
-    /* As the command line gives it, with all that it leaves to the standards. */
+    /* As from the command line, with defaults for everything else. */
     char *const words[] = {"import",   "csv",      "--time", "timestamp", "--skills",
                            "skill_id", "--output", output,   table,       NULL};
     enum status status = OK;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
             n_rows, megabytes, mixed ? "mixed" : "together", megabytes / core_seconds,
             megabytes / seconds);
         if (mixed == 0)
-            printf("; %.1f bytes of memory a row",
+            printf("; %.1f bytes of memory per row",
                    (double)(memory_peak() - before) / (double)n_rows);
         printf("\n");
         unlink(output);

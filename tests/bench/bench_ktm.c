@@ -1,11 +1,11 @@
-/* How fast knowledge tracing machines learn: attempts in a pass over the data (a gradient, a
- * product with the curvature, a loss; their features are made in the first and kept), on all
- * ranks and on one; and how fast one rank predicts validation attempts, with students' rows
- * (rasch, fm) or without.
+/* The speed of training knowledge tracing machines: attempts in a pass over the data (a
+ * gradient, a product with the curvature, a loss), on all ranks and on one. The first pass
+ * computes the features and the others reuse them. Also how fast one rank predicts validation
+ * attempts, with students' rows (rasch, fm) or without.
  * ranks: 2
  *
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
- * figure is the best of a few interleaved epochs of six passes or so. */
+ * figure is the best of a few interleaved epochs of about six passes. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -40,7 +40,7 @@ static void open_stepper(const struct comm *comm, const char *data, const char *
     memory_free(text);
 }
 
-/* Seconds of a pass in one epoch. */
+/* Seconds per pass in one epoch. */
 static double time_pass(struct stepper *stepper, int64_t epoch)
 {
     const int64_t before = ktm_passes(stepper->work);
@@ -51,7 +51,7 @@ static double time_pass(struct stepper *stepper, int64_t epoch)
     return (log_clock() - start) / (double)(ktm_passes(stepper->work) - before);
 }
 
-/* Validation attempts predicted in a second. */
+/* Validation attempts predicted per second. */
 static double predictions_a_second(struct stepper *stepper)
 {
     struct predictions predictions;
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run_benches.sh makes it */
+    const char *data = getenv("BENCH_CLASS"); /* made by tests/bench/run_benches.sh */
     if (data == NULL || !file_exists(data))
         fail_abort(BAD_USER, "BENCH_CLASS names no data set; run `make bench`");
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
@@ -88,8 +88,8 @@ int main(int argc, char **argv)
             comm_barrier(&world);
         }
         const double n = (double)all.n_training;
-        log_say("%-7s %6.1f million attempts x passes a second on %d ranks, %.1f on one: "
-                "efficiency %.0f %%; one predicts %.2f million attempts a second",
+        log_say("%-7s %6.1f million attempts x passes per second on %d ranks, %.1f on one: "
+                "efficiency %.0f %%; one predicts %.2f million attempts per second",
                 presets[p], n / together / 1e6, world.size, n / one / 1e6,
                 100 * one / (together * world.size), rate / 1e6);
         stepper_destroy(&all);

@@ -1,27 +1,28 @@
-/* The factorization machine of ktm beside a Bayesian one, learned by Gibbs sampling, on the
- * same features of the same attempts, each on one core: time, CBD and AUC of the test answers.
+/* The factorization machine of ktm compared with a Bayesian one, trained by Gibbs sampling, on
+ * the same features of the same attempts, each on one core: time, CBD and AUC of the test
+ * answers.
  *
- * The other machine is in gibbs.h. A group of its priors is a word of model.features, which is
- * better for it than one group for all. Its prediction is the mean over the iterations of
- * Phi(f): over all, as libFM takes it, or over all after the tenth; the better one is shown. It
- * has no settings to choose and needs no validation part. The same chain then goes on, to show
- * where it ends.
+ * The Bayesian machine is in gibbs.h. Each word of model.features is a group of its priors,
+ * which suits it better than one group for all. Its prediction is the mean of Phi(f) over all
+ * iterations, as in libFM, or over those after the tenth; the better one is shown. It has no
+ * settings to choose and needs no validation part. The same chain then continues, to show where
+ * it ends.
  *
- * Features. On ASSISTments 2009 all test students are new, so a row for each student would say
- * nothing of them: both machines see the item and logarithms of the counts of earlier right and
- * wrong answers, of all and of this item; then the row before as well
- * (jobs/ktm_fm_assist2009.ini on what that is). All training students are trained on. On Eedi,
- * single answers of known students are withheld: student and item, the preset itself.
+ * Features. On ASSISTments 2009 all test students are new, so a row per student would be
+ * useless. Both machines use the item and the logarithms of the counts of earlier right and
+ * wrong answers, in total and for this item; then also the previous row (explained in
+ * jobs/ktm_fm_assist2009.ini). All training students are used. On Eedi, single answers of known
+ * students are withheld: student and item, the preset itself.
  *
- * ktm stops when a step promises to lower the loss by less than a thousandth. Its penalties are
- * those with the least log-loss of the validation part then: of l2 in 1, 2, 4 and l2_factors in
- * 3, 5, 7, 10 (on ASSISTments after training on train1 without valid1; on Eedi also l2 = 0.5,
- * l2_factors = 15, and scale in 0.1, 0.3). Both machines begin at random: figures are means
- * over three seeds, of CBD with the least and the most. Times are of the processor, since the
- * machine may have other work, without reading the data.
+ * ktm stops when a step is expected to lower the loss by less than a thousandth. Its penalties
+ * minimise the log-loss of the validation part: l2 in 1, 2, 4 and l2_factors in 3, 5, 7, 10 (on
+ * ASSISTments after training on train1 without valid1; on Eedi also l2 = 0.5, l2_factors = 15,
+ * and scale in 0.1, 0.3). Both machines start from random values: figures are means over three
+ * seeds, for CBD with minimum and maximum. Times are processor times, since the machine may
+ * have other work, and exclude reading the data.
  *
- * First the sampler has to find what is known: answers drawn from a machine with 2 factors.
- * Where its posterior is right, 90 % of the true scores lie within 1.645 deviations of its
+ * First the sampler must recover a known model: answers drawn from a machine with 2 factors. If
+ * its posterior is right, 90 % of the true scores lie within 1.645 standard deviations of its
  * mean. */
 #include "base/comm.h"
 #include "base/fail.h"
@@ -73,7 +74,7 @@ static void design_of_ktm(struct design *d, const struct stepper *stepper, enum 
     }
 }
 
-/* CBD and AUC of chances sum / n. */
+/* CBD and AUC of the probabilities sum / n. */
 static struct score score_of(const struct comm *comm, const struct design *d, const double *sum,
                              double n)
 {
@@ -87,7 +88,7 @@ static struct score score_of(const struct comm *comm, const struct design *d, co
     return score;
 }
 
-/* ---- what the sampler has to find */
+/* ---- recovery of a known model */
 
 enum { STUDENTS = 400, ITEMS = 150, ASKED = 60, KNOWN = 2 };
 
@@ -176,9 +177,9 @@ static void find_the_known(const struct comm *comm)
         chance[i] = phi(known[i]);
     log_say(
         "the sampler, %d simulated answers, %d factors: CBD %.4f (without factors %.4f, the "
-        "truth %.4f), correlation of scores %.3f, within 1.645 deviations %.1f %%; "
-        "deviations of students %.2f (%.2f), of items %.2f (%.2f); caches wrong by at most "
-        "%.0e",
+        "truth %.4f), correlation of scores %.3f, within 1.645 standard deviations %.1f %%; "
+        "standard deviations of students %.2f (%.2f), of items %.2f (%.2f); cache error "
+        "at most %.0e",
         N, KNOWN, scores[1].cbd, scores[0].cbd, score_of(comm, &test, chance, 1).cbd,
         (xy - x * y) / sqrt((xx - x * x) * (yy - y * y)), 100 * within / N, deviation[0],
         spread[0], deviation[1], spread[1], drift);
@@ -211,7 +212,7 @@ static double processor_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Figures of several seeds. */
+/* Results over several seeds. */
 struct tried {
     double seconds, predicting, passes, auc;    /* means */
     double cbd, least, most, until, cbd_of_all; /* least, most: of the CBD */
@@ -227,8 +228,8 @@ static void try_add(struct tried *tried, const struct score *score, double secon
     tried->most = is_first ? score->cbd : fmax(tried->most, score->cbd);
 }
 
-/* A chain of n iterations; chances of the test answers are added up to `all`, those after
- * `burn_in` to `late`. Gives the seconds spent on them. */
+/* A chain of n iterations. The probabilities of the test answers are added to `all`, and those
+ * after `burn_in` to `late`. Returns the seconds spent on them. */
 static double go_on(struct gibbs *g, const struct design *test, int n, int burn_in, double *all,
                     double *late)
 {
@@ -268,12 +269,13 @@ static void sample(const struct comm *comm, const struct stepper *stepper, struc
         try_add(tried, part.cbd < whole.cbd ? &part : &whole, seconds);
         tried->cbd_of_all += whole.cbd / SEEDS;
         if (seed == 1) {
-            log_say("  Gibbs sampling %6.2f s: %d iterations, %.2f s of it predicting, %.1f "
-                    "million attempts x iterations a second; CBD %.5f (%.5f to %.5f; over all "
-                    "iterations %.5f), AUC %.4f",
-                    tried->seconds, ITERATIONS, tried->predicting,
-                    (double)train.n * ITERATIONS / (tried->seconds - tried->predicting) / 1e6,
-                    tried->cbd, tried->least, tried->most, tried->cbd_of_all, tried->auc);
+            log_say(
+                "  Gibbs sampling %6.2f s: %d iterations, %.2f s of it predicting, %.1f "
+                "million attempts x iterations per second; CBD %.5f (%.5f to %.5f; over all "
+                "iterations %.5f), AUC %.4f",
+                tried->seconds, ITERATIONS, tried->predicting,
+                (double)train.n * ITERATIONS / (tried->seconds - tried->predicting) / 1e6,
+                tried->cbd, tried->least, tried->most, tried->cbd_of_all, tried->auc);
             memset(late, 0, test.n * sizeof *late);
             go_on(&g, &test, LONG - ITERATIONS, 0, all, late);
             const struct score end = score_of(comm, &test, late, LONG - ITERATIONS);
@@ -300,8 +302,8 @@ static struct score test_score(const struct stepper *stepper)
     return score;
 }
 
-/* Trains ktm from one seed to convergence; `until` is when the test CBD was as good as `goal`
- * for the first time. */
+/* Train ktm from one seed to convergence; `until` is the time at which the test CBD first
+ * reached `goal`. */
 static void train(struct stepper *stepper, double goal, struct tried *tried)
 {
     struct score score = {0};
@@ -323,7 +325,7 @@ static void compare(const struct comm *comm, const char *name, const char *data,
                     const char *options)
 {
     if (data == NULL || !file_exists(data)) {
-        log_say("%s: skipped, the data are not there", name);
+        log_say("%s: skipped, no data", name);
         return;
     }
     struct tried theirs = {0}, ours = {0};
@@ -344,8 +346,8 @@ static void compare(const struct comm *comm, const char *name, const char *data,
         memory_free(seeded);
     }
     log_say(
-        "  ktm            %6.2f s: %.0f passes, %.1f million attempts x passes a second; CBD "
-        "%.5f (%.5f to %.5f), AUC %.4f; the CBD of %d iterations after %.2f s",
+        "  ktm            %6.2f s: %.0f passes, %.1f million attempts x passes per second; CBD "
+        "%.5f (%.5f to %.5f), AUC %.4f; reached the CBD of %d iterations after %.2f s",
         ours.seconds, ours.passes, n * ours.passes / ours.seconds / 1e6, ours.cbd, ours.least,
         ours.most, ours.auc, ITERATIONS, ours.until);
 }

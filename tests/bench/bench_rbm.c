@@ -1,10 +1,10 @@
-/* How fast the RBM trains, beside other things measured in the same run: one rank alone, plain
- * floating-point sums, and what the machine's memory and vector units can do.
+/* The speed of training the RBM, compared with other measurements in the same run: one rank
+ * alone, plain floating-point sums, and the limits of the machine's memory and vector units.
  * ranks: 2
  *
  * The class is grockit-shaped: 131 072 students, 6 046 items, about 5 million attempts. Every
- * figure is the best of several interleaved rounds, so that a busy moment of the machine spoils
- * none of the ratios. */
+ * figure is the best of several interleaved rounds, so that other load on the machine does not
+ * distort the ratios. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -26,10 +26,10 @@ struct shape {
     int hidden, batch;
 };
 
-/* ---- plain floating-point sums, as a trainer without exact sums would make them */
+/* ---- plain floating-point sums, as in a trainer without exact sums */
 
 static float *plain;      /* statistics */
-static double plain_unit; /* of the whole numbers the kernel is handed */
+static double plain_unit; /* of the integers passed to the kernel */
 
 static void plain_tally(const struct row_shape *shape, void *tally, bool wide,
                         const uint32_t *unit, const uint8_t *count, size_t n,
@@ -78,7 +78,7 @@ static void plain_step(struct stepper *stepper, real *speed, int64_t epoch, int6
     }
 }
 
-/* ---- what the machine can do */
+/* ---- the limits of the machine */
 
 static double memory_rate(void)
 {
@@ -99,7 +99,7 @@ static double memory_rate(void)
     return best;
 }
 
-/* Additions and products of real numbers in registers, a second. */
+/* Additions and products of real numbers in registers, per second. */
 static double vector_rate(void)
 {
     real x[16 * WIDTH];
@@ -190,7 +190,7 @@ static void measure(const struct comm *world, const char *data, const struct sha
     /* two rows of weights read, two of statistics read and written; products and sums of 3
      * passes */
     const double bytes = 2.0 * (double)stride * 12 + 8, operations = 11.0 * (double)stride;
-    log_say("%-22s %6.1f million attempts a second on %d ranks (epoch %.3f s), %.1f on one: "
+    log_say("%-22s %6.1f million attempts per second on %d ranks (epoch %.3f s), %.1f on one: "
             "efficiency "
             "%.0f %%; exact sums cost %+.0f %% over floating-point ones; %.0f %% of the memory "
             "rate, "
@@ -218,15 +218,16 @@ int main(int argc, char **argv)
     struct comm world;
     comm_start(&world, &argc, &argv);
     h5_start();
-    const char *data = getenv("BENCH_CLASS"); /* tests/bench/run_benches.sh makes it */
+    const char *data = getenv("BENCH_CLASS"); /* made by tests/bench/run_benches.sh */
     if (data == NULL || !file_exists(data))
         fail_abort(BAD_USER, "BENCH_CLASS names no data set; run `make bench`");
     comm_barrier(&world);
     double memory = memory_rate(), vector = vector_rate();
-    log_say("this machine, a core: memory %.1f GB/s, vectors %.1f billion operations a second",
-            memory / 1e9, vector / 1e9);
+    log_say(
+        "this machine, per core: memory %.1f GB/s, vectors %.1f billion operations per second",
+        memory / 1e9, vector / 1e9);
     for (size_t s = 0; s < COUNT(shapes); s++)
-        if (argc < 2 || strtoul(argv[1], NULL, 10) == s) /* an argument chooses one by number */
+        if (argc < 2 || strtoul(argv[1], NULL, 10) == s) /* an argument selects one by number */
             measure(&world, data, &shapes[s], memory, vector);
     comm_finish(&world);
     return 0;

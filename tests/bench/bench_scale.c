@@ -2,11 +2,11 @@
  *
  *     scale DATA.h5 section.key=value...
  *
- * prints one line of numbers: ranks, lanes, parameters, bytes of a statistic, attempts of a
- * step, then microseconds of a step: all of it, its blocks, clearing the tally, and the rest
- * (sum, optimizer, sharing), the parts as seconds of a core; then, between ranks 0 and 1, half
- * the time there and back of 8 bytes and of 1 MB. Of each step the best of several rounds
- * counts, so that a busy moment of the machine spoils little. */
+ * prints one line of numbers: ranks, lanes, parameters, bytes per statistic, attempts per step,
+ * then microseconds per step: the total, its blocks, clearing the tally, and the rest (sum,
+ * optimizer, sharing), the parts in core seconds. Then, between ranks 0 and 1, half the
+ * round-trip time of 8 bytes and of 1 MB. Each step counts with the best of several rounds, so
+ * that other load on the machine matters little. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/h5.h"
@@ -27,7 +27,7 @@ static void must(enum status status)
         fail_abort(status, "%s", fail_sentence());
 }
 
-/* Seconds of this core; others on the machine do not add to them. */
+/* Seconds of this core, which exclude other load on the machine. */
 static double core_clock(void)
 {
     struct timespec now;
@@ -35,8 +35,8 @@ static double core_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Lowers the best seconds of a step: all of it by the clock on the wall; then blocks, clearing
- * and the rest by the core's. */
+/* Update the best seconds of a step: the total in wall time; blocks, clearing and the rest in
+ * core time. */
 static void time_step(struct stepper *stepper, size_t step, size_t n_steps, double best[4])
 {
     const struct draw draw = {.seed = 1};
@@ -59,7 +59,7 @@ static void time_step(struct stepper *stepper, size_t step, size_t n_steps, doub
     best[3] = fmin(best[3], core_clock() - done);
 }
 
-/* Half the time there and back. */
+/* Half the round-trip time. */
 static double ping(const struct comm *comm, size_t n_bytes)
 {
     char *bytes = NEW(char, n_bytes);

@@ -1,8 +1,8 @@
-/* How fast the ML2P-VAE learns, and what limits it: answers a second of whole blocks (gradient
- * and exact sums' input, no optimizer), beside the parts they are made of, measured alone in
- * the same rounds: the decoder's kernels, the encoder, the random numbers; and beside the bare
- * exponentials the decoder cannot do without. One rank, 2 000 students of 30 answers, 3
- * abilities, full posterior, blocks of 50. */
+/* The speed of training the ML2P-VAE, and what limits it: answers per second of whole blocks
+ * (gradient and input to exact sums, no optimizer). They are compared with their parts,
+ * measured alone in the same rounds: the decoder's kernels, the encoder, the random numbers;
+ * and with the bare exponentials that the decoder needs. One rank, 2 000 students of 30
+ * answers, 3 abilities, full posterior, blocks of 50. */
 #include "../unit/tiny.h"
 #include "bench.h"
 #include "kernels/irt.h"
@@ -16,7 +16,7 @@ enum { N_STUDENTS = 2000, N_ITEMS = 30, BLOCK = 50, ROUNDS = 7, N_DIMS = 3 };
 
 static struct comm world;
 
-/* Seconds of this thread, so that neighbours on the machine do not count. */
+/* Seconds of this thread, which exclude other load on the machine. */
 static double cpu_clock(void)
 {
     struct timespec now;
@@ -49,7 +49,7 @@ static void whole(const struct model *model, struct vae_work *work, struct tally
     }
 }
 
-/* The last block's rows again and again: those of all students. */
+/* The last block's rows repeated, as many as for all students. */
 static void encoder(const struct model *model, struct vae_work *work, struct tally *tally)
 {
     for (uint32_t s = 0; s < N_STUDENTS; s += BLOCK) {
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     static const size_t samples[] = {1, 16, 64};
     struct tiny class;
     make_class(&class);
-    printf("%-8s  %22s  %12s  %12s  %12s  %12s  %16s\n", "samples", "million answers a second",
+    printf("%-8s  %22s  %12s  %12s  %12s  %12s  %16s\n", "samples", "million answers/second",
            "decoder", "encoder", "random", "the rest", "bare exponentials");
     for (size_t k = 0; k < COUNT(samples); k++) {
         char *options = memory_text("dimensions=%d, posterior=full, prefixes=0, samples=%zu",

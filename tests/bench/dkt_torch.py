@@ -1,10 +1,10 @@
-"""Deep knowledge tracing as it is usually written in PyTorch, for bench_dkt.sh to compare with.
+"""Deep knowledge tracing as usually written in PyTorch, for comparison in bench_dkt.sh.
 
     dkt_torch.py TRAIN.csv.gz HIDDEN [SECONDS]
 
 An lstm over embedded (item, outcome) pairs, padded batches of 64 sequences cut at 200 answers, all items' outputs
-computed, Adam. Trains for about SECONDS (20) and prints the answers a second, padding not counted. Exit code 2 where
-torch is not installed.
+computed, Adam. Trains for about SECONDS (20) and prints answers per second, without padding. Exit code 2 if torch is
+not installed.
 """
 import gzip
 import sys
@@ -20,7 +20,7 @@ CUT, BATCH = 200, 64
 
 
 def sequences(path):
-    """(items from 0, outcomes) of each student, cut into pieces."""
+    """Yield (items from 0, outcomes) of each student, cut into pieces."""
     lines = gzip.open(path, "rt").read().splitlines()
     for at in range(0, len(lines) - 2, 3):
         items, outcomes = ([int(cell) for cell in line.rstrip(",").split(",")] for line in lines[at + 1:at + 3])

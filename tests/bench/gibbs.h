@@ -1,18 +1,18 @@
-/* A Bayesian factorization machine for two classes, learned by Gibbs sampling: that of Rendle
- * (Factorization Machines with libFM, 2012), from its equations. bench/ktm_gibbs.c holds it
- * beside ktm, with which it shares nothing but the features.
+/* A Bayesian factorization machine for two classes, trained by Gibbs sampling, from the
+ * equations of Rendle (Factorization Machines with libFM, 2012). bench_ktm_gibbs.c compares it
+ * with ktm, with which it shares only the features.
  *
  *     z_i ~ normal(f(x_i), 1), answer i is correct where z_i > 0        (probit)
  *     w_j ~ normal(m, 1 / l),  v_jf ~ normal(m_f, 1 / l_f)    m, l for each group of rows
  *     m ~ normal(0, 1 / (g l)),  l ~ gamma(a / 2, b / 2)      a = b = g = 1
  *
- * One iteration draws every z, w_0, and for the weights and then factor by factor: l and m of
- * every group, then every number from its conditional. As f = c + h theta in each number theta
- * (h = x for a weight, x (q - x v) for a factor, q = sum of x v), that is, with e = z - f,
+ * One iteration draws every z, w_0, and then for the weights and for each factor: l and m of
+ * every group, then every number from its conditional. Since f = c + h theta in each number
+ * theta (h = x for a weight, x (q - x v) for a factor, q = sum of x v), with e = z - f,
  *
  *     precision = l + sum h^2,   mean = (theta sum h^2 + sum h e + m l) / precision.
  *
- * e and q lie together and are kept up to date; features lie column by column. */
+ * e and q are stored together and kept up to date; features are stored by column. */
 #ifndef COHORT_GIBBS_H
 #define COHORT_GIBBS_H
 
@@ -23,7 +23,7 @@
 
 enum { GIBBS_MOST_GROUPS = 64 };
 
-/* ---- random numbers: a counter, mixed; quick, for one thread */
+/* ---- random numbers: a mixed counter; fast, for one thread */
 
 static uint64_t counter = 1;
 
@@ -35,7 +35,7 @@ static double uniform(void)
     return ((double)((z ^ z >> 31) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* The polar method, of which the second number waits for the next call. */
+/* The polar method; the second number is kept for the next call. */
 static double normal(void)
 {
     static double waiting;
@@ -84,7 +84,7 @@ static double gamma_draw(double shape, double rate)
     }
 }
 
-/* ---- features of attempts, by attempts and by columns */
+/* ---- features of attempts, by attempt and by column */
 
 struct design {
     size_t n, n_columns, n_entries, room, n_groups;
@@ -92,7 +92,7 @@ struct design {
     float *x;
     uint8_t *correct;
     size_t group_first[GIBBS_MOST_GROUPS + 1]; /* columns of the groups */
-    uint32_t *column_first, *row;              /* the same entries, column by column */
+    uint32_t *column_first, *row;              /* the same entries by column */
     float *column_x;
 };
 
@@ -162,7 +162,7 @@ struct gibbs {
     const struct design *design;
     size_t k;
     double bias, *w, *v;  /* v: k times n_columns */
-    struct prior *priors; /* of the groups: of weights, then of each factor */
+    struct prior *priors; /* of the groups: for weights, then for each factor */
     struct cache *cache;  /* of attempts */
     double *z;
     double *squares; /* of columns: sum x^2 */
@@ -178,7 +178,7 @@ static void gibbs_free(struct gibbs *g)
     memory_free(g->squares);
 }
 
-/* f of the attempts of a design, from nothing but the parameters. */
+/* f of the attempts of a design, computed from the parameters alone. */
 static void gibbs_scores(const struct gibbs *g, const struct design *d, double *score)
 {
     const size_t n = d->n_columns, k = g->k;
@@ -227,10 +227,10 @@ static void gibbs_create(struct gibbs *g, const struct design *design, size_t k)
     for (size_t j = 0; j < n; j++)
         for (size_t c = design->column_first[j]; c < design->column_first[j + 1]; c++)
             g->squares[j] += (double)(design->column_x[c] * design->column_x[c]);
-    gibbs_scores(g, design, g->z); /* and e = 0 */
+    gibbs_scores(g, design, g->z); /* so that e = 0 */
 }
 
-/* Precision and mean of every group of some numbers, one for each column. */
+/* Precision and mean of every group of some numbers, one number per column. */
 static void draw_priors(const struct gibbs *g, const double *theta, struct prior *priors)
 {
     const struct design *d = g->design;
@@ -338,7 +338,7 @@ static void gibbs_iterate(struct gibbs *g)
         draw_factor(g, f);
 }
 
-/* How far the cached f = z - e is from f made anew. */
+/* The largest difference between the cached f = z - e and f computed anew. */
 static double gibbs_drift(const struct gibbs *g)
 {
     double *score = NEW(double, g->design->n), most = 0;

@@ -1,6 +1,5 @@
-"""The exact RTRBM as one would write it in PyTorch: a loop over steps, autograd, Adam. Padded batches of students
-cut at 200 answers. Prints answers a second over one
-epoch, or over the given seconds.
+"""The exact RTRBM as usually written in PyTorch: a loop over steps, autograd, Adam. Padded batches of students cut at
+200 answers. Prints answers per second over one epoch, or over the given seconds.
 
     rtrbm_torch.py THREE_LINE_FILE.csv.gz HIDDEN BATCH SECONDS THREADS
 """
@@ -73,7 +72,7 @@ def main():
         if time.time() - started > limit:
             break
     seconds = time.time() - started
-    print(f"{n_answers / seconds:.0f} answers a second, loss {loss / n_answers:.4f}")
+    print(f"{n_answers / seconds:.0f} answers per second, loss {loss / n_answers:.4f}")
 
 
 main()

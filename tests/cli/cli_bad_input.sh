@@ -1,14 +1,14 @@
 #!/bin/bash
-# Whatever is wrong with the settings, the files or the data: one sentence on stderr, said by one rank, the right
-# exit code on any number of ranks, nothing half-written, no hang.
+# Wrong settings, files or data: one error message on stderr, from one rank, the right exit code on any number of
+# ranks, no partial files, no hang.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 3000 --items 40 --seed 1 -o "$class" # more than one chunk of attempts
 printf '[model]\nkind = rbm\n\n[train]\nepochs = 2\nbatch = 200\nblock = 10\n' >"$TMP/good.ini"
 
-# refuses CODE PATTERN WORDS...: tests: `cohort train WORDS run=...` ends so on 1 and on 3 ranks, says one
-# sentence that matches, and leaves no checkpoint. Where a word begins with run= that is taken.
+# refuses CODE PATTERN WORDS...: tests: `cohort train WORDS run=...` exits with CODE on 1 and on 3 ranks, prints one
+# message that matches, and leaves no checkpoint. A word that begins with run= replaces the run directory.
 refuses() {
     local code=$1 pattern=$2 n word where=(run="$TMP/refused")
     shift 2
@@ -25,10 +25,10 @@ refuses() {
             'nothing is half-written'
     done
 }
-# bad WORDS..., with good settings and data before them.
+# bad WORDS...: refuses, with good settings and data before the words.
 bad() { refuses "$1" "$2" "$TMP/good.ini" data="$class" "${@:3}"; }
 
-section 'what is good'
+section 'good settings'
 expect_status 0 on 3 "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/good"
 
 section keys
@@ -49,7 +49,7 @@ for n in 1 2; do
     expect_status 1 on $n "$COHORT" train run="$TMP/tpyo" train.epochs=3
     expect_match "^cohort: run=$TMP/tpyo: no such directory, so there is no run to continue"
     expect_status 1 on $n "$COHORT" train "$TMP/tpyo" run="$TMP/new"
-    expect_match "^cohort: $TMP/tpyo: .*No such file"
+    expect_match "^cohort: cannot open $TMP/tpyo: No such file"
     expect_status 1 on $n "$COHORT" train "$TMP/good"
     expect_match "^cohort: $TMP/good is a directory; .*run=$TMP/good"
 done
@@ -83,8 +83,8 @@ for n in 2 3; do
     check 'nothing is made' test ! -e "$TMP/lanes"
 done
 
-section files
-refuses 1 'nowhere.ini: cannot be read: No such file' "$TMP/nowhere.ini" data="$class"
+section 'missing and unsuitable files'
+refuses 1 'cannot open .*nowhere.ini: No such file' "$TMP/nowhere.ini" data="$class"
 refuses 1 "$TMP is a directory; expected a file of settings" "$TMP" data="$class"
 head -c 3000 /dev/urandom >"$TMP/garbage.ini"
 printf '\0' >>"$TMP/garbage.ini"
@@ -109,7 +109,7 @@ check 'the file is as it was' test ! -s "$TMP/file"
 
 section 'damaged data'
 size=$(wc -c <"$class")
-# hurt NAME PLACE: a copy with sixteen bytes changed.
+# hurt NAME PLACE: a copy with sixteen changed bytes.
 hurt() {
     cp "$class" "$TMP/$1"
     head -c 16 /dev/urandom | dd of="$TMP/$1" bs=1 seek="$2" conv=notrunc status=none
@@ -123,7 +123,7 @@ done
 head -c $((size * 6 / 10)) "$class" >"$TMP/cut.h5"
 bad 3 'cut.h5: this is not an HDF5 file, or it is damaged' data="$TMP/cut.h5"
 
-section 'data from which nothing can be learned'
+section 'data without anything to train on'
 # csv NAME: a data set from the rows on stdin.
 csv() {
     cat >"$TMP/$1.csv"
@@ -137,7 +137,7 @@ done
 { echo s,i,o && seq 0 399 | awk '{ print "s" int($1 / 4) ",i" $1 % 4 "," }'; } | csv unknown
 bad 1 'unknown.h5: no training attempt has a known outcome' data="$TMP/unknown.h5"
 
-section 'names that talk to a terminal'
+section 'names with terminal escapes'
 escape=$(printf '\033')
 { echo s,i,o && seq 0 399 | awk '{ printf "s%d\033]0;title\007,i%d\302\2332J\177 \303\244\n", int($1 / 4), $1 % 4 }' |
     awk '{ print $0 "," (NR * 7919) % 5 % 2 }'; } | csv "loud${escape}[2J"
@@ -154,7 +154,7 @@ expect_status 0 "$COHORT" train "$TMP/good.ini" data="$TMP/loud${escape}[2J.h5" 
 expect_status 0 "$COHORT" predict "$TMP/loud" -o "$TMP/loud.csv"
 expect_match "$(printf 's0\033]0;title\007')" "$TMP/loud.csv" # files keep every byte
 
-section 'students without an answer'
+section 'students without answers'
 { echo s,i,o && seq 0 1199 | awk '{ print "s" int($1 / 4) ",i" $1 % 4 "," ($1 % 12 < 4 ? "" : ($1 * 7919) % 5 % 2) }'; } | csv silent
 for n in 1 3; do
     expect_status 0 on $n "$COHORT" train "$TMP/good.ini" data="$TMP/silent.h5" run="$TMP/silent$n"
@@ -166,7 +166,7 @@ for n in 1 3; do # most lanes have nobody
 done
 expect_same "$TMP/few1/last.h5" "$TMP/few3/last.h5"
 
-section 'a run of other data, a run of other settings'
+section 'a run with other data, a run with other settings'
 run "$COHORT" simulate irt --students 300 --items 50 --seed 2 -o "$TMP/other.h5"
 for n in 1 3; do
     expect_status 1 on $n "$COHORT" train "$TMP/good.ini" data="$TMP/other.h5" run="$TMP/good" train.epochs=9
@@ -174,7 +174,7 @@ for n in 1 3; do
 done
 
 section divergence
-# The rate rises until it is too much, so that some epochs are good.
+# The learning rate grows until training diverges, so that some epochs are good.
 diverges=("$TMP/good.ini" data="$class" model.hidden_kind=gaussian train.epochs=50 optimizer.rate=0.1 optimizer.warm_up=600)
 for n in 1 3; do
     bad 4 'training diverged in epoch 1, by step [0-9]+: (weights|visible_bias|hidden_bias) reached ' \
@@ -192,7 +192,7 @@ for n in 1 3; do
 done
 expect_same "$TMP/diverged1.0/best.h5" "$TMP/diverged1.1000/best.h5" "$TMP/diverged3.0/best.h5"
 
-section 'items of a Q-matrix'
+section 'item numbers too large for a Q-matrix'
 printf '1,0\n0,1\n' >"$TMP/q.csv"
 for item in 4294967296 4294967297 9223372036854775807; do # cut to 32 bits, the second would be item 1
     printf '2\n1,%s\n1,0\n' $item >"$TMP/large.txt"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The same bits: sha256sum of the checkpoints of a run is the same at any number of ranks, with shared
-# memory and without, with every instruction set of this CPU and every kernel of the BLAS, and for runs that were cut
-# in two.
+# The same bits: the checkpoints of a run have the same sha256sum at any number of ranks, with and without shared
+# memory, with every instruction set of this CPU and every BLAS kernel, and for runs that were interrupted.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/bits.sh
 
-# Long tails, unknown outcomes and single attempts held out; and a class with many repeats, of whole students.
+# Long tails, unknown outcomes and single attempts held out; and a class with many repeats and whole students held
+# out.
 run "$COHORT" simulate grockit --students 260 --items 60 --seed 2 -o "$TMP/grockit.h5" || fail "simulate grockit"
 run "$COHORT" simulate bkt --students 130 --skills 4 --seed 2 -o "$TMP/bkt.h5" || fail "simulate bkt"
 
@@ -53,14 +53,14 @@ same adam grockit optimizer.method=adam optimizer.rate=0.02 optimizer.clip=5 opt
 same window bkt model.window=5 model.common=yes model.conditional=yes
 same folds grockit train.folds=4 train.fold=2
 
-section "other settings are other bits"
+section "other settings give other bits"
 expect_equal 14 "$(sha256sum "$TMP"/*-1/last.h5 | cut -d ' ' -f 1 | sort -u | wc -l)" "14 checkpoints"
 train 1 seed grockit model.copies=2 train.seed=2
 check "another seed" test "$(sums seed)" != "$(sums two-copies-1)"
 train 1 epochs grockit model.copies=2 train.epochs=2
 check "another number of epochs" test "$(sums epochs)" != "$(sums two-copies-1)"
 
-section "ranks that send each other what they have"
+section "ranks that send messages"
 for n in 2 3; do
     COHORT_SHARED=no train $n "sent-$n" grockit model.factors=3 model.conditional=yes
     expect_equal "$(sums factored-1)" "$(sums "sent-$n")" "the checkpoints of 1 rank and of $n that send"
@@ -69,7 +69,7 @@ for n in 2 3; do
     expect_equal "$(sums adam-1)" "$(sums "adam-sent-$n")" "the checkpoints of 1 rank and of $n that send, adam"
 done
 
-section "a run cut in two"
+section "an interrupted run"
 train 3 cut bkt model.persistent=yes train.epochs=1
 train 2 cut bkt model.persistent=yes
 expect_match 'continuing'
@@ -88,8 +88,9 @@ for isa in plain avx2 avx512; do
     expect_equal "$(sums last-1)" "$(sums "isa-last-$isa")" "the checkpoints of the best set and of $isa, m = 20"
 done
 
-# Every kind, as if on two CPUs: rank 0 has no vector instructions, rank 1 the best there are and other BLAS kernels;
-# beside one rank with a third kernel. Only lme, whose dense factorisation is rank 0's BLAS, needs that one's kernel.
+# Every kind, as if on two CPUs: rank 0 has no vector instructions, rank 1 has the best ones and other BLAS kernels;
+# compared with one rank with a third kernel. Only lme, which uses the BLAS of rank 0 for its dense factorisation,
+# needs the same kernel.
 section "ranks on different CPUs"
 cat >"$TMP/mixed" <<'EOF'
 #!/bin/sh

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Bayesian knowledge tracing by the command line: the same bits at any number of ranks and after stops and
-# kills, a loss that never rises, tables, nothing learned where there is nothing, sentences for what cannot be,
-# and what it reaches on ASSISTments 2009.
+# Bayesian knowledge tracing on the command line: the same bits at any number of ranks and after stops and kills, a
+# loss that never rises, tables, nothing learned from random outcomes, errors for impossible input, and its results on
+# ASSISTments 2009.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
 
-# Long tails, unknown outcomes, attempts that are not shown, items of one skill and of several.
+# Long tails, unknown outcomes, hidden attempts, items with one skill and with several.
 run "$COHORT" simulate grockit --students 240 --items 50 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 run "$COHORT" simulate bkt --students 300 --skills 5 --forget 0.03 --seed 3 -o "$TMP/class.h5" || fail "simulate bkt"
 
@@ -21,7 +21,7 @@ train() {
 sum() { sha256sum <"$TMP/$1/last.h5"; }
 result() { json_of "$TMP/$1/result.json" "${@:2}"; }
 
-# expect_falling RUN: a test: no epoch's loss is above the one before, but for the last digit of a float.
+# expect_falling RUN: a test: no epoch's loss exceeds the previous one, except in the last digit of a float.
 expect_falling() {
     local rises
     rises=$(sed -E 's/.*"loss": ([-+.e0-9]+),.*/\1/' "$TMP/$1/log.jsonl" |
@@ -106,7 +106,7 @@ expect_equal 'skill,p0,learn,guess,slip,forget,attempts,log_likelihood' "$(head 
 expect_equal 6 "$(wc -l <"$TMP/exported-1/table_skills.csv")" "lines of table_skills.csv"
 check "chances, with guess + slip < 1" awk -F , 'NR > 1 { for (c = 2; c <= 6; c++) if (!($c > 0 && $c < 1)) exit 1
     if ($4 + $5 >= 1) exit 1 }' "$TMP/exported-1/table_skills.csv"
-# As many skills as items: rows are still named after what they are, and logits are called so.
+# With as many skills as items, rows are still named correctly, and logits are labelled as logits.
 run "$COHORT" simulate bkt --students 40 --skills 4 --items 4 --seed 2 -o "$TMP/square.h5" || fail "simulate bkt"
 train 1 square square train.epochs=3 model.items=yes
 expect_status 0 "$COHORT" export "$TMP/square" -o "$TMP/square-tables"
@@ -136,7 +136,7 @@ train 1 true random
 check "what was not shuffled is learned ($(result true test auc))" \
     awk -v auc="$(result true test auc)" 'BEGIN { exit !(auc > 0.68) }'
 
-section "items without skills, skills without attempts, skills that are new"
+section "items without skills, skills without attempts, new skills"
 printf '4\n1,2,3,1\n1,0,1,1\n3\n2,2,1\n0,1,1\n2\n3,3\n0,1\n' >"$TMP/train.csv"
 printf '3\n3,1,2\n1,0,1\n' >"$TMP/test.csv"
 import() { run "$COHORT" import three-line --train "$TMP/train.csv" --test "$TMP/test.csv" "$@" || fail "import"; }
@@ -165,8 +165,8 @@ expect_equal "$(awk -F , 'NR == 2 { p = $2 + 0; l = $3; g = $4; s = $5; printf "
     "$TMP/partly-tables/table_common.csv")" "$(awk -F , 'NR == 2 { printf "%.5f", $5 }' "$TMP/new.csv")" \
     "what is predicted for an item in no skill"
 
-section "what cannot be"
-# refused PATTERN DATA WORD...: a test on 2 ranks: one sentence.
+section "impossible input"
+# refused PATTERN DATA WORD...: a test on 2 ranks: one error message.
 refused() {
     local pattern=$1 data=$2
     shift 2

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Blends: made from runs, on any number of ranks, with the weights of the validation attempts alone; and
-# then a run like any other.
+# Blends: created from runs on any number of ranks, with weights from the validation attempts alone; afterwards a run
+# like any other.
 . "$(dirname "$0")/../lib/lib.sh"
 
 small="model.hidden=8 train.epochs=4 train.batch=100"

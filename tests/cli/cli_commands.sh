@@ -1,18 +1,18 @@
 #!/bin/bash
-# evaluate, predict, inspect, export, verify, doctor and help: what they print against what can be worked
-# out by other means, the same bytes at any number of ranks, and a sentence for everything that is wrong.
+# evaluate, predict, inspect, export, verify, doctor and help: their output against independent computations, the same
+# bytes at any number of ranks, and an error message for all wrong input.
 . "$(dirname "$0")/../lib/lib.sh"
 cd "$TMP" || exit 70
 
 quick=(model.kind=rbm model.hidden=4 train.epochs=3 train.seed=7 train.batch=60 train.block=6 optimizer.rate=0.003)
 
-# on N COMMAND...: as ranks, but one rank needs no mpirun.
+# on N COMMAND...: like ranks, but one rank runs without mpirun.
 on() { if [ "$1" = 1 ]; then "${@:2}"; else ranks "$@"; fi; }
 
-# near A B: whether two numbers agree to seven digits or so.
+# near A B: whether two numbers agree to about seven digits.
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d * d <= 1e-12) }'; }
 
-# parses FILE: whether it is one JSON value and nothing else.
+# parses FILE: whether it is exactly one JSON value.
 parses() {
     if python3 -c '' 2>/dev/null; then
         python3 -m json.tool "$1" >/dev/null
@@ -30,8 +30,7 @@ damage() {
     printf "\\x$(printf %x $((old ^ 16)))" | dd of="$3" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# An answer log with everything that makes life hard: names with commas, quotes and blanks, groups, times,
-# skills, unknown outcomes.
+# An answer log with difficult content: names with commas, quotes and blanks, groups, times, skills, unknown outcomes.
 awk 'BEGIN {
     print "who;what;how;when;topic;needs"
     for (s = 1; s <= 120; s++)
@@ -75,12 +74,12 @@ done
 expect_equal 480 "$(for b in $(seq 0 14); do json_of eval1.json calibration "$b" n; done | awk '{ n += $1 } END { print n }')" \
     "attempts in all bins"
 
-section "evaluate: what the training said"
+section "evaluate: the scores printed by train"
 for key in n auc cbd log_loss; do
     check "$key" near "$(json_of eval1.json $key)" "$(json_of irt/result.json test $key)"
 done
 
-section "evaluate: forms"
+section "evaluate: output formats"
 expect_status 0 "$COHORT" evaluate irt
 expect_match '^rbm, all +480 +24 +0\.'
 expect_match '^rbm, excluding first attempts +456 +24 '
@@ -153,16 +152,16 @@ check "area under the curve worked out from the probabilities" near "$(json_of e
         $4 == 1 { c++; n1++ } $4 == 0 { w++; n0++ }
         END { close_tie(); printf "%.9f", pairs / (n1 * n0) }')"
 
-section "predict: what cannot be"
+section "predict: wrong input"
 expect_status 2 "$COHORT" predict irt
 expect_match 'no output; name the '
 expect_status 2 "$COHORT" predict -o x.csv
 expect_status 74 ranks 2 "$COHORT" predict irt -o missing/p.csv
-expect_match 'missing/p.csv.*cannot be written'
+expect_match 'cannot write missing/p.csv'
 expect_status 74 ranks 2 "$COHORT" predict irt -o missing/p.h5
 expect_match 'missing/p.h5'
 
-section "another data set: items by name"
+section "another data set: items are matched by name"
 expect_status 0 "$COHORT" simulate irt --students 50 --items 20 --skills 2 --seed 2 -o new.h5
 for n in 1 3; do
     expect_status 0 on $n "$COHORT" evaluate irt --data new.h5 --split all --json
@@ -174,7 +173,7 @@ expect_same new1.json new3.json
 expect_same new1.csv new3.csv
 expect_equal 1000 "$(json_of new1.json n)" "attempts"
 check "item means of the training data" test -n "$(json_of new1.json item_mean auc)"
-# Fewer items, in another order: the same students' first answers must be predicted as before.
+# Fewer items, in another order: the same students' first answers must have the same predictions.
 awk -F, 'NR == 1 || $2 != "item-3"' irt1.csv | cut -d, -f1,2,4 >fewer.csv
 expect_status 0 "$COHORT" import csv fewer.csv --student student --item item --outcome outcome --split none \
     -o fewer.h5
@@ -195,7 +194,7 @@ for n in 1 3; do
 done
 check "nothing written" test ! -e more.csv
 
-section "the data are not what they were"
+section "the data have changed"
 mv class.h5 kept.h5
 expect_status 1 ranks 2 "$COHORT" evaluate irt
 expect_match 'trained on class.h5, which does not exist.*--data'
@@ -318,7 +317,7 @@ expect_match '^  state +finished'
 expect_match '^weights +20 x 2 x 4 '
 expect_match '^hidden = 4'
 
-section "inspect: something else"
+section "inspect: other files"
 echo 'this is not HDF5' >garbage.h5
 : >nothing.h5
 for path in garbage.h5 nothing.h5 empty log.csv irt1.h5; do

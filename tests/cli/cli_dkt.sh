@@ -1,16 +1,16 @@
 #!/bin/bash
-# Deep knowledge tracing by the command line: its probabilities once more in numpy, the same bits at any number
-# of ranks and after stops and kills, nothing learned where there is nothing, very long and very short students.
+# Deep knowledge tracing on the command line: its probabilities recomputed in numpy, the same bits at any number of
+# ranks and after stops and kills, nothing learned from random outcomes, very long and very short students.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
 small="model.kind=dkt model.hidden=20 model.layers=2 train.batch=60 train.block=7 train.epochs=3
     optimizer.method=adam optimizer.rate=0.01"
 
-# Long tails, unknown outcomes, attempts that are not shown, items with any number of skills.
+# Long tails, unknown outcomes, hidden attempts, items with any number of skills.
 run "$COHORT" simulate grockit --students 240 --items 50 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 
-# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+# train RANKS RUN WORD...: a run on the class with long tails, unless a word sets other data.
 train() {
     local n=$1 run=$2
     shift 2
@@ -62,7 +62,7 @@ for cell in lstm gru rnn; do
     expect_equal "$(sums whole-$cell)" "$(sums cut-$cell)" "the checkpoints of a run in one piece and of one in three"
 done
 
-section "numpy"
+section "probabilities recomputed in numpy"
 run "$COHORT" simulate grockit --students 90 --items 30 --seed 4 -o "$TMP/few.h5" || fail "simulate grockit"
 for case in 'lstm both' 'gru skill' 'rnn item'; do
     read -r cell input <<<"$case"
@@ -100,7 +100,7 @@ expect_chance() {
     fi
 }
 
-# Two skills of 15 items each, answered again and again; settings that learn training outcomes by heart.
+# Two skills of 15 items each, answered repeatedly; settings that overfit the training outcomes.
 for split in by-student=60/10/30 by-attempt=60/10/30; do
     section "shuffled outcomes, $split"
     for shuffle in '' --shuffle-outcomes; do

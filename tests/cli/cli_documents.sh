@@ -1,18 +1,18 @@
 #!/bin/bash
 # not under: debug double sanitize
-# The check of the documents on small documents, most of them wrong on purpose; and its way of rewriting output.
+# The check of the documents, on small documents that are mostly wrong on purpose; and how it rewrites output.
 . "$(dirname "$0")/../lib/lib.sh"
 BUILD=$(dirname "$COHORT")
 export BUILD
 page=$TMP/page.md
 
-# documents LINE...: a document of these lines, checked.
+# documents LINE...: check a document of these lines.
 documents() {
     printf '%s\n' "$@" >"$page"
     tests/check_documents.sh "$page"
 }
 
-section 'what is right'
+section 'correct documents'
 expect_status 0 documents 'Text, and `tests/run.sh`.' '```console' '$ printf "%s\n" one two "3 of 4 in 0.71 s" long-line' 'one' 'two' \
     '3 of 4 in 99 s' 'long-line' '$ printf "a\nb\nc d e\nf\n"' 'a' '...' 'c d ...' '...' '$ cat <<END' '> here' '> END' 'here' \
     '$ echo no output is shown' '```' '```console exit=3' '$ true' '$ echo gone >&2; exit 3' 'gone' '```'
@@ -20,8 +20,8 @@ expect_match '^documents: 6 commands gave the output shown; documents: 1'
 expect_status 0 documents '```console' '$ cohort --version' '$ pwd' '/home/you/cohort' '$ cat jobs/rbm.ini >/dev/null' '```'
 expect_status 0 documents '```console long' '$ make soak PATTERN=fresh' 'not compared' '```'
 
-section 'what is wrong'
-# wrong PATTERN LINE...: a test: the document is refused, with a sentence.
+section 'wrong documents'
+# wrong PATTERN LINE...: a test: the document is refused, with a message.
 wrong() {
     expect_status 1 documents "${@:2}"
     expect_match "$1"
@@ -39,7 +39,7 @@ wrong 'page.md:1: 121 characters in a line' "$(printf '%0121d' 0)"
 wrong 'page.md:2: exit code 2 .*make nothing' '```console long' '$ make nothing' '```'
 wrong 'a block without an end' '```console' '$ true'
 
-section 'rewritten'
+section 'rewriting output'
 printf '%s\n' 'Before.' '```console' '$ printf "%s\n" "read 5 rows" skipped "wrote x" "done in 3 s"' 'read 4 rows' '...' 'done in 1 s' \
     '$ echo new' 'old' '$ echo "stopped after epoch 5"' '...' 'stopped after ...' '```' 'After.' >"$page"
 expect_status 0 tests/check_documents.sh write "$page"

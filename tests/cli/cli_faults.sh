@@ -1,6 +1,6 @@
 #!/bin/bash
-# A training run that is killed at every call that changes its directory, or whose disk is full there, and then
-# continued: the same bytes. tests/soak/soak_faults.sh does it to everything that writes.
+# A training run killed at every call that changes its directory, or whose disk is full at that call, and then
+# continued: the same bytes. tests/soak/soak_faults.sh does this to every command that writes.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/faults.sh
 run "$COHORT" simulate irt --students 200 --items 10 --seed 1 -o "$TMP/class.h5"
@@ -13,11 +13,11 @@ section 'killed at every change'
 everywhere signal=KILL 'write|link|rename|unlink' "$TMP/run" "${train[@]}" train.epochs=2 run="$TMP/run"
 check "there were some ($N_FAULTS)" test "$N_FAULTS" -ge 12
 
-section 'no room'
+section 'a full disk'
 everywhere error=ENOSPC 'openat|pwrite64|write|link|fsync' "$TMP/run" "${train[@]}" train.epochs=2 run="$TMP/run"
 check "there were some ($N_FAULTS)" test "$N_FAULTS" -ge 12
 
-section 'no room for the end of a data set'
+section 'a full disk at the end of a data set'
 mkdir "$TMP/data"
 simulate=("$COHORT" simulate irt --students 50 --items 5 -o "$TMP/data/class.h5")
 places "$TMP/data" "${simulate[@]}"
@@ -28,9 +28,9 @@ for place in $(printf '%s\n' "${PLACES[@]}" | grep pwrite64 | tail -4 | tr ' ' =
     expect_match '^cohort: .*class.h5: .*is the disk full'
 done
 
-section 'a broken disk'
-# broken FILE COMMAND...: tests: an input/output error at any call ends in a sentence and leaves nothing unfinished, or does
-# not matter; with the places of the last `places`.
+section 'input/output errors'
+# broken FILE COMMAND...: tests: an input/output error at any call gives an error message and no incomplete file, or
+# has no effect; at the calls counted by the last `places`.
 broken() {
     local place ended
     for place in "${PLACES[@]}"; do
@@ -58,7 +58,7 @@ for place in "${PLACES[@]}"; do
 done
 check 'there were some' test ${#PLACES[@]} -ge 1
 
-section 'a limit on the size of files'
+section 'a limit on the file size'
 for n in 1 64 300; do
     expect_status 74 bash -c "ulimit -f $n; exec \"\$@\"" bash "$COHORT" simulate irt --students 3000 --items 30 -o "$TMP/data/large.h5"
     expect_match '^cohort: .*large.h5'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A run on a disk that fills up: a sentence and exit code 74, no hang, the old checkpoint intact, and the same
-# bytes in the end. The disk is a small one in memory, in a mount namespace that goes with the script.
+# A run on a disk that fills up: an error message and exit code 74, no hang, the old checkpoint intact, and finally
+# the same bytes. The disk is a small one in memory, in a mount namespace that ends with the script.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 disk=$TMP/disk
@@ -21,21 +21,21 @@ run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
 small=(model.kind=rbm model.hidden=40 model.cd_steps=10 optimizer.rate=0.0001 train.batch=20 train.block=4
     train.epochs=12 train.seed=3 data="$class" run.save_minutes=0)
 
-# fill KILOBYTES: leaves only so much room.
+# fill KILOBYTES: leave only this much space.
 fill() {
     rm -f "$disk/filler"
     head -c 1M /dev/zero >"$disk/filler" 2>/dev/null
     truncate -s "-${1}k" "$disk/filler"
 }
 
-section 'the reference'
+section 'the reference run'
 expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/reference"
-# Its beginning, where the best epoch is still to come, as a kill would have left it.
+# Its beginning, before the best epoch, as after a kill.
 expect_status 0 on 1 "$COHORT" train "${small[@]}" train.epochs=4 run="$TMP/half"
 rm "$TMP/half/result.json"
 check 'two checkpoints' test -s "$TMP/half/last.h5" -a -s "$TMP/half/previous.h5"
 
-# expect_full N DIRECTORY: tests: on N ranks it says that the disk is full, once.
+# expect_full N DIRECTORY: tests: N ranks report the full disk, once.
 expect_full() {
     expect_status 74 on "$1" "$COHORT" train "${small[@]}" run="$2"
     expect_match '^cohort: .*(No space left on device|Disk quota exceeded)'
@@ -82,7 +82,7 @@ for n in 1 3; do
     expect_same "$TMP/reference/last.h5" "$disk/run/last.h5"
 done
 
-section 'a disk that cannot be written'
+section 'a read-only disk'
 rm -rf "$disk/run"
 cp -r "$TMP/half" "$disk/run"
 mount -o remount,ro "$disk"

@@ -1,22 +1,22 @@
 #!/bin/bash
-# Files of yesterday: data sets and checkpoints that earlier versions wrote (tests/golden/v*, made by
-# tests/golden/make.sh) are opened, verified, predicted from and continued.
+# Old files: data sets and checkpoints written by earlier versions (tests/golden/v*, made by tests/golden/make.sh) can
+# be opened, verified, used for predictions and continued.
 . "$(dirname "$0")/../lib/lib.sh"
 project=$PWD
 
 # tolerance VERSION/RUN: how far predictions may be from those of the program that trained the run. `changed` is for
-# kinds whose rule of prediction has become another one since: only that there are predictions is checked.
+# kinds that predict differently since then: only the presence of predictions is checked.
 tolerance() {
     case $1 in
-    # since v1 products are summed in an order of their own, not BLAS's
+    # since v1 products have a summation order of their own, not that of the BLAS
     v1/dkt* | v1/rtrbm* | v1/vae* | v1/blend) echo 1e-5 ;;
-    # and ktm finds a student's weights from what was shown before, instead of taking the trained ones
+    # and ktm computes a student's weights from the attempts shown before, instead of using the trained ones
     v1/ktm_rasch | v1/ktm_das3h | v1/ktm_fm) echo changed ;;
     *) echo 1e-6 ;;
     esac
 }
 
-# close_to A B TOLERANCE: two files of predictions have the same rows, and the same numbers within the tolerance.
+# close_to A B TOLERANCE: two prediction files have the same rows, and the same numbers within the tolerance.
 close_to() {
     paste -d, "$1" "$2" | awk -F, -v most="$3" '
         NR == 1 { for (n = NF / 2; n > 0 && $n !~ /^(probability|prediction)$/; n--) { } }
@@ -71,7 +71,7 @@ for version in tests/golden/v*/; do
         expect_status 0 "$COHORT" verify "$run"
     done
 
-    section "$version: what was not stored"
+    section "$version: skills that were not stored"
     expect_status 0 "$COHORT" import csv answers.csv --student student --item item --outcome correct --time time -o bare.h5
     expect_status 0 "$COHORT" predict rbm --data bare.h5 -o again.csv
     if [ "$version" = v1 ]; then # the skills of items
@@ -80,7 +80,7 @@ for version in tests/golden/v*/; do
         expect_match "bare.h5: its items have no skills, and an earlier version of cohort stored the model without them; import"
         check "nothing is written" test ! -e never.csv
         expect_status 0 "$COHORT" predict pfa.h5 --data student.h5 -o again.csv
-        # ktm_pfa was continued above, so it has them by now
+        # ktm_pfa was continued above and has them by now
         expect_status 0 "$COHORT" predict ktm_pfa --data bare.h5 -o again.csv
     fi
     cd "$project" || exit 70

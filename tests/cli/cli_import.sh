@@ -1,9 +1,9 @@
 #!/bin/bash
-# `cohort import` from the command line: exit codes, sentences, and the counts of real data.
+# `cohort import` on the command line: exit codes, messages, and the counts of real data.
 . "$(dirname "$0")/../lib/lib.sh"
 data=../shared/data
 
-section "what follows a gzip"
+section "bytes after a gzip member"
 printf 'student,item,outcome\na,i,1\nb,i,0\n' >"$TMP/few.csv"
 gzip -c "$TMP/few.csv" >"$TMP/few.csv.gz"
 printf 'c,i,1\nd,i,0\n' | gzip -c >"$TMP/more.gz"
@@ -21,7 +21,7 @@ head -c -3 "$TMP/few.csv.gz" >"$TMP/cut.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" --split none -o "$TMP/cut.h5"
 expect_match 'it ends too early'
 
-section "names of outputs that are mistaken"
+section "wrong output names"
 cp "$TMP/few.csv" "$TMP/only.csv"
 expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
 expect_match 'only.csv: this file exists and is not a data set'
@@ -46,7 +46,7 @@ expect_status 3 "$COHORT" verify "$TMP/own"
 expect_match 'last.h5: a data set; expected a checkpoint'
 expect_status 74 sh -c '"$COHORT" verify "$TMP/own.h5" >/dev/full'
 
-section "a pipe among the students"
+section "a pipe in the directory of students"
 mkdir "$TMP/pipes"
 printf 'question_id,correct_answer,part,tags\nq1,d,1,1\n' >"$TMP/pipes/questions.csv"
 printf 'timestamp,solving_id,question_id,user_answer,elapsed_time\n1,1,q1,d,5\n' >"$TMP/pipes/u1.csv"
@@ -58,7 +58,7 @@ section "folds without students"
 expect_status 1 "$COHORT" train model.kind=rbm data="$TMP/own.h5" run="$TMP/folds" train.epochs=1 train.folds=300
 expect_match 'no attempt is for .* in fold .* of train.folds = 300 \(students: 40\)'
 
-section 'what it says'
+section 'what it prints'
 cat >"$TMP/answers.csv" <<'END'
 user_id,item_id,correct,timestamp,skill_id
 anna,q1,1,2011-01-02 03:04:05,algebra
@@ -76,7 +76,7 @@ expect_match '^times from 2011-01-02 03:04:05 to 2012-02-03 03:04:05'
 expect_match '^wrote .*a.h5'
 expect_equal '' "$(output)" 'nothing on stdout'
 
-section 'the same bytes again, and on any number of ranks'
+section 'the same bytes when repeated, and on any number of ranks'
 for n in 1 2 3; do
     expect_status 0 ranks $n "$COHORT" import csv "$TMP/answers.csv" "${columns[@]}" --seed 1 -o "$TMP/a$n.h5"
     expect_equal 1 "$(errors | grep -c '^wrote')" 'one rank speaks'
@@ -93,7 +93,7 @@ expect_status 0 "$COHORT" import csv "$TMP/bad.csv" --skip-bad -o "$TMP/b.h5"
 expect_match '^skipped 2 bad rows; first: .*bad.csv:3'
 expect_match '^2 students, 2 attempts'
 
-section 'skipped rows leave nothing behind'
+section 'skipped rows leave no trace'
 printf '%s\n' 'user_id,item_id,correct,skill,hard,room,mark' anna,q1,1,k1,0.5,r1,3 anna,q2,1,k2,none,r2,3 bert,q3,1,k3,0.5,r3,x \
     bert,q4,0,k4,1e308,r4,4 bert,q1,0,k1,2,r5,4 >"$TMP/rows.csv"
 expect_status 0 "$COHORT" import csv "$TMP/rows.csv" --skills skill --covariates hard --factors room --target mark \
@@ -105,7 +105,7 @@ expect_status 3 "$COHORT" import csv "$TMP/rows.csv" --covariates hard --split n
 expect_match "covariate hard is 'none', not a number from -1e30 to 1e30"
 
 section 'matrices: headers and letters'
-# matrix LINE...: a file of these lines, imported.
+# matrix LINE...: import a file of these lines.
 matrix() { printf '%s\n' "$@" >"$TMP/m.csv" && "$COHORT" import matrix "$TMP/m.csv" --split none -o "$TMP/m.h5"; }
 expect_status 3 matrix 1,0.5,0 1,0,1
 expect_match "m.csv:1: column 2 is '0.5', not 1, 0 or empty"
@@ -124,12 +124,12 @@ expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are not outco
 expect_status 3 matrix a,b,sex 1,0,f 0,1,f
 expect_match "column 3 \('sex'\) holds 'f' and no column holds 't'"
 
-section 'an old data set survives a failed import'
+section 'a failed import keeps the old data set'
 cp "$TMP/b.h5" "$TMP/old.h5"
 expect_status 3 "$COHORT" import csv "$TMP/bad.csv" -o "$TMP/b.h5"
 expect_same "$TMP/old.h5" "$TMP/b.h5"
 
-section 'files that are not there, empty or damaged'
+section 'missing, empty and damaged files'
 expect_status 1 "$COHORT" import csv "$TMP/nowhere.csv" -o "$TMP/c.h5"
 expect_match 'cannot open .*nowhere.csv: No such file'
 : >"$TMP/empty.csv"
@@ -160,7 +160,7 @@ expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
 expect_match 'import matrix does not accept --time'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
-expect_match "no column 'userid' for --student \(did you mean 'user_id'"
+expect_match "no column 'userid' for --student; did you mean 'user_id'"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
 expect_match 'add up to 110; expected 100'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Knowledge tracing machines by the command line: the same bits at any number of ranks, with every instruction
-# set, and after stops and kills; presets, tables, mistakes in model.features; nothing learned where there is nothing.
+# Knowledge tracing machines on the command line: the same bits at any number of ranks, with every instruction set,
+# and after stops and kills; presets, tables, wrong model.features; nothing learned from random outcomes.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 . tests/lib/truth.sh
@@ -8,7 +8,7 @@ RANDOM=${SEED:-$$}
 run "$COHORT" simulate grockit --students 300 --items 60 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 run "$COHORT" simulate bkt --students 400 --skills 4 --items 20 --seed 2 -o "$TMP/bkt.h5" || fail "simulate bkt"
 
-# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+# train RANKS RUN WORD...: a run on the class with long tails, unless a word sets other data.
 train() {
     local n=$1 run=$2
     shift 2
@@ -66,7 +66,7 @@ section "presets"
 for preset in rasch afm pfa bestlr fm; do
     expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" model.kind=ktm model.preset=$preset "run=$TMP/$preset"
 done
-# A class in which skills are learned: counts at the skill say more than the skill alone.
+# A class in which students learn skills: counts per skill predict better than the skill alone.
 train 1 constant "data=$TMP/bkt.h5" model.features=skill
 check "pfa is better than the skill ($(result pfa test auc), $(result constant test auc))" \
     awk -v a="$(result pfa test auc)" -v b="$(result constant test auc)" 'BEGIN { exit !(a > b + 0.05) }'
@@ -79,12 +79,12 @@ for case in fm windows; do
     expect_same "$TMP/p-1.csv" "$TMP/p-3.csv"
 done
 
-section "windows"
+section "time windows"
 train 1 das3h model.preset=das3h
 expect_status 0 "$COHORT" export "$TMP/das3h" -o "$TMP/das3h.tables"
 expect_match '^skill,.*,attempts_skill_log_within3600,wins_skill_log_within3600,.*_within2592000' \
     "$TMP/das3h.tables/table_skills.csv"
-# What was practised less than an hour ago is known, and only then: a count of all time cannot tell.
+# Only items practised less than an hour ago are known: a count over all time cannot tell.
 awk 'BEGIN { srand(4); print "student,item,outcome,time"; for (s = 0; s < 150; s++) { time = 1000; last = -9999
     for (t = 0; t < 20; t++) { time += rand() < 0.5 ? 3599 : 3600
         printf "s%d,i,%d,%d\n", s, rand() < (time - last < 3600 ? 0.9 : 0.2), time; last = time } } }' >"$TMP/recent.csv"
@@ -95,14 +95,14 @@ train 1 recent "data=$TMP/recent.h5" 'model.features=item attempts_item:within=3
 check "the last hour tells more than all time ($(result recent test auc), $(result ever test auc))" \
     awk -v a="$(result recent test auc)" -v b="$(result ever test auc)" 'BEGIN { exit !(a > 0.8 && b < 0.6) }'
 
-# Columns that attempts bring: Ada's students are right mostly, Bo's rarely, and load is a burden.
+# Columns of attempts: Ada's students are mostly right, Bo's rarely, and load makes answers harder.
 section "columns"
 awk 'BEGIN { srand(6); split("Ada Bo Cem", names, " "); print "who,what,right,teacher,load"
     for (s = 0; s < 200; s++) for (t = 0; t < 20; t++) {
         k = int(3 * rand()) + 1; load = int(9 * rand()) - 4
         printf "s%d,i%d,%d,%s,%g\n", s, 5 * rand(), rand() < 1 / (1 + exp(load / 4 - 4 + 2 * k)), names[k], load } }' \
     >"$TMP/taught.csv"
-# import_taught NAME FLAG...
+# import_taught NAME OPTION...
 import_taught() {
     run "$COHORT" import csv "$TMP/$1.csv" --student who --item what --outcome right "${@:2}" -o "$TMP/$1.h5" || fail "import $1"
 }
@@ -130,7 +130,7 @@ check "the table of levels has the teachers in their order" awk -F, '
     $1 == "level" { good = $2 == "weight" } { weight[$1] = $2 }
     END { exit !(good && weight["teacher Ada"] > weight["teacher Cem"] + 2 && weight["teacher Ada"] > weight["teacher Bo"] + 1) }' \
     "$TMP/levels.tables/table_levels.csv"
-# Other data number levels otherwise: names decide, and unknown ones are as good as none.
+# Other data number the levels differently: names decide, and unknown levels count as none.
 { head -1 "$TMP/taught.csv"; echo "extra,i1,1,Cem,0"; tail -n +2 "$TMP/taught.csv" | grep '^s1[0-9]*,'; } >"$TMP/other.csv"
 sed 's/,Bo,/,Dana,/' "$TMP/other.csv" >"$TMP/unknown.csv"
 sed 's/,Bo,/,,/' "$TMP/other.csv" >"$TMP/empty.csv"
@@ -156,8 +156,8 @@ run "$COHORT" simulate bkt --students 50 --skills 4 --items 20 --seed 3 -o "$TMP
 expect_status 0 "$COHORT" evaluate "$TMP/afm" --data "$TMP/others.h5" --json
 expect_number auc '>' 0.5
 
-# Students that the model has never seen are followed answer by answer, and those it was trained on likewise: to one
-# that has only the items all students are the same.
+# Predictions follow students answer by answer, both new ones and those of the training: to a model with only the
+# items all students are the same.
 section "students are followed"
 run "$COHORT" simulate irt --students 400 --items 40 --skills 1 --model 1pl --seed 9 --split by-student=60/10/30 \
     -o "$TMP/able.h5" || fail "simulate irt"
@@ -184,7 +184,7 @@ expect_status 0 "$COHORT" help models
 expect_match '^  wins_skill +correct answers shown before at each skill of the item$'
 expect_match '^  :decay=X '
 
-section "beside the truth"
+section "comparison with the truth"
 rasch_class 300 20 6
 run "$COHORT" import matrix "$TMP/rasch.csv" --split by-attempt=80/10/10 -o "$TMP/rasch.h5" \
     --truth "b=$TMP/rasch_b.csv,theta=$TMP/rasch_theta.csv" || fail "import"
@@ -197,7 +197,7 @@ expect_same "$TMP/truth-1.json" "$TMP/truth-3.json"
 run "$COHORT" export "$TMP/truth-1" -o "$TMP/truth-tables" || fail "export"
 awk -F, 'FILENAME ~ /bias/ { c = $2; next } FNR > 1 { printf "%s,%.9f\n", $1, -(c + $2) }' \
     "$TMP/truth-tables/bias.csv" "$TMP/truth-tables/table_items.csv" >"$TMP/b.csv"
-# Predictions name the students in their order.
+# Predictions list the students in their order.
 run "$COHORT" predict "$TMP/truth-1" --split all -o "$TMP/truth.p" || fail "predict"
 awk -F, 'NR == FNR { theta[$1] = $2; next } FNR > 1 && !($1 in is) { is[$1]; printf "%s,%s\n", $1, theta[++n] }' \
     "$TMP/truth-tables/student.csv" "$TMP/truth.p" >"$TMP/theta.csv"
@@ -209,7 +209,7 @@ expect_equal 'theta student the weight of a student with training attempts' \
     "$(json truth 1 name) $(json truth 1 of) $(json truth 1 estimate)"
 expect_beside 1 "$TMP/rasch_theta.csv" "$TMP/theta.csv"
 expect_number "truth 1 correlation" ">=" 0.8
-# The skills of an item belong to its difficulty; of students not trained on no weights were learned.
+# The skills of an item are part of its difficulty; students outside the training have no weights.
 run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 4 -o "$TMP/two.h5" || fail "simulate"
 train 1 two "data=$TMP/two.h5" 'model.features=student item skill attempts'
 expect_status 0 "$COHORT" inspect "$TMP/two" --truth
@@ -221,7 +221,7 @@ train 1 one "data=$TMP/one.h5" model.preset=rasch
 expect_status 0 "$COHORT" inspect "$TMP/one" --truth
 expect_match '^theta +training students +160 '
 expect_no_match '^theta +test students'
-# refuses SENTENCE WORD...: a machine that cannot be compared.
+# refuses MESSAGE WORD...: a model that cannot be compared.
 refuses() {
     rm -rf "$TMP/apart"
     train 1 apart "data=$TMP/one.h5" train.epochs=2 "${@:2}"
@@ -238,7 +238,7 @@ for l2 in 0 1; do
     expect_match '^test +n [0-9]+ +cbd 0\.2'
 done
 
-section "no skills"
+section "data without skills"
 awk 'BEGIN { srand(3); print "student,item,outcome"; for (s = 0; s < 40; s++) for (i = 0; i < 9; i++)
     printf "s%d,i%d,%d\n", s, i, rand() < (i + 1) / 11 }' >"$TMP/bare.csv"
 run "$COHORT" import csv "$TMP/bare.csv" --student student --item item --outcome outcome -o "$TMP/bare.h5" || fail "import"
@@ -252,7 +252,7 @@ for n in 1 2 3; do
 done
 
 section "mistakes"
-# mistake FEATURES SENTENCE
+# mistake FEATURES MESSAGE
 mistake() {
     expect_status 1 on 2 "$COHORT" train "data=$TMP/${3:-bkt}.h5" model.kind=ktm "model.features=$1" "run=$TMP/none"
     expect_match "$2"
@@ -284,7 +284,7 @@ mistake 'item load' "values of 'load' are as large as 1.6e\+09, but at most 1000
 mistake 'a a_factors' "'factor_a_factors' and 'factor_a' clash: the weights of one would have the name of the factors of the other" large
 mistake 'wins:within=60 wins:within=60' 'is the same feature as an earlier one' tails
 
-# Settings that learn training outcomes by heart find nothing in outcomes that were dealt out at random.
+# Settings that overfit the training outcomes find nothing in randomly shuffled outcomes.
 section "shuffled outcomes"
 for split in by-student=60/10/30 by-attempt=60/10/30; do
     run "$COHORT" simulate bkt --students 400 --skills 2 --items 30 --attempts 40 --seed 5 --split $split \

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Random labels: where the outcomes were dealt out at random there is nothing to predict, and whatever is
-# trained must score AUC 0.5 within 4 standard errors. Any leak of outcomes into predictions shows here.
+# Random labels: with randomly shuffled outcomes there is nothing to predict, and every model must have an AUC of 0.5
+# within 4 standard errors. Any leak of outcomes into predictions shows here.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# Rates and epochs enough to learn training outcomes by heart.
+# Learning rates and epochs that suffice to overfit the training outcomes.
 settings="model.kind=rbm model.hidden=8 model.scale=0.1 model.start=log_odds train.batch=50 train.epochs=15
     optimizer.rate=0.003"
 
@@ -18,8 +18,8 @@ train() {
 # result RUN KEY...: a number of the run's result.
 result() { json_of "$TMP/$1/result.json" "${@:2}"; }
 
-# expect_chance RUN: a test: the AUC of the test attempts is within 4 standard errors of 0.5. The standard
-# error is that of n predictions that know nothing, where 30 to 70 % of the answers are correct.
+# expect_chance RUN: a test: the AUC of the test attempts is within 4 standard errors of 0.5. The standard error is
+# that of n uninformative predictions, where 30 to 70 % of the answers are correct.
 expect_chance() {
     local n auc
     n=$(result "$1" test n)
@@ -54,7 +54,7 @@ for data in traced withheld repeats withheld-repeats; do
     train "$data-factored" $data model.factors=4 model.visible=bernoulli model.persistent=yes
     expect_chance "$data-factored"
 done
-section "by heart"
+section "training outcomes are overfitted"
 train "heart" withheld model.hidden=60 model.copies=1 train.epochs=60 "model.cd_schedule=20:3"
 expect_chance heart
 
@@ -62,8 +62,8 @@ section "folds"
 train folds withheld train.folds=3 train.fold=2
 expect_chance folds
 
-# The same settings on outcomes that mean something: else the above would show nothing.
-section "outcomes that were not shuffled"
+# The same settings on real outcomes must learn: otherwise the tests above would prove nothing.
+section "real outcomes"
 run "$COHORT" simulate irt --students 800 --items 40 --skills 2 --seed 5 --split by-attempt=60/10/30 \
     -o "$TMP/real.h5" || fail "simulate"
 train real real

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Retraining as a test of leaks. Parameters are learned from all training answers, later ones too, so a model that has
-# numbers for each student knows at an early attempt what the student answers later. Here every student has a twin of
-# the same early history, and later training answers of some are altered; after training on that, the early
-# predictions of such a student must be those of the twin, whose answers nobody touched: what all share has moved for
-# both, and nothing else may have.
+# Retraining as a test for leaks. Parameters are trained on all training answers, including later ones, so a model
+# with parameters per student could know a student's later answers at an early attempt. Here every student has a twin
+# with the same early history, and some students get altered later training answers. After retraining, the early
+# predictions of such a student must equal those of the twin, whose answers are unchanged. Shared parameters have
+# moved for both, and nothing else may have.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# 160 pairs of 20 attempts at 10 items of 3 skills, a fifth of them held out one by one; in the altered class the
-# training answers of the first twin from attempt 10 on are turned round, in every fourth pair. A student has two
-# sessions of its own, each with early and late attempts, and a room that some share.
+# 160 pairs of 20 attempts at 10 items of 3 skills, a fifth of them held out one by one. The altered class flips the
+# training answers of the first twin from attempt 10 on, in every fourth pair. Each student has two sessions, each
+# with early and late attempts, and a room that some share.
 class() {
     awk -v altered="$1" 'BEGIN {
         srand(8)
@@ -35,14 +35,14 @@ class 0
 class 1
 check "answers were altered" test "$(diff "$TMP/class-0.csv" "$TMP/class-1.csv" | grep -c '^<')" -gt 280
 
-# train RUN CLASS WORD...: trains, and predicts all attempts: $TMP/RUN.csv.
+# train RUN CLASS WORD...: train, and predict all attempts: $TMP/RUN.csv.
 train() {
     run "$COHORT" train "data=$TMP/class-$2.h5" "run=$TMP/$1" train.patience=0 "${@:3}" || fail "training $1"
     run "$COHORT" predict "$TMP/$1" --split all -o "$TMP/$1.csv" || fail "predicting $1"
 }
 
-# expect_twins RUN: tests: students with altered answers are predicted like their twins up to the first altered answer
-# (attempt 10 is predicted before it is answered), and afterwards not.
+# expect_twins RUN: tests: students with altered answers have the predictions of their twins up to the first altered
+# answer (attempt 10 is predicted before it is answered), and different ones afterwards.
 expect_twins() {
     local n n_apart most n_later
     read -r n n_apart most n_later < <(awk -F '[,-]' 'FNR > 1 && $1 % 4 == 0 {
@@ -59,7 +59,7 @@ expect_twins() {
 }
 
 printf '[model]\nfactors = item session room\n' >"$TMP/session.ini"
-# Settings that are free to learn much by heart.
+# Settings that can overfit.
 declare -A words=(
     [rbm]='model.kind=rbm model.hidden=20 model.copies=1 model.scale=0.1 model.start=log_odds train.batch=50 train.epochs=20 optimizer.rate=0.01'
     [persistent]='model.kind=rbm model.hidden=8 model.persistent=yes train.epochs=10 optimizer.rate=0.003'
@@ -85,8 +85,8 @@ run "$COHORT" blend "$TMP/rasch" "$TMP/fm" "$TMP/dkt" -o "$TMP/blend" || fail "b
 run "$COHORT" predict "$TMP/blend" --split all -o "$TMP/blend.csv" || fail "predicting blend"
 expect_twins blend
 
-# Folds hold out other attempts of one twin than of the other, so these are alike and not the same: retraining on the
-# altered class moves early predictions of both, and those of the altered no more than those of the others.
+# Folds hold out different attempts of two twins, so twins are similar and not equal: retraining on the altered class
+# moves early predictions of both, and those of altered students no more than those of the others.
 section folds
 for class in 0 1; do
     # shellcheck disable=SC2086

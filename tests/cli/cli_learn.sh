@@ -1,9 +1,9 @@
 #!/bin/bash
-# Something true is learned: every kind of RBM predicts the test attempts of a simulated class better than the
-# items' shares of correct answers do, which are what a model without hidden units begins with.
+# Models learn something true: every kind of RBM predicts the test attempts of a simulated class better than the
+# items' shares of correct answers, from which a model without hidden units starts.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# train RUN WORD...: trains with the settings that follow from a small class.
+# train RUN WORD...: train with settings for a small class.
 train() {
     local run=$1
     shift
@@ -13,7 +13,7 @@ train() {
 
 auc() { json_of "$TMP/$1/result.json" test auc; }
 
-# expect_gain RUN GAIN: a test: AUC is above the items' by so much.
+# expect_gain RUN GAIN: a test: the AUC exceeds that of the items by GAIN.
 expect_gain() {
     if awk -v auc="$(auc "$1")" -v base="$(auc items)" -v gain="$2" 'BEGIN { exit !(auc > base + gain) }'; then
         pass "$1: AUC $(auc "$1"), of the items $(auc items)"
@@ -28,8 +28,7 @@ train items model.scale=0 train.epochs=0
 check "the items alone have an AUC of 0.69" \
     awk -v auc="$(auc items)" 'BEGIN { exit !(auc > 0.67 && auc < 0.71) }'
 
-# Measured: .767 to .773, and .689 for the items. Bernoulli units take what has not been answered yet for
-# incorrect: .727.
+# Measured: .767 to .773, and .689 for the items. Bernoulli units treat unanswered items as incorrect: .727.
 train softmax model.copies=1
 expect_gain softmax 0.07
 train two-copies model.copies=2
@@ -53,8 +52,8 @@ expect_gain mean-field 0.07
 train adam optimizer.method=adam optimizer.rate=0.01 optimizer.clip=100 optimizer.schedule=cosine
 expect_gain adam 0.07
 
-# Rates of the presets are for binary units, whose means are at most 1.
-section "hidden units without a bound, with the settings of the source"
+# The learning rates of the presets are for binary units, whose means are at most 1.
+section "unbounded hidden units, with the settings of the source"
 expect_status 0 "$COHORT" evaluate "$TMP/items" --split valid --json
 items=$(json item_mean log_loss)
 for kind in gaussian relu; do

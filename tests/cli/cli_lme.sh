@@ -1,16 +1,16 @@
 #!/bin/bash
-# The mixed model by the command line: against lme4, the same bits with a pinned grid and after stops, what it
-# says of factors and designs it cannot fit.
+# The mixed model on the command line: against lme4, the same bits with a pinned grid and after stops, and its
+# messages about factors and designs it cannot fit.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 . tests/lib/truth.sh
 RANDOM=${SEED:-$$}
 run "$COHORT" simulate irt --students 300 --items 40 --skills 2 --model 1pl --missing 0.3 --split none --seed 3 \
     -o "$TMP/irt.h5" || fail "simulate irt"
-# Long tails, unknown outcomes, groups, items with any number of skills, items that nobody answered.
+# Long tails, unknown outcomes, groups, items with any number of skills, items without answers.
 run "$COHORT" simulate grockit --students 400 --items 90 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 
-# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+# train RANKS RUN WORD...: a run on the class with long tails, unless a word sets other data.
 train() {
     local n=$1 run=$2
     shift 2
@@ -31,7 +31,7 @@ done
 COHORT_SHARED=no train 3 sent model.grid=1x1 "$all" model.fixed=position
 expect_equal "$(sum one-1)" "$(sum sent)" "the checkpoints of 1 rank and of 3 that send"
 
-# The last bits are those of the BLAS kernel, which all ranks of a grid must share.
+# The last bits depend on the BLAS kernel, which all ranks of a grid must share.
 cat >"$TMP/mixed" <<'EOF'
 #!/bin/sh
 [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ] && OPENBLAS_CORETYPE=Haswell || OPENBLAS_CORETYPE=Nehalem
@@ -58,7 +58,7 @@ if [ "$(uname -m)" = x86_64 ]; then
         awk -F , 'NR > 1 { d = $2 - $4; if (d * d > 1.5e-14 * ($2 * $2)) bad++ } END { print (NR > 50 && !bad) }')" = 1
 fi
 
-# Items eliminated, which are dealt out anew; and a factor of attempts: the classes of some teachers.
+# Items eliminated, which are redistributed; and a factor of attempts: the classes of some teachers.
 awk 'BEGIN { srand(7); print "who,what,right,teacher,room"; for (s = 0; s < 60; s++) { t = int(6 * rand())
     for (i = 0; i < 100; i++) if (rand() < 0.4) { eta = (s % 7) / 4 - 1 + (i % 5) / 2 - 1 + (t - 2.5) / 2
     printf "s%d,i%d,%d,%s,r%d\n", s, i, rand() < 1 / (1 + exp(-eta)), rand() < 0.05 ? "" : "T" t + 7, int(9 * rand()) } } }' \
@@ -100,7 +100,7 @@ expect_match '^skill +skill +skill_error'
 run "$COHORT" export "$TMP/one-1" -o "$TMP/out" || fail "export"
 expect_equal "item,item,item_error,group,group_error,total" "$(head -1 "$TMP/out/table_items.csv")" "columns of items"
 
-section "beside the truth"
+section "comparison with the truth"
 rasch_class 400 25 5
 truth="b=$TMP/rasch_b.csv,theta=$TMP/rasch_theta.csv"
 # difficulties NAME, abilities NAME SPLIT: from the exported tables of the run NAME.
@@ -151,7 +151,7 @@ expect_match 'compared with -\(intercept \+ total\) of an item where position = 
 train 1 linear "data=$TMP/by-attempt.h5" model.link=identity
 expect_status 1 "$COHORT" inspect "$TMP/linear" --truth
 expect_match 'this lme has no difficulties and abilities to compare with the truth: its effects are on the outcome itself'
-# Two abilities, with different discriminations: difficulties alone.
+# Two abilities with different discriminations: only difficulties.
 run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 4 -o "$TMP/two.h5" || fail "simulate"
 train 1 two "data=$TMP/two.h5"
 expect_status 0 "$COHORT" inspect "$TMP/two" --truth
@@ -178,7 +178,7 @@ fit() {
 near() { awk -v a="$1" -v b="$2" -v most="${3:-1e-6}" 'BEGIN { d = a - b; exit !(a != "" && (d < 0 ? -d : d) <= most) }'; }
 for case in by-attempt-1:3 by-attempt-3:3 moved:4 linear:4 one-1:6; do
     name=${case%%:*}
-    # One for each fixed effect and spread, and training attempts whose outcome is known.
+    # One parameter per fixed effect and standard deviation, and training attempts with a known outcome.
     run "$COHORT" predict "$TMP/$name" --split train -o "$TMP/split.csv" || fail "predict"
     n=$(awk -F, 'NR > 1 && $4 != ""' "$TMP/split.csv" | wc -l)
     loss=$(tail -1 "$TMP/$name/log.jsonl" | sed 's/.*"loss": \([0-9.]*\).*/\1/')
@@ -235,7 +235,7 @@ for table in spreads fixed items levels; do
 done
 check "teachers stand in the order of their classes" awk -F '[, ]' '$1 == "teacher" { if ($3 < last - 0.2) exit 1; last = $3 }
     BEGIN { last = -9 }' "$TMP/taught-student/table_levels.csv"
-# Other data number the levels otherwise and have one that the model does not know.
+# Other data number the levels differently and have one that the model does not know.
 awk -F, 'NR == 1 || $4 != "T9"' "$TMP/taught.csv" | sed 's/,T8,/,Nobody,/' >"$TMP/fewer.csv"
 for name in taught fewer; do
     run "$COHORT" import csv "$TMP/$name.csv" "${taught[@]}" --split none -o "$TMP/$name-all.h5" || fail "import"
@@ -275,7 +275,7 @@ expect_match "'teacher' is not a covariate of the data; choices: position, pract
 expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.factors=teacher model.eliminate=item "run=$TMP/bad"
 expect_match 'items are not among model.factors'
 
-section "what cannot be fitted"
+section "designs that cannot be fitted"
 refuse() {
     local pattern=$1
     shift
@@ -294,7 +294,7 @@ refuse "'practice' is a linear combination of the fixed effects before it.* \(a 
 refuse 'model.grid = 2x2 needs 4 ranks, but there are 2' 2 model.grid=2x2
 refuse 'model.grid = wide is not a grid of ranks' 1 model.grid=wide
 
-section "an item that nobody answered"
+section "an item without answers"
 printf 'student,item,outcome\na,x,1\na,y,0\nb,x,0\nb,y,1\nc,x,1\nc,y,1\nd,z,1\n' >"$TMP/few.csv"
 run "$COHORT" import csv --train "$TMP/few.csv" --student student --item item --outcome outcome --split none \
     -o "$TMP/few.h5" || fail "import"
@@ -335,7 +335,7 @@ sed 's/^s3,i3,\([01]\),[^,]*/s3,i3,\1,much/' "$TMP/load.csv" >"$TMP/words.csv"
 expect_status 3 "$COHORT" import csv "$TMP/words.csv" "${columns[@]}" --covariates load -o "$TMP/x.h5"
 expect_match "covariate load is 'much', not a number"
 
-# The same covariate in other units, from another zero: the same model, in that unit.
+# The same covariate in other units and with another zero: the same model, in that unit.
 awk -F, 'NR == 1 { print $0 ",date,tiny" } NR > 1 { printf "%s,%.0f,%.12g\n", $0, 1.5e9 + 1e6 * $4, 1e-7 * $4 }' "$TMP/load.csv" \
     >"$TMP/units.csv"
 run "$COHORT" import csv "$TMP/units.csv" "${columns[@]}" --covariates load,date,tiny -o "$TMP/units.h5" || fail "import"

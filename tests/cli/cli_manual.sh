@@ -1,5 +1,5 @@
 #!/bin/bash
-# The man pages: groff and man have nothing to complain about, and a page has the words of `cohort help`.
+# The man pages: groff and man accept them without warnings, and a page has the words of `cohort help`.
 . "$(dirname "$0")/../lib/lib.sh"
 cd "$TMP" || exit 70
 
@@ -37,7 +37,7 @@ expect_status 2 "$COHORT" help train evaluate
 expect_status 2 "$COHORT" help --markdown
 
 section "examples"
-# Options and settings in examples exist: the program gets past its command line, to files that are not there.
+# Options and settings in examples exist: the program accepts its command line and then fails on missing files.
 for page in $commands; do
     "$COHORT" help $page | sed -n '/^EXAMPLES/,/^[A-Z ]*[A-Z]$/p' | sed -n 's/^        //p' |
         sed -e ':a' -e '/\\$/{N;s/\\\n *//;ba' -e '}'

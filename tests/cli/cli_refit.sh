@@ -1,6 +1,6 @@
 #!/bin/bash
-# Refits: a finished run trained again on training and validation attempts together, with its settings and for
-# as long as its best epoch took; the same bits on any number of ranks and after kills; and blends of refits.
+# Refits: a finished run retrained on training and validation attempts together, with its settings and for as many
+# epochs as its best; the same bits on any number of ranks and after kills; and blends of refits.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
@@ -23,7 +23,7 @@ answers() {
     }'
 }
 
-# import_as NAME FLAGS...
+# import_as NAME OPTION...
 import_as() {
     expect_status 0 "$COHORT" import csv "${@:2}" --student student --item item --outcome correct --withheld --seed 2 \
         -o "$TMP/$1.h5"
@@ -37,10 +37,10 @@ lme=(model.kind=lme model.grid=1x1 train.epochs=30)
 # train NAME DATA WORD...
 train() { expect_status 0 "$COHORT" train data="$TMP/$2.h5" run="$TMP/$1" "${@:3}"; }
 
-# refit NAME: the refit of a run, beside it.
+# refit NAME: the refit of a run, next to it.
 refit() { expect_status 0 "$COHORT" train refit="$TMP/$1" run="$TMP/$1_all" "${@:2}"; }
 
-# expect_same_tensors RUN RUN, expect_other_tensors RUN RUN: tests on what two runs have learned.
+# expect_same_tensors RUN RUN, expect_other_tensors RUN RUN: tests that compare the trained tensors of two runs.
 tensors() {
     rm -rf "$TMP/tensors"
     run "$COHORT" export "$TMP/$1" -o "$TMP/tensors" || fail "export $1"
@@ -77,7 +77,7 @@ expect_equal "$digest" "$(json config refit digest)" 'names the best checkpoint 
 expect_equal "$best" "$(json config refit epochs)"
 expect_equal '' "$(json config train refit)" 'places are not in the checkpoint'
 
-section 'what a training on both learns'
+section 'equal to training on both parts'
 train rbm_both both "${rbm[@]}" train.epochs="$best"
 expect_same_tensors rbm_all rbm_both
 expect_other_tensors rbm_all rbm
@@ -85,7 +85,7 @@ train ktm class "${ktm[@]}"
 refit ktm
 train ktm_both both "${ktm[@]}" train.epochs="$(json_of "$TMP/ktm/result.json" best_epoch)"
 expect_same_tensors ktm_all ktm_both
-# what was said against a preset stays said
+# settings that override a preset still override it
 train preset class model.kind=ktm model.preset=fm model.factors=3 train.epochs=5
 refit preset
 expect_match '^factors = 3$' "$TMP/preset_all/config.ini"
@@ -105,7 +105,7 @@ train linear_both both "${linear[@]}"
 losses() { sed -E 's/.*("loss": [^,]*),.*/\1/' "$TMP/$1/log.jsonl" | head -n "$best"; }
 expect_equal "$(losses linear_both)" "$(losses linear_all)" 'the rate falls as it did'
 
-section 'the test part is not looked at'
+section 'the test part is not used'
 answers 1 2
 import_as other_test "${parts[@]}"
 answers 2 1
@@ -211,7 +211,7 @@ log_loss=$(json blend test log_loss)
 expect_status 0 "$COHORT" evaluate "$TMP/partly" --json
 expect_equal "${log_loss:0:9}" "$(json log_loss | cut -c 1-9)" 'predicts as it was scored'
 
-section 'runs that have gone or changed'
+section 'runs that are missing or have changed'
 expect_status 0 on 2 "$COHORT" train run="$TMP/rbm_all"
 expect_match 'is already finished'
 mv "$TMP/rbm" "$TMP/gone"
@@ -233,7 +233,7 @@ expect_status 1 "$COHORT" train refit="$TMP/changing" run="$TMP/changing_all"
 expect_match "the original run of this refit has changed: it had 'epochs = 1' and now has 'epochs = [2-4]'"
 
 section mistakes
-# bad PATTERN WORD...: tests: a sentence.
+# bad PATTERN WORD...: tests: an error message.
 bad() {
     expect_status 1 on 2 "$COHORT" train "${@:2}" run="$TMP/bad"
     expect_match "$1"
@@ -268,7 +268,7 @@ expect_status 1 "$COHORT" sweep "$TMP/sweep.ini" data="$TMP/class.h5" run="$TMP/
 expect_match 'use it with .cohort train. or .cohort submit. only'
 check 'nothing half-made' test ! -e "$TMP/bad"
 
-section 'what may be said beside it'
+section 'settings allowed with refit'
 cp "$TMP/class.h5" "$TMP/moved.h5"
 expect_status 0 "$COHORT" train refit="$TMP/rbm" run="$TMP/moved" data="$TMP/moved.h5" "${rbm[@]}" run.save_minutes=2
 expect_same "$TMP/rbm_all/last.h5" "$TMP/moved/last.h5"

@@ -1,9 +1,10 @@
 #!/bin/bash
-# cohort report: a page about every kind of model with the same bytes at any number of ranks, sound HTML that fetches
-# nothing, the numbers of `cohort evaluate`, names that hold anything, and what happens when something is amiss.
+# cohort report: a page for every kind of model with the same bytes at any number of ranks, valid HTML that fetches
+# nothing, the numbers of `cohort evaluate`, names with any characters, and wrong input.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# Whether the tags of a page are balanced, and nothing in it is fetched, run or from this machine.
+# Whether the tags of a page are balanced, and the page fetches nothing, runs nothing and names nothing of this
+# machine.
 sound() {
     python3 - "$@" <<'END'
 import html.parser, sys
@@ -62,7 +63,7 @@ class="data=$TMP/class.h5"
 }
 run "$COHORT" blend "$TMP/rbm" "$TMP/lme" -o "$TMP/blend" || fail "blend"
 run "$COHORT" predict "$TMP/rbm" --split all -o "$TMP/all.csv" || fail "predict"
-# One target a student: the share of right answers, or whether it is above one half.
+# One target per student: the share of correct answers, or whether it exceeds one half.
 awk -F, 'NR > 1 { n[$1]++; right[$1] += $4 }
     END { for (s in n) { print s "," right[s] / n[s] >"'"$TMP"'/scores.csv"; print s "," (right[s] > n[s] / 2) >"'"$TMP"'/passed.csv" } }' \
     "$TMP/all.csv"
@@ -77,7 +78,7 @@ final="model.kind=dkt model.task=final model.hidden=6"
     train scores data="$TMP/scores.h5" $final model.loss=gaussian $adam
 }
 
-section "every kind"
+section "every kind of model"
 for kind in rbm rtrbm dkt vae lme bkt ktm blend passed scores; do
     expect_status 0 "$COHORT" report "$TMP/$kind" -o "$TMP/$kind.html"
     expect_match "^wrote $TMP/$kind.html$"
@@ -105,7 +106,7 @@ expect_status 0 "$COHORT" report "$TMP/rbm" -o "$TMP/again.html"
 expect_same "$TMP/rbm.html" "$TMP/again.html"
 
 section "the numbers of evaluate"
-# numbers FILE KEY...: that these scores of the last command's JSON stand in cells of the page.
+# numbers FILE KEY...: these scores of the last command's JSON are in cells of the page.
 numbers() {
     local file=$1 key digits value
     shift
@@ -141,7 +142,7 @@ check_sound "$TMP/mixed.html"
 expect_match 'were scored on different answers' "$TMP/mixed.html"
 expect_match '3 rbm' "$TMP/mixed.html"
 
-# Folds with as many test answers to each item, but of other students.
+# Folds with equally many test answers per item, but of other students.
 awk 'BEGIN { srand(3); print "student,item,outcome"; for (s = 1; s <= 8; s++) for (i = 1; i <= 3; i++)
     print "s" s ",i" i "," (rand() < 0.5) }' >"$TMP/few.csv"
 run "$COHORT" import csv "$TMP/few.csv" --student student --item item --outcome outcome -o "$TMP/few.h5" || fail "import"
@@ -169,7 +170,7 @@ rm "$TMP/rbm/result.json"
 expect_status 0 "$COHORT" report "$TMP/rbm" -o "$TMP/unfinished.html"
 expect_match 'Training of rbm is not finished' "$TMP/unfinished.html"
 
-section "names that hold anything"
+section "names with any characters"
 awk 'BEGIN {
     srand(3)
     name[0] = "<script>alert(1)</script>"; name[1] = "a \"quoted\" & '"'"'other'"'"'"; name[2] = "</style></title>"
@@ -195,7 +196,7 @@ for run in '<b>lme' bold graph; do
     expect_match '第一題' "$TMP/nasty.html"
 done
 
-section "what is amiss"
+section "wrong input"
 expect_status 2 "$COHORT" report
 expect_match 'usage: cohort report RUN'
 expect_status 1 "$COHORT" report "$TMP/nowhere" -o "$TMP/no.html"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the models reach: on simulated students, and on public data where ../shared/data is there.
+# Results of the models: on simulated students, and on public data if ../shared/data exists.
 . "$(dirname "$0")/../lib/lib.sh"
 
 section 'grockit shape'

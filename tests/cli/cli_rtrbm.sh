@@ -1,14 +1,14 @@
 #!/bin/bash
-# The recurrent temporal RBM by the command line: the same bits at any number of ranks, after stops and kills
-# and with states computed again; nothing learned where there is nothing; likelihoods, samples, graphs; very long
-# and very short students, steps with all keys off.
+# The recurrent temporal RBM on the command line: the same bits at any number of ranks, after stops and kills and with
+# recomputed states; nothing learned from random outcomes; likelihoods, samples, graphs; very long and very short
+# students, steps with all keys off.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
 small="model.kind=rtrbm model.hidden=20 train.batch=60 train.block=7 train.epochs=3
     optimizer.method=adam optimizer.rate=0.01 optimizer.clip=5"
 
-# Long tails, unknown outcomes, attempts that are not shown, items with any number of skills.
+# Long tails, unknown outcomes, hidden attempts, items with any number of skills.
 run "$COHORT" simulate grockit --students 200 --items 40 --skills 12 --seed 3 -o "$TMP/tails.h5" || fail "simulate grockit"
 # Chords: sequences of sets of 12 keys, some of them empty, one of a single frame.
 for part in train valid test; do
@@ -29,7 +29,7 @@ expect_status 0 "$COHORT" import sequences --train "$TMP/train.txt" --valid "$TM
     --items 12 -o "$TMP/chords.h5"
 chords="data=$TMP/chords.h5 model.visible=bernoulli model.dense=yes model.loop=0 model.scale=0.1"
 
-# train RANKS RUN WORD...: a run on the class of long tails, unless a word says otherwise.
+# train RANKS RUN WORD...: a run on the class with long tails, unless a word sets other data.
 train() {
     local n=$1 run=$2
     shift 2
@@ -126,8 +126,8 @@ expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monito
 expect_match 'train.monitor = likelihood, but rbm models have no likelihood'
 
 section "likelihood of a sharp model"
-# Few chords and a melody on 44 keys, learned by heart with 12 hidden units, whose states can be summed. Few
-# temperatures find too much, and the spread of the weights shows a small part of it.
+# Few chords and a melody on 44 keys, overfitted with 12 hidden units, whose states can be summed. With few
+# temperatures the estimate is too high, and the spread of the weights shows only a small part of that.
 for part in train valid test; do
     awk -v seed="${#part}" 'BEGIN {
         srand(seed)
@@ -164,7 +164,7 @@ expect_status 0 "$COHORT" evaluate "$TMP/sharp" --likelihood --enumerate 1 --cha
 expect_match '^unreliable: the mean has not settled'
 
 section "predictions of whole frames"
-# Given the frames before, by Gibbs chains: 12 keys and 20 hidden units.
+# Given the previous frames, with Gibbs chains: 12 keys and 20 hidden units.
 # shellcheck disable=SC2086
 train 1 learned ${words[chords]} train.monitor=log_loss train.epochs=60 train.valid_every=20 model.chains=8 model.sweeps=24
 expect_status 0 "$COHORT" evaluate "$TMP/learned" --json
@@ -216,7 +216,7 @@ expect_match '^}$' "$TMP/edges1.dot"
 expect_status 1 "$COHORT" export "$TMP/exact-1" --graph -o "$TMP/none.csv"
 expect_match 'this model has no graph'
 
-# Nothing is learned of shuffled outcomes; of others something is.
+# Nothing is learned from shuffled outcomes; from real ones something is.
 section "shuffled outcomes"
 for shuffle in '' --shuffle-outcomes; do
     # shellcheck disable=SC2086

@@ -1,20 +1,20 @@
 #!/bin/bash
-# Runs: one command starts, continues and finds finished; kills, signals, damage and a second job at any
-# moment change no bit of the result.
+# Runs: one command starts a run, continues it, and recognises a finished one. Kills, signals, damage and a second job
+# at any moment change no bit of the result.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
 class=$TMP/class.h5 other=$TMP/other.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
 run "$COHORT" simulate irt --students 600 --items 20 --seed 2 -o "$other"
-# Small, but a second or two long: many Gibbs steps. Saves as often as it looks at the clock.
+# Small, but a second or two long, with many Gibbs steps. Saves whenever it checks the clock.
 gibbs=400 n_kills=6
 if [ -n "${COHORT_QUICK:-}" ]; then gibbs=80 n_kills=3; fi # builds that are slow
 small=(model.kind=rbm model.hidden=40 model.cd_steps="$gibbs" optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 quick=("${small[@]}" model.cd_steps=1)
 
-# sums DIRECTORY: digests of all that is in it; not of the lock, which may name who was killed.
+# sums DIRECTORY: digests of everything in it except the lock, which may name a killed process.
 sums() { (cd "$1" && find . -type f ! -name lock | sort | xargs sha256sum); }
 
 # expect_reference DIRECTORY [REFERENCE]: tests: the same checkpoints and log as an uninterrupted run.
@@ -27,7 +27,7 @@ expect_reference() {
     expect_equal '' "$(find "$1" -name '*.tmp')" 'no temporary files'
 }
 
-section 'what is not said again'
+section 'settings that are not given again'
 expect_status 0 on 2 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said" model.hidden=15 train.epochs=2 train.seed=7
 expect_status 0 on 3 "$COHORT" train jobs/rbm.ini data="$class" run="$TMP/said"
 expect_match '^continuing .*last.h5 after epoch 2, step 0'
@@ -39,7 +39,7 @@ expect_match "was started with 'seed = 7' but now 'seed = 8'"
 expect_status 1 "$COHORT" train run="$TMP/said" data="$class" model.kind=bkt
 expect_match "was started with 'kind = rbm' but now 'kind = bkt'"
 
-section 'start, again, more'
+section 'start, repeat, more epochs'
 expect_status 0 on 1 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/a"
 expect_match '^done: 3 epochs'
 expect_log "$TMP/a/log.jsonl" 3
@@ -62,7 +62,7 @@ expect_status 0 on 1 "$COHORT" train "$TMP/b/config.ini" run="$TMP/c"
 expect_same "$TMP/b/last.h5" "$TMP/c/last.h5"
 expect_same "$TMP/b/best.h5" "$TMP/c/best.h5"
 
-section 'a result of fewer epochs'
+section 'a result with fewer epochs'
 cp -r "$TMP/b" "$TMP/stale"
 start 2 "$COHORT" train "${quick[@]}" train.epochs=100000 run="$TMP/stale"
 until_epoch 8 "$TMP/stale"
@@ -72,12 +72,12 @@ check 'is gone when the run goes on' test ! -e "$TMP/stale/result.json"
 expect_status 0 on 1 "$COHORT" train "${quick[@]}" train.epochs=3 run="$TMP/stale"
 check 'less than was done is finished' test "$(json_of "$TMP/stale/result.json" epochs)" -ge 7
 
-section 'the reference'
+section 'the reference run'
 expect_status 0 on 1 "$COHORT" train "${small[@]}" run="$TMP/reference"
 expect_log "$TMP/reference/log.jsonl" 6
 
-# storms REFERENCE SETTINGS...: tests: bits do not change by a storm that kills more than once and within an epoch.
-# Where the machine is too fast for that, or chance is against it, another one comes, with kills sooner after a start.
+# storms REFERENCE SETTINGS...: tests: a series of kills, more than one and within an epoch, changes no bits. Where
+# the machine is too fast for that, or by chance, the series is repeated with kills sooner after a start.
 storms() {
     local reference=$1 MOMENT n_killed=0 n_within=0
     shift
@@ -95,7 +95,7 @@ storms() {
 section 'kill -9 at random moments'
 storms "$TMP/reference" "${small[@]}"
 
-section 'kill -9 with a chain for each student'
+section 'kill -9 with one chain per student'
 persistent=("${small[@]}" model.persistent=yes)
 expect_status 0 on 3 "$COHORT" train "${persistent[@]}" run="$TMP/chains"
 storms "$TMP/chains" "${persistent[@]}"
@@ -147,7 +147,7 @@ for damage in flip cut empty text vanish; do
     n=$((n % 3 + 1))
 done
 
-# The good one must not be given up for the bad one, however often the run is killed.
+# The good checkpoint must not be replaced by the bad one, however often the run is killed.
 cp -r "$TMP/half" "$TMP/half_bad"
 flip "$TMP/half_bad/last.h5"
 storm 3 "$TMP/half_bad" "${small[@]}"
@@ -177,7 +177,7 @@ printf '{"epoch": 4, "st' >>"$TMP/leftovers/log.jsonl"
 expect_status 0 on 2 "$COHORT" train "${small[@]}" run="$TMP/leftovers"
 expect_reference "$TMP/leftovers"
 
-section 'one job for one run'
+section 'one job per run'
 start 2 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held"
 until_epoch 2 "$TMP/held"
 for n in 1 3; do
@@ -188,7 +188,7 @@ for n in 1 3; do
         expect_equal 1 "$(errors | grep -c '^cohort: ')" 'says so once'
     )
 done
-# A job that Slurm has started again waits: what holds the lock may be itself, on a node that was lost.
+# A job that Slurm has restarted waits: the lock may be its own, held on a node that was lost.
 SLURM_RESTART_COUNT=1 "$COHORT" train "${quick[@]}" train.epochs=100000000 run="$TMP/held" >"$TMP/again" 2>&1 &
 again=$!
 check 'a job that is started again waits' until_job grep -q 'held: the run is still locked' "$TMP/again"
@@ -278,7 +278,7 @@ last=$(json_of "$TMP/patience3/result.json" epochs)
 check 'patience is in epochs, not in validations' \
     test $((last - $(json_of "$TMP/patience3/result.json" best_epoch))) = 6
 
-section 'settings that cannot act'
+section 'settings without effect'
 run "$COHORT" simulate irt --students 60 --items 8 --split none -o "$TMP/unsplit.h5" || fail "simulate"
 for kind in rbm bkt; do
     expect_status 0 on 2 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=$kind train.epochs=2 train.batch=20 \

@@ -1,11 +1,11 @@
 #!/bin/bash
 # not under: debug double sanitize
-# The set-up on machines that have everything, something or nothing, played by stand-ins for dpkg-query,
-# apt-get, sudo and id; libraries that lack what is needed of them, or are for another MPI; the test runner and the
-# layer check on small trees that are wrong on purpose; help and install. soak_fresh.sh does it on real machines.
+# The set-up on machines that have everything, something or nothing, simulated with stand-ins for dpkg-query, apt-get,
+# sudo and id; libraries that lack required functions, or belong to another MPI; the test runner and the layer check
+# on small trees that are wrong on purpose; help and install. soak_fresh.sh does this on real machines.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# machine NAME: a PATH with stand-ins: what is installed is in $TMP/installed, what was called in $TMP/calls.
+# machine NAME: a PATH with stand-ins: $TMP/installed lists the installed packages, $TMP/calls the calls.
 machine() {
     bin=$TMP/$1
     mkdir -p "$bin"
@@ -71,7 +71,7 @@ stand_in sudo '[ "$1" != -n ] || shift; echo "sudo $*" >>"$TMP/calls"; exec "$@"
 expect_status 0 setup install test
 expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 man-db groff-base strace$' "$TMP/calls"
 
-section "not root, no sudo: a list"
+section "not root, no sudo: prints a list"
 machine user
 debian 1000
 : >"$TMP/installed"
@@ -81,12 +81,12 @@ expect_match '^ +libcmocka-dev '
 expect_match 'PKG_CONFIG_PATH'
 expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
 
-section "no apt: a list"
+section "no apt: prints a list"
 machine other
 expect_status 1 setup install build
 expect_match '^ +libsleef-dev '
 
-section "apt fails: its words, the list"
+section "apt fails: prints its output and the list"
 machine broken
 debian 0
 : >"$TMP/installed"
@@ -100,13 +100,13 @@ debian 0
 expect_status 1 setup check build
 expect_equal "" "$(cat "$TMP/calls")" "calls of apt-get"
 
-section "only wishes missing: go on"
+section "only optional packages missing: continues"
 machine wishes
 for tool in gcc as ld mpicc pkg-config mpirun; do ln -sf "$(type -P $tool)" "$bin/$tool"; done
 expect_status 0 setup install build demo
 expect_match 'gnuplot-nox .*\(optional\)'
 
-section "a package that apt says it has installed and that does not work: tried once, then a list"
+section "a package that apt reports as installed but that does not work: tried once, then a list"
 machine useless
 debian 0
 : >"$TMP/installed"
@@ -115,7 +115,7 @@ expect_status 1 setup install build
 expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
 expect_match '^ +libsleef-dev '
 
-section "a library is known by what is needed of it, not by its header"
+section "a library is detected by its functions, not by its header"
 printf 'void cblas_dsymv(void);\n' >"$TMP/cblas.h"
 echo 'void cblas_dsymv(void) {}' | "${CC:-mpicc}" -x c -shared -o "$TMP/libreference.so" -
 BLAS_CFLAGS=-I$TMP BLAS_LIBS="-L$TMP -lreference" expect_status 1 tests/setup.sh libs build
@@ -129,7 +129,7 @@ printf 'Name: a\nDescription: a\nVersion: 1\nLibs: -lno-such-library\n' >"$TMP/p
 PKG_CONFIG_PATH=$TMP/pc expect_status 0 tests/setup.sh libs build
 expect_match '(^| )-lsleef( |$)'
 
-section "one MPI"
+section "only one MPI"
 own=$(CC=${CC:-mpicc} tests/setup.sh libs build)
 for other in mpicc.openmpi mpicc.mpich; do
     type -P $other >/dev/null || continue
@@ -149,12 +149,12 @@ done
 expect_status 0 tests/setup.sh one-mpi "$COHORT"
 expect_status 0 tests/setup.sh launcher "$TMP/launcher"
 
-section "flags that the compiler knows"
+section "flags supported by the compiler"
 expect_status 0 tests/setup.sh known -Wno-unused -fno-such-flag -O2
 expect_equal "-Wno-unused -O2" "$(output)" "the known ones"
 
-section "MPI only where a launcher was"
-# An MPI that cannot start: told to use parts that do not exist.
+section "MPI only under a launcher"
+# An MPI that cannot start: it is told to use components that do not exist.
 expect_status 0 env OMPI_MCA_pml=none MPIR_CVAR_CH4_NETMOD=none MPIR_CVAR_OFI_USE_PROVIDER=none "$COHORT" --version
 expect_status 0 ranks 2 "$COHORT" --version
 expect_equal 1 "$(output | wc -l)" "lines of two ranks"
@@ -235,7 +235,7 @@ section "the layer check"
 tree=$TMP/layers
 mkdir -p "$tree/src/base" "$tree/src/data" "$tree/src/models/a" "$tree/src/models/b" "$tree/build/src/data"
 layers() { BUILD=$tree/build tests/check_layers.sh "$tree"; }
-# header PATH: one that keeps the rules.
+# header PATH: a header that follows the rules.
 header() {
     local guard
     guard=$(basename "${1^^}")
@@ -291,7 +291,7 @@ expect_match '^src/elsewhere/orphan.c: is not in a folder that is a layer'
 section "install and uninstall"
 build=${COHORT%/cohort}
 build=${build#"$PWD"/}
-# -o: the program is not built anew, whatever the settings of this make: other tests are running it.
+# -o: make does not rebuild the program, whatever its settings: other tests are running it.
 expect_status 0 make -o "$build/cohort" BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
 expect_status 0 "$TMP/root/usr/bin/cohort" --version
 expect_match '^cohort [0-9]'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `cohort simulate` from the command line: the same bytes always, the asked shape, sentences for what is wrong.
+# `cohort simulate` on the command line: always the same bytes, the requested shape, errors for wrong input.
 . "$(dirname "$0")/../lib/lib.sh"
 
 section irt

@@ -1,18 +1,18 @@
 #!/bin/bash
-# A model knows its items' skills and groups: data that come without them get the same predictions, on any
-# number of ranks, and data that contradict them are refused.
+# A model stores its items' skills and groups: data without them get the same predictions, on any number of ranks, and
+# data that contradict them are refused.
 . "$(dirname "$0")/../lib/lib.sh"
 
 cp tests/golden/v1/answers.csv "$TMP"
 cd "$TMP" || exit 70
 columns=(--student student --item item --outcome correct --time time --factors teacher --seed 1)
-# data NAME FILE FLAG...
+# data NAME FILE OPTION...
 data() {
     run "$COHORT" import csv "$2" "${columns[@]}" --split by-student=60/20/20 -o "$1.h5" "${@:3}" || fail "import $1"
 }
 data full answers.csv --skills skills --group unit
 data bare answers.csv
-# q3 has lost a skill; q1 is in the other unit; items come in another order, and one of them has no skill
+# q3 lacks a skill; q1 is in the other unit; items come in another order, and one of them has no skill
 sed 's/adding;taking/adding/' answers.csv >less.csv
 sed 's/\(,q1,.*\),u2,/\1,u1,/' answers.csv >moved.csv
 (head -1 answers.csv && tail -n +2 answers.csv | tac | sed 's/,q5,\(.*\),taking,u2,/,q5,\1,,,/') >gaps.csv

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs on a real Slurm, whose nodes are emulated: runs that are stopped before their time limit, cancelled, or
-# lose a rank or a node go on to the bytes of a run that nothing happened to.
+# Jobs on a real Slurm with emulated nodes: runs that are stopped before their time limit, cancelled, or lose a rank
+# or a node end with the bytes of an undisturbed run.
 # not under: debug double sanitize
 # alone: yes
 . "$(dirname "$0")/../lib/slurm.sh"
@@ -13,14 +13,14 @@ slurm_start 4 2 2>"$TMP/why" || { slurm_stop; skip "$(cat "$TMP/why")"; }
 
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
-# Some seconds long, even on a fast machine: it is stopped three times before it ends.
+# Several seconds long, even on a fast machine: it is stopped three times before it ends.
 small=(model.kind=rbm model.hidden=40 model.cd_steps=1600 optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 
 # state JOB: RUNNING, COMPLETED, ...
 state() { scontrol show job "$1" 2>/dev/null | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p' | head -1; }
 
-# until_state JOB STATE: a test: it gets there.
+# until_state JOB STATE: a test: the job reaches the state.
 until_state() {
     local deadline=$((SECONDS + PATIENCE))
     until [ "$(state "$1")" = "$2" ]; do
@@ -33,7 +33,7 @@ until_state() {
     pass "job $1 is $2"
 }
 
-# until_start LOG N: waits until the N-th start in the log trains.
+# until_start LOG N: waits until the N-th start in the log is training.
 until_start() {
     local deadline=$((SECONDS + PATIENCE))
     until [ "$(grep -cE '^rbm on ' "$1" 2>/dev/null)" = "$2" ]; do
@@ -45,7 +45,7 @@ until_start() {
     done
 }
 
-# submit DIRECTORY FLAG...: a test; the number of the job is in $job.
+# submit DIRECTORY OPTION...: a test; the job id is in $job.
 submit() {
     expect_status 0 "$COHORT" submit "${small[@]}" run="$1" "${@:2}"
     job=$(output)
@@ -57,7 +57,7 @@ expect_reference() {
     expect_same "$TMP/reference/result.json" "$1/result.json"
 }
 
-# Two runs side by side, since a job that goes requeueing the job waits there for some seconds.
+# Two runs at the same time, since a requeued job waits in the queue for some seconds.
 limited="$TMP/a limited run" unlucky=$TMP/unlucky poor=$TMP/poor
 
 section 'time limits'
@@ -69,7 +69,7 @@ for n in 1 2 3; do
 done &
 stopper=$!
 
-section 'cancelled'
+section 'cancelled jobs'
 submit "$unlucky" --nodes 2 --ranks 4 --sbatch=--nodelist=n[3-4]
 until_start "$unlucky/slurm.log" 1
 scancel "$job"
@@ -77,7 +77,7 @@ until_state "$job" CANCELLED
 expect_match 'cancelled; submit the same job again' "$unlucky/slurm.log"
 check 'a checkpoint is left' test -s "$unlucky/last.h5"
 
-section 'a rank is killed'
+section 'a killed rank'
 submit "$unlucky" --nodes 2 --ranks 4 --sbatch=--nodelist=n[3-4]
 until_start "$unlucky/slurm.log" 2
 ranks_of() { # JOB
@@ -91,11 +91,11 @@ kill -9 "$(ranks_of "$job" | tail -1)"
 until_state "$job" FAILED
 expect_match 'exit code 137' "$unlucky/slurm.log"
 
-section 'no PMIx, no requeue'
-# Without PMIx mpirun starts the ranks; a job that may not go requeueing the job is followed by another.
+section 'without PMIx, without requeue'
+# Without PMIx mpirun starts the ranks; a job that cannot be requeued is followed by another.
 mkdir "$TMP/bin"
 printf '#!/bin/bash\n[ "$*" != --mpi=list ] || exec echo none\nexec %s "$@"\n' "$(type -P srun)" >"$TMP/bin/srun"
-# And a Slurm that is too busy to say at once how the job is.
+# Also with a Slurm that is too busy to report the state of the job at once.
 printf '#!/bin/bash\n[ -e "%s" ] || { touch "%s" && exit 1; }\nexec %s "$@"\n' "$TMP/asked" "$TMP/asked" "$(type -P squeue)" \
     >"$TMP/bin/squeue"
 chmod +x "$TMP/bin/"*
@@ -110,19 +110,19 @@ scancel --signal=USR1 --batch "$next"
 until_state "$next" FAILED
 expect_match "job $next: restart limit reached \(1\)" "$poor/slurm.log"
 
-section 'the template by hand'
+section 'the template submitted by hand'
 expect_status 0 sbatch --parsable --chdir="$TMP" --ntasks=2 --nodelist=n3 --export=ALL,PATH="${COHORT%/*}:$PATH" \
     jobs/train.sbatch "${small[@]}" run="$poor"
 poor_job=$(output)
 
-section 'a node is lost'
+section 'a lost node'
 submit "$unlucky" --nodes 2 --ranks 3 --sbatch=--exclude=n[1-2]
 until_start "$unlucky/slurm.log" 3
 scontrol update nodename=n3 state=down reason=test
 scontrol update nodename=n3 state=resume
 until_start "$unlucky/slurm.log" 4
 
-section 'the end'
+section 'finished runs'
 expect_status 0 on 3 "$COHORT" train "${small[@]}" run="$TMP/reference"
 wait $stopper
 until_state "$limited_job" COMPLETED

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Sweeps as arrays of jobs on a real Slurm: packs of trials with a throttle, one trial that fails, a task that
-# is stopped and goes on, rungs of successive halving, and the job that collects.
+# Sweeps as job arrays on a real Slurm: packs of trials with a throttle, one trial that fails, a task that is stopped
+# and continues, rungs of successive halving, and the job that collects the results.
 # not under: debug double sanitize
 # alone: yes
 . "$(dirname "$0")/../lib/slurm.sh"
@@ -13,7 +13,7 @@ export SLURM_ARRAY_SIZE=8 # a small site
 slurm_start 4 2 2>"$TMP/why" || { slurm_stop; skip "$(cat "$TMP/why")"; }
 
 run "$COHORT" simulate irt --students 100 --items 10 --seed 1 --split by-student=60/20/20 -o "$TMP/class.h5"
-# 51 trials and one more, whose rate is absurd.
+# 51 trials and one more with an absurd learning rate.
 cat >"$TMP/sweep.ini" <<END
 [data]
 file = $TMP/class.h5
@@ -31,10 +31,10 @@ END
 sweep=(sweep "$TMP/sweep.ini" model.hidden=5)
 halving=(sweep "$TMP/sweep.ini" 'optimizer.rate={0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008}' train.epochs=4
     sweep.rungs=2 sweep.factor=2)
-# Two trials of some seconds: long enough to be stopped in the middle.
+# Two trials of several seconds: long enough to be stopped halfway.
 long=(sweep "$TMP/sweep.ini" 'optimizer.rate={0.001, 0.002}' model.cd_steps=10000)
 
-# until_empty: waits until no job is left in the queue.
+# until_empty: waits until the queue is empty.
 until_empty() {
     local left deadline=$((SECONDS + PATIENCE))
     until left=$(squeue -h -o %A) && [ -z "$left" ]; do
@@ -57,7 +57,7 @@ section 'refused'
 expect_status 1 "$COHORT" "${sweep[@]}" run="$TMP/none" --submit --partition nowhere
 expect_match 'sbatch refused .*partition'
 check 'nothing is made' test ! -e "$TMP/none"
-# Refused at the second array: the first is taken back.
+# Refused at the second array: the first is cancelled.
 mkdir "$TMP/bin"
 printf '#!/bin/bash\n[[ "$*" != *afterany* ]] || { echo "no more jobs" >&2; exit 1; }\nexec %s --hold "$@"\n' \
     "$(type -P sbatch)" >"$TMP/bin/sbatch"
@@ -77,7 +77,7 @@ while sleep 0.1; do squeue -h -t R -j "$array" -o %K 2>/dev/null | wc -l; done >
 sampler=$!
 expect_status 0 "$COHORT" "${long[@]}" run="$TMP/long" --submit --packs 1 --ranks 1
 stopped=$(output | head -1)
-# Not before the job heeds signals, and again until it has: srun heeds none while it starts.
+# Only when the job handles signals, and repeated until it does: srun ignores signals while it starts.
 deadline=$((SECONDS + PATIENCE))
 until grep -q 'start 1:' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do sleep 0.05; done
 until grep -qE 'requeueing|exit code' "$TMP"/long/slurm/pack-*.log 2>/dev/null || [ $SECONDS -ge $deadline ]; do
@@ -103,7 +103,7 @@ done
 expect_equal 53 "$(wc -l <"$TMP/array/leaderboard.csv")" 'lines of the leaderboard'
 expect_match 'requeueing the job' "$TMP"/long/slurm/pack-*.log
 
-section 'again'
+section 'submitting again'
 expect_status 0 "$COHORT" "${sweep[@]}" run="$TMP/array" --submit --ranks 2
 expect_match 'no trial is missing'
 expect_equal '' "$(output)$(squeue -h)" 'jobs'

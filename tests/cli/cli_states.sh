@@ -1,6 +1,6 @@
 #!/bin/bash
-# Directories in states that no single run leaves: files lost, copied at different moments or left by another
-# run, data replaced, nodes that see different files, several jobs at once.
+# Directories in states that no single run leaves: files lost, copied at different moments or left by another run,
+# replaced data, nodes that see different files, several jobs at once.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 class=$TMP/class.h5
@@ -10,10 +10,10 @@ small=(model.kind=rbm model.hidden=5 optimizer.rate=0.002 train.batch=60 data="$
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/reference"
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=3 run="$TMP/three"
 
-# epochs FILE: those that a log has records of.
+# epochs FILE: the epochs recorded in a log.
 epochs() { sed -E 's/^."epoch": ([0-9]+),.*/\1/' "$1" | xargs; }
 
-section 'records of the log were lost'
+section 'lost records of the log'
 cp -r "$TMP/three" "$TMP/hole"
 sed -i 2,3d "$TMP/hole/log.jsonl"
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=5 run="$TMP/hole"
@@ -24,7 +24,7 @@ expect_match '^continuing .*after epoch 3, step 0'
 expect_equal '1 4 5 6' "$(epochs "$TMP/hole/log.jsonl")" 'epochs in the log'
 expect_same "$TMP/reference/last.h5" "$TMP/hole/last.h5"
 
-section 'the best epoch of another run'
+section 'the best checkpoint of another run'
 mkdir "$TMP/anew"
 cp "$TMP/reference/best.h5" "$TMP/anew"
 start 1 "$COHORT" train "${small[@]}" model.hidden=3 train.epochs=1000000 train.valid_every=1000000 run="$TMP/anew"
@@ -47,7 +47,7 @@ else
     fail "the twins' best epochs differ: choose other seeds"
 fi
 
-section 'files of different moments'
+section 'files from different moments'
 cp -r "$TMP/reference" "$TMP/mixed"
 cp "$TMP/three/best.h5" "$TMP/mixed/best.h5"
 best=$(json_of "$TMP/reference/result.json" best_epoch)
@@ -57,7 +57,7 @@ rm "$TMP/mixed"/{result.json,previous_best.h5}
 expect_status 3 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/mixed"
 expect_match "^cohort: the best epoch cannot be read.*best.h5: this is epoch $before .* but the best was epoch $best "
 
-section 'killed when the best epoch was saved and the checkpoint was not'
+section 'killed after saving the best epoch and before saving the checkpoint'
 cp -r "$TMP/three" "$TMP/ahead"
 rm "$TMP/ahead/result.json"
 cp "$TMP/reference/best.h5" "$TMP/ahead/best.h5"
@@ -67,7 +67,7 @@ for file in last.h5 best.h5 result.json; do expect_same "$TMP/three/$file" "$TMP
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/ahead"
 for file in last.h5 best.h5 result.json; do expect_same "$TMP/reference/$file" "$TMP/ahead/$file"; done
 
-section 'only the checkpoint before is there'
+section 'only the previous checkpoint is there'
 cp -r "$TMP/reference" "$TMP/before"
 rm "$TMP/before/last.h5"
 expect_status 0 "$COHORT" train run="$TMP/before"
@@ -99,14 +99,14 @@ done
 expect_status 1 timeout 30 "$COHORT" evaluate "$TMP/pipe"
 expect_status 1 timeout 30 "$COHORT" predict "$TMP/three" -o "$TMP/pipe"
 
-section 'folds that lead back to themselves'
+section 'folds that link to themselves'
 cp -r "$TMP/three" "$TMP/loop"
 for n in 1 2 3; do ln -s . "$TMP/loop/fold-$n"; done
 expect_status 0 timeout 60 "$COHORT" verify "$TMP/loop"
 expect_status 0 timeout 60 "$COHORT" inspect "$TMP/loop" --json
 expect_equal 3 "$(output | grep -c '"state": "finished"')" 'folds'
 
-section 'fewer epochs than there are'
+section 'fewer epochs than already trained'
 start 1 "$COHORT" train "${small[@]}" train.epochs=1000000 run="$TMP/fewer"
 until_epoch 4 "$TMP/fewer"
 kill -USR1 "$JOB"
@@ -126,7 +126,7 @@ check 'the mean of the steps is kept' test -s "$TMP/mean/best.h5"
 
 section 'nodes that see different files'
 for n in 0 1; do printf 'model.hidden = %d\n' $((n + 3)) >"$TMP/$n.ini"; done
-# each_rank COMMAND: with $rank in it.
+# each_rank COMMAND: run it on every rank, with $rank set.
 each_rank() { on 2 sh -c "rank=\$OMPI_COMM_WORLD_RANK; exec $1"; }
 export PATIENCE=20
 train="'$COHORT' train model.kind=rbm data='$class' run='$TMP/nodes'"
@@ -146,11 +146,11 @@ expect_match '^cohort: .*1.h5: rank 1 has .[0-9a-f]{32}. but rank 0 has'
 expect_status 74 each_rank "'$COHORT' evaluate '$TMP/reference' --data '$TMP/'\$rank.h5"
 check 'nothing was begun' test ! -e "$TMP/nodes"
 
-section 'a disk without locks'
+section 'a file system without locks'
 if command -v strace >"$TMP/strace" && strace -o "$TMP/trace" true; then
     expect_status 0 strace -f -qq -o "$TMP/trace" -e trace=flock -e inject=flock:error=ENOLCK "$COHORT" inspect "$class"
 
-    section 'a member of a blend is replaced when it has predicted'
+    section 'a member of a blend is replaced after it has predicted'
     cp -r "$TMP/three" "$TMP/member"
     : >"$TMP/trace"
     start 1 strace -o "$TMP/trace" -P "$TMP/blend" -e trace=mkdir -e inject=mkdir:signal=STOP:when=1 \
@@ -166,7 +166,7 @@ if command -v strace >"$TMP/strace" && strace -o "$TMP/trace" true; then
     expect_status 0 "$COHORT" blend "$TMP/member" "$TMP/reference" -o "$TMP/blend"
 fi
 
-section 'a sweep whose data are replaced'
+section 'the data of a sweep are replaced'
 cp "$class" "$TMP/data.h5"
 sweep=(sweep "${small[@]}" data="$TMP/data.h5" train.epochs=2 'model.hidden={2,3,4}')
 expect_status 0 "$COHORT" "${sweep[@]}" run="$TMP/swept"
@@ -181,7 +181,7 @@ rm "$TMP/data.h5"
 expect_status 1 "$COHORT" "${sweep[@]}" run="$TMP/swept.2"
 check 'no trial has failed for it' test ! -e "$TMP/swept.2/trials"
 
-section 'tasks that begin a sweep at once'
+section 'tasks that start a sweep at the same time'
 begin() {
     local pids=() k pid
     for k in 1 2 3 4 5 6; do

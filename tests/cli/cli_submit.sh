@@ -1,7 +1,7 @@
 #!/bin/bash
 # not under: debug double
-# The scripts that `cohort submit` makes, and what it says where there is no Slurm or one that refuses. Jobs
-# that run are in cli_slurm.sh.
+# The scripts of `cohort submit`, and its messages where there is no Slurm or Slurm refuses. Running jobs are tested
+# in cli_slurm.sh.
 . "$(dirname "$0")/../lib/lib.sh"
 run "$COHORT" simulate irt --students 100 --items 5 --seed 1 -o "$TMP/class.h5"
 settings=(model.kind=rbm data="$TMP/class.h5" train.batch=40 train.block=10)
@@ -38,16 +38,16 @@ expect_match '^modules=\(gcc openmpi/4.1\)$' "$TMP/script"
 expect_match '^most_restarts=7$' "$TMP/script"
 check 'bash reads it' bash -n "$TMP/script"
 if command -v shellcheck >/dev/null; then expect_status 0 shellcheck -S warning "$TMP/script"; fi
-# Lines of #SBATCH after the first command would not count.
+# #SBATCH lines after the first command would be ignored.
 expect_equal '' "$(sed '1,/^[^#]/d' "$TMP/script" | grep '^#SBATCH')" 'lines for sbatch come first'
-# What the shell makes of the settings.
+# The settings as the shell passes them.
 words() { sed -n '/^settings=/,/^command=/p' "$TMP/script" | bash -c '. /dev/stdin; printf "%s\n" "${command[@]}"' bash x; }
 expect_equal "train model.kind=rbm model.hidden=7 train.batch=40 train.block=10 data.file=$TMP/class.h5 run.directory=$awkward" \
     "$(words | paste -sd ' ')" 'settings'
 expect_status 0 "$COHORT" submit "${settings[@]}" run="$TMP/run" --dry-run
 expect_no_match '^#SBATCH --(account|partition)'
 expect_match "^#SBATCH --output=$TMP/run/slurm.log"
-# The job files of the project say where their data and run are.
+# The job files of the project name their data and run.
 expect_status 0 "$COHORT" submit jobs/rbm.ini --dry-run
 expect_match '^#SBATCH --output=.*runs/rbm/slurm.log'
 
@@ -94,9 +94,9 @@ expect_equal '--parsable' "$(cat "$TMP/options")" 'options'
 expect_match '^SLURM_CONF=here$' "$TMP/environment"
 expect_no_match '^(SLURM_NTASKS|PMIX_|OMPI_COMM|OMPI_UNIVERSE)' "$TMP/environment"
 
-section 'a signal before there are ranks'
-# Stand-ins: an srun that looks at the nodes until the signal has come, ranks that heed none while they start, and a
-# squeue that is too busy at first.
+section 'a signal before the ranks start'
+# Stand-ins: an srun that examines the nodes until the signal has come, ranks that ignore signals while they start,
+# and a squeue that is too busy at first.
 mkdir "$TMP/slurm"
 cat >"$TMP/slurm/srun" <<'END'
 #!/bin/bash

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Sweeps: designs, teams, packs, halving, folds, failures, signals; the leaderboard has the same bytes
-# however the trials were run.
+# Sweeps: designs, teams, packs, halving, folds, failures, signals; the leaderboard has the same bytes however the
+# trials were run.
 . "$(dirname "$0")/../lib/lib.sh"
 
 run "$COHORT" simulate irt --students 200 --items 12 --skills 2 --seed 1 --split by-student=60/20/20 \
@@ -60,7 +60,7 @@ for file in $files; do
     expect_same "$TMP/one/$file" "$TMP/teams/$file" "$TMP/pairs/$file" "$TMP/packs/$file"
 done
 
-section "only what is missing"
+section "only missing trials are run"
 rm -r "$TMP/teams/trials/$first"
 expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/teams" --status
 expect_match "11 done, 0 running, 0 failed, 1 waiting"
@@ -102,7 +102,7 @@ for design in random halton; do
     check "whole numbers in range" awk -F, 'NR > 1 && ($6 !~ /^[2-9]$/ || $8 < 1e-3 || $8 > 1e-2) { bad = 1 }
         END { exit bad }' "$TMP/$design/leaderboard.csv"
 done
-# more trials: those that were there stay
+# with more trials the existing ones stay
 expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/halton" train.epochs=1 sweep.design=halton sweep.trials=8 \
     "optimizer.rate=log(1e-3,1e-2)" "model.hidden=uniform(2,9)"
 expect_match "^2 trials trained"
@@ -119,13 +119,13 @@ for r in 1 2 3; do
 done
 expect_status 0 "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/by-rung" "${halving[@]}" --collect
 expect_same "$TMP/halving/leaderboard.csv" "$TMP/by-rung/leaderboard.csv"
-# a continued trial is the run that was never cut
+# a continued trial equals an uninterrupted run
 winner=$(sed -n 2p "$TMP/halving/leaderboard.csv" | cut -d, -f2)
 expect_status 0 "$COHORT" train "$TMP/halving/best.ini"
 expect_same "$TMP/halving/best/last.h5" "$TMP/halving/trials/$winner/last.h5"
 
 section "several jobs at once"
-# They begin together, in a directory that is not there yet, and end together.
+# They start at the same time, in a directory that does not exist yet, and finish together.
 for k in 1 2 3 4 5 6; do
     "$COHORT" sweep "$TMP/sweep.ini" "run=$TMP/at-once" --pack $k/6 >"$TMP/job-$k" 2>&1 &
 done

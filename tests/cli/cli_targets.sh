@@ -1,10 +1,9 @@
 #!/bin/bash
-# One target a student: import, training, scores and predictions; DKT's penalties; students and skills that are out
-# of the ordinary.
+# One target per student: import, training, scores and predictions; DKT's penalties; unusual students and skills.
 . "$(dirname "$0")/../lib/lib.sh"
 
-# Students of 6 to 40 answers whose chance of a correct one is squash(ability - difficulty). The score is 60 + 15
-# times the ability, with a little noise; one passes whose ability is above 0. Some have no score.
+# Students of 6 to 40 answers, each correct with probability squash(ability - difficulty). The score is 60 + 15 times
+# the ability, with a little noise; a student passes if the ability is above 0. Some have no score.
 awk 'BEGIN {
     srand(7)
     print "student,item,correct,skill,score" >"'"$TMP"'/answers.csv"
@@ -78,18 +77,18 @@ for loss in squared gaussian; do
     expect_equal 401 "$(wc -l <"$TMP/$loss.csv")" "a line for each student"
     expect_equal 8 "$(grep -c '^s[0-9]*,,[0-9.]*,' "$TMP/$loss.csv")" "students without a score are predicted too"
 done
-# How far off scores are is what the predicted deviations say, within a third.
+# The error of the scores matches the predicted standard deviations, within a third.
 check "deviations are true" awk -F , 'NR > 1 && $2 != "" { n++; z += (($2 - $3) / $4) ^ 2 }
     END { exit !(n == 392 && z / n > 0.6 && z / n < 1.7) }' "$TMP/gaussian.csv"
 
-section "passing"
+section "pass or fail"
 for n in 1 3; do train $n pass-$n data="$TMP/passed.h5" model.cell=gru model.after=10; done
 expect_equal "$(sums pass-1)" "$(sums pass-3)" "the run of 1 and 3 ranks"
 expect_status 0 "$COHORT" evaluate "$TMP/pass-1" --json
 expect_number auc '>' 0.8
 expect_number accuracy '>' "$(json mean_target accuracy)"
 
-section "contradictions"
+section "contradictory settings"
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/none.h5" run="$TMP/none"
 expect_match 'model.task=final needs targets, and the data set has none; import it with --target COLUMN or --targets FILE'
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/score.h5" run="$TMP/none"
@@ -111,7 +110,7 @@ for n in 1 2 3 5; do
 done
 # shellcheck disable=SC2086
 train 1 plain $smooth
-# jumps RUN: the mean jump between probabilities of the same student.
+# jumps RUN: the mean jump between successive probabilities of a student.
 jumps() {
     run "$COHORT" predict "$TMP/$1" --split test -o "$TMP/p.csv"
     awk -F , 'NR > 1 { if ($1 == s) { n++; sum += $5 > p ? $5 - p : p - $5 } s = $1; p = $5 } END { print sum / n }' "$TMP/p.csv"
@@ -120,7 +119,7 @@ check "predictions jump less ($(jumps plus-1), without penalties $(jumps plain))
     awk -v a="$(jumps plus-1)" -v b="$(jumps plain)" 'BEGIN { exit !(a < 0.9 * b) }'
 
 section "a student of 100 000 attempts, skills never seen"
-# Items of one, two and three skills; of the last skill only test students have seen anything.
+# Items of one, two and three skills; only test students have seen the last skill.
 awk 'BEGIN {
     srand(3)
     for (s = 0; s < 6; s++) {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# ML2P-VAE by the command line: the same bits at any number of ranks and after stops and kills, abilities and
-# items that come back from a simulated class, published numbers, tables with errors, bad input.
+# ML2P-VAE on the command line: the same bits at any number of ranks and after stops and kills, abilities and items
+# recovered from a simulated class, published numbers, tables with errors, bad input.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/kills.sh
 RANDOM=${SEED:-$$}
@@ -12,7 +12,7 @@ run "$COHORT" simulate irt --students 500 --items 24 --skills 2 --missing 0.3 --
     --split by-student=70/10/20 -o "$TMP/class.h5" || fail "simulate irt"
 printf '1,0.5\n0.5,1\n' >"$TMP/correlation.csv"
 
-# train RANKS RUN WORD...: a run on the class, unless a word says otherwise.
+# train RANKS RUN WORD...: a run on the class, unless a word sets other data.
 train() {
     local n=$1 run=$2
     shift 2
@@ -74,7 +74,7 @@ train 3 cut "${words[@]}"
 expect_match '^continuing'
 expect_equal "$(sums whole)" "$(sums cut)" "the checkpoints of a run in one piece and of one in three"
 
-section "a run needs no file of correlations"
+section "a run does not need the file of correlations"
 mv "$TMP/correlation.csv" "$TMP/moved.csv"
 expect_match '^prior_correlation = 1 0\.5 / 0\.5 1$' "$TMP/full-1/config.ini"
 expect_status 0 "$COHORT" evaluate "$TMP/full-1"
@@ -100,13 +100,13 @@ expect_equal "theta test students" "$(json truth 3 name) $(json truth 3 of)" "th
 expect_number "truth 3 correlation" ">=" 0.87
 expect_number "truth 3 within" ">=" 0.92
 expect_number "truth 3 within" "<=" 0.98
-# An encoder that has only read whole students is worse after a few answers.
+# An encoder trained only on complete students predicts worse after a few answers.
 # shellcheck disable=SC2086
 train 1 whole-only "data=$TMP/large.h5" $good "model.prior_correlation=1 0.5 / 0.5 1" model.prefixes=0
 check "beginnings help predictions" awk -v with="$(json_of "$TMP/large/result.json" test log_loss)" \
     -v without="$(json_of "$TMP/whole-only/result.json" test log_loss)" 'BEGIN { exit !(with < without - 0.001) }'
 
-section "no settings, and steps that are too large"
+section "default settings, and steps that are too large"
 run "$COHORT" simulate irt --students 600 --items 50 --skills 3 -o "$TMP/first.h5"
 expect_status 0 timeout -s KILL 60 "$COHORT" train "data=$TMP/first.h5" "run=$TMP/first" model.kind=vae
 check "it learns" awk -v auc="$(json_of "$TMP/first/result.json" test auc)" 'BEGIN { exit !(auc > 0.72) }'
@@ -114,7 +114,7 @@ expect_status 4 timeout -s KILL 60 "$COHORT" train "data=$TMP/first.h5" "run=$TM
     optimizer.method=sgd optimizer.rate=1
 expect_match 'training diverged'
 
-section "one student of many answers"
+section "one student with many answers"
 awk 'BEGIN { print "student,item,correct"; srand(3)
     for (t = 0; t < 60000; t++) print "s1,i" int(30 * rand()) "," (rand() < 0.7)
     for (t = 0; t < 600; t++) print "s" 2 + t % 20 ",i" int(30 * rand()) "," (rand() < 0.6) }' >"$TMP/long.csv"
@@ -140,7 +140,7 @@ section "published numbers"
         check "log-likelihood of $preset: 1000 x $(json likelihood mean)" awk -v mean="$(json likelihood mean)" \
             -v expected="$expected" 'BEGIN { off = 1000 * mean - expected; exit !(off > -0.5 && off < 0.001) }'
     done
-    # a, its standard error, and -b as other programs have them
+    # a, its standard error, and -b, in the notation of other programs
     expect_status 0 "$COHORT" export "$TMP/lsat-2pl" --hidden -o "$TMP/lsat"
     check "items of LSAT 6" awk -F , 'BEGIN { split("0.826 0.723 0.891 0.688 0.657", a, " ")
         split("2.773 0.990 0.249 1.285 2.053", d, " "); split("0.258 0.187 0.233 0.185 0.210", s, " ") }

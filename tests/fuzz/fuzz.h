@@ -1,12 +1,12 @@
-/* tests: what the fuzzers share. A fuzzer is a program of clang's libFuzzer, which calls
- * LLVMFuzzerTestOneInput again and again with bytes that reach new branches. Here:
+/* tests: shared by the fuzzers. A fuzzer is a program of clang's libFuzzer, which calls
+ * LLVMFuzzerTestOneInput repeatedly with bytes that reach new branches. Here:
  *
- *   - cohort's own refusals (a status and a sentence) are what is hoped for; anything else that
+ *   - cohort's own errors (a status and a message) are the expected result. Anything else that
  *     ends the program is a finding: a signal, a sanitizer, ENSURE, a loop of 25 seconds;
- *   - the machine has little memory: what asks for more than ROOM at once gets cohort's
- *     sentence, and that is a refusal too;
- *   - every digest of 128 bits is zero, so that whatever the fuzzer did to a file has the
- *     digest that is stored in it;
+ *   - the machine has little memory: a request for more than ROOM at once fails with cohort's
+ *     error message, which is an expected result too;
+ *   - every digest of 128 bits is zero, so that any change the fuzzer makes to a file agrees
+ *     with the digest stored in it;
  *   - a failure leaves nothing behind: no open file, no HDF5 object, no draft;
  *   - the working directory is a new one in memory, and no path leads out of it.
  *
@@ -45,9 +45,9 @@ static struct comm fuzz_world;
 static char fuzz_home[64];
 static jmp_buf fuzz_refused;
 static bool fuzz_is_armed, fuzz_is_poor;
-static FILE *fuzz_voice; /* stderr before libFuzzer closed it to the program */
+static FILE *fuzz_voice; /* stderr, before libFuzzer closes it for the program */
 
-/* ---- in place of the program's own */
+/* ---- replacements of the program's own functions */
 
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
@@ -104,7 +104,7 @@ static inline int fuzz_remove_one(const char *path, const struct stat *info, int
     return remove(path);
 }
 
-/* A file, or a directory with all that is in it; it may be missing. */
+/* Remove a file, or a directory with its content; it may be missing. */
 static inline void fuzz_remove(const char *path)
 {
     nftw(path, fuzz_remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -123,7 +123,7 @@ static inline void fuzz_leave(void)
         fuzz_remove(fuzz_home);
 }
 
-/* The lowest number that no open file has. */
+/* The lowest free file descriptor. */
 static inline int fuzz_free_number(void)
 {
     const int number = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -131,7 +131,7 @@ static inline int fuzz_free_number(void)
     return number;
 }
 
-/* From LLVMFuzzerInitialize: one rank, in a directory of its own, and mute until the first
+/* From LLVMFuzzerInitialize: one rank, in a directory of its own, silent until the first
  * input. */
 static inline void fuzz_settle(int *argc, char ***argv)
 {
@@ -141,7 +141,7 @@ static inline void fuzz_settle(int *argc, char ***argv)
     snprintf(fuzz_home, sizeof fuzz_home, "%s/cohort-fuzz.XXXXXX", memory);
     fuzz_must(mkdtemp(fuzz_home) != NULL && chdir(fuzz_home) == 0, "a directory of its own");
     atexit(fuzz_leave);
-    setenv("OMPI_MCA_opal_signal", "", 1); /* signals are the fuzzer's */
+    setenv("OMPI_MCA_opal_signal", "", 1); /* the fuzzer handles signals */
     comm_start(&fuzz_world, argc, argv);
     h5_start();
     log_mute(true);
@@ -150,8 +150,8 @@ static inline void fuzz_settle(int *argc, char ***argv)
 
 /* ---- one input */
 
-/* Words as a command line: `line` is cut up. What could lead out of the directory does not: a
- * slash is left only where it parts numbers. */
+/* Split `line` into the words of a command line. Words cannot lead out of the directory: a
+ * slash is kept only between numbers. */
 static inline int fuzz_words(char *line, char **words, int room)
 {
     int n = 0;
@@ -165,7 +165,7 @@ static inline int fuzz_words(char *line, char **words, int room)
     return n;
 }
 
-/* Runs a command of words that end with NULL, as main would. */
+/* Run a command as main would; the words end with NULL. */
 static inline enum status fuzz_command(const struct command *command, char **words)
 {
     int n = 0;
@@ -186,7 +186,8 @@ static inline void fuzz_prepare(const struct command *command, const char *line)
     memory_free(text);
 }
 
-/* What a status may be, and that there is a sentence, which is cleared. FUZZ_SAY=1 shows it. */
+/* Check that the status is valid and that there is a message, and clear it. FUZZ_SAY=1 prints
+ * it. */
 static inline void fuzz_judge(enum status status, bool may_be_io)
 {
     if (getenv("FUZZ_SAY") != NULL)
@@ -198,7 +199,7 @@ static inline void fuzz_judge(enum status status, bool may_be_io)
     fail_clear();
 }
 
-/* What an input does: a status, after which all that it made is gone but for files. */
+/* Run one input; returns a status. Afterwards only files remain. */
 typedef enum status fuzz_deed(const uint8_t *data, size_t size);
 
 static inline void fuzz_try(fuzz_deed *deed, const uint8_t *data, size_t size, bool may_be_io)
@@ -211,7 +212,7 @@ static inline void fuzz_try(fuzz_deed *deed, const uint8_t *data, size_t size, b
         fuzz_must(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) <= 0,
                   "no HDF5 object left open");
         fuzz_must(fuzz_free_number() == next_file, "no file left open");
-    } else { /* out of memory, where the program ends: what it held is let go here */
+    } else { /* out of memory, where the program would end: its resources are freed here */
         fail_clear();
         H5close();
         h5_start();
@@ -220,8 +221,8 @@ static inline void fuzz_try(fuzz_deed *deed, const uint8_t *data, size_t size, b
     fuzz_is_armed = false;
 }
 
-/* The next part of an input that is a text of parts, each behind a line `@@@@ NAME`; the first
- * part has none. Cuts the text up; false at the end. */
+/* The next part of an input made of parts, each after a line `@@@@ NAME`; the first part has no
+ * such line. Splits the text in place; false at the end. */
 struct fuzz_part {
     char *name, *text;
     size_t n;

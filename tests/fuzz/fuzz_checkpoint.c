@@ -1,5 +1,5 @@
-/* Checkpoints with a changed content and the right digest. The first bytes of an input choose a
- * kind and who reads its checkpoint; edits follow (see hurt.h). */
+/* Checkpoints with changed content and a correct digest. The first bytes of an input choose a
+ * kind and the command that reads its checkpoint; edits follow (see hurt.h). */
 #include "hurt.h"
 
 #include "base/file.h"
@@ -25,7 +25,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* The block in front, as for any bytes with a digest of zero. */
+/* The header, for any bytes with a digest of zero. */
 static void write_checkpoint(const char *path, char *bytes, size_t n_bytes)
 {
     char text[FRONT];
@@ -50,7 +50,7 @@ static void copy(const struct hurt_kind *kind, const char *name)
     memory_free(to);
 }
 
-/* The run goes on from what it finds there. */
+/* The run continues from this checkpoint. */
 static enum status go_on(const struct hurt_kind *kind, char *bytes, size_t n_bytes)
 {
     fuzz_must(mkdir("out", 0777) == 0, "a run's directory");

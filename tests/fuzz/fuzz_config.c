@@ -1,8 +1,8 @@
-/* Settings of the fuzzer's: an input is a file of settings, then perhaps parts that are words
- * of a command line, one a line, after `@@@@ words`, and parts that are suggested, after `@@@@
- * run`, as those of a run that is continued. What is taken survives being written down and read
- * again, and makes a run or a sweep, or is refused with a sentence. There is room for sweeps of
- * 2000 trials, which is as much as can be tried in little time. */
+/* Settings from the fuzzer. An input is a settings file, then optional parts: words of a
+ * command line, one per line, after `@@@@ words`, and suggested settings, as those of a
+ * continued run, after `@@@@ run`. Accepted settings must read back the same after being
+ * written, and make a run or a sweep, or be refused with an error message. Sweeps are limited
+ * to 2000 trials, to keep inputs fast. */
 #define FUZZ_ROOM (64 << 10)
 #include "fuzz.h"
 
@@ -35,7 +35,7 @@ static enum status read_parts(struct config *config, char *text, size_t size)
     return OK;
 }
 
-/* The settings' text reads back as settings of the same text. */
+/* The settings written as text read back as settings with the same text. */
 static void expect_round_trip(const struct settings *settings)
 {
     char *text = config_text(settings->groups, N_SETTINGS_GROUPS, NULL);

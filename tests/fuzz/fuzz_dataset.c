@@ -1,5 +1,5 @@
-/* Data sets with a changed content and the right digest. The first bytes of an input choose a
- * good data set, who reads it, and a model; edits follow (see hurt.h). */
+/* Data sets with changed content and a correct digest. The first bytes of an input choose a
+ * good data set, the command that reads it, and a model; edits follow (see hurt.h). */
 #include "hurt.h"
 
 static struct hurt classes[3];

@@ -1,13 +1,12 @@
-/* `cohort import` with files and flags of the fuzzer's. An input is a line of words, the first
- * of them the format, and then the files it names:
+/* `cohort import` with files and options from the fuzzer. An input is a line of words, the
+ * first of them the format, and then the files it names:
  *
  *     csv a.csv --student=who --skip-bad
  *     @@@@ a.csv
  *     who,item,correct
  *     ...
  *
- * A data set that was written must be one that verify calls good; after a failure there is
- * none. */
+ * A data set that was written must pass verify; after a failure there is none. */
 #include "fuzz.h"
 
 #include "data/dataset.h"
@@ -24,7 +23,8 @@ static bool is_plain(const char *name)
     return n > 0 && n <= 20 && name[n] == '\0' && name[0] != '.' && strcmp(name, "out.h5") != 0;
 }
 
-/* As many keys as --items says are as many attempts in each line: the user's wish, and long. */
+/* The number of keys in --items is the number of attempts per line: valid, but slow when
+ * large. */
 static void bound_items(char *word)
 {
     if (strncmp(word, "--items=", 8) == 0 && strlen(word) > 10)

@@ -1,7 +1,7 @@
-/* Every JSON that cohort reads, by the fuzzer. An input is files, each behind `@@@@ NAME`:
- * log.jsonl and result.json of a run, rung-1.json and rung-2.json of a sweep's trials (all of
- * them get the same), members, the list of a blend's members. What cannot be read counts for
- * nothing; what a run's log keeps after it was cut back are whole records. */
+/* Every JSON file that cohort reads, from the fuzzer. An input is files, each after `@@@@
+ * NAME`: log.jsonl and result.json of a run, rung-1.json and rung-2.json of a sweep's trials
+ * (the same for all), and members, the list of a blend's members. Unreadable JSON is ignored; a
+ * run's log holds complete records after it was truncated. */
 #include "fuzz.h"
 
 #include "learn/model.h"
@@ -17,7 +17,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     fuzz_prepare(&command_simulate, "irt --students 20 --items 4 --skills 2 -o class.h5");
     fuzz_prepare(&command_train, "data=class.h5 run=run model.kind=rbm model.hidden=2 "
                                  "optimizer.rate=0.01 train.epochs=1 run.save_minutes=0");
-    unlink("run/best.h5"); /* one checkpoint is enough to look at */
+    unlink("run/best.h5"); /* one checkpoint is enough */
     unlink("run/previous.h5");
     struct config *config = config_create();
     static const char text[] = "data.file=class.h5\nrun.directory=sweep\nmodel.kind=rbm\n"

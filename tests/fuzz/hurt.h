@@ -1,7 +1,7 @@
-/* tests: HDF5 files made worse by the fuzzer. A file is taken whole into memory; an input is a
- * list of edits, HURT_EDIT bytes each, which HDF5 itself carries out, so that what comes out is
- * a sound HDF5 file with another content: numbers of arrays and attributes changed, shapes and
- * types changed, links removed or turned elsewhere. */
+/* tests: HDF5 files damaged by the fuzzer. A complete file is read into memory. An input is a
+ * list of edits, HURT_EDIT bytes each, which HDF5 itself carries out, so that the result is a
+ * valid HDF5 file with different content: changed numbers of arrays and attributes, changed
+ * shapes and types, removed or redirected links. */
 #ifndef COHORT_HURT_H
 #define COHORT_HURT_H
 
@@ -11,12 +11,12 @@
 
 enum { HURT_EDIT = 12, HURT_MOST_EDITS = 12, HURT_MOST_NAMES = 96, HURT_MOST_BYTES = 1 << 16 };
 
-/* A good file: its bytes, and what can be hurt in it. */
+/* A good file: its bytes, and the objects that can be damaged. */
 struct hurt {
     char *bytes;
     size_t n_bytes;
     char *arrays[HURT_MOST_NAMES], *attributes[HURT_MOST_NAMES];
-    char *floats[HURT_MOST_NAMES]; /* those of the arrays whose numbers are not whole */
+    char *floats[HURT_MOST_NAMES]; /* those of the arrays that are not integers */
     size_t n_arrays, n_attributes, n_floats;
 };
 
@@ -72,7 +72,7 @@ static inline herr_t hurt_copy_attribute(hid_t from, const char *name, const H5A
     return good ? 0 : -1;
 }
 
-/* A file as HDF5's oldest format has it, which h5_image can take (see h5_create_image). */
+/* A file in HDF5's oldest format, which h5_image can read (see h5_create_image). */
 static inline void hurt_take(struct hurt *hurt, const char *path, size_t front)
 {
     hid_t old = h5_open(path, MPI_COMM_SELF, 1), fresh = h5_create_image(front);
@@ -103,7 +103,7 @@ static inline hid_t hurt_type(uint8_t n)
     return types[n % COUNT(types)];
 }
 
-/* Numbers at the edges, as bytes of a number of `type`. */
+/* Boundary values, as bytes of a number of `type`. */
 static inline void hurt_special(hid_t type, uint8_t n, char *bytes)
 {
     static const double numbers[] = {0,     1,      -1,     2,       255,    65535,
@@ -117,25 +117,25 @@ static inline void hurt_special(hid_t type, uint8_t n, char *bytes)
         memcpy(bytes, value, size);
 }
 
-/* `n` elements of `type` in `bytes`: some of them change. */
+/* Change some of the `n` elements of `type` in `bytes`. */
 static inline void hurt_numbers(hid_t type, size_t n, char *bytes, const struct hurt_edit *edit)
 {
     const size_t size = H5Tget_size(type), n_bytes = n * size;
     if (n_bytes == 0)
         return;
     const size_t at = edit->at % n;
-    if (edit->deed & 64) /* numbers at the edge, one or some in a row */
+    if (edit->deed & 64) /* boundary values, one or several in a row */
         for (size_t i = at; i < n && i <= at + edit->value[1]; i++)
             hurt_special(type, edit->value[0], bytes + i * size);
-    else if (edit->deed & 128) /* one copied from another place */
+    else if (edit->deed & 128) /* copy one from another place */
         memmove(bytes + at * size, bytes + (edit->value[0] + 256u * edit->value[1]) % n * size,
                 size);
-    else /* bytes of the fuzzer's */
+    else /* bytes from the fuzzer */
         for (size_t b = 0; b < 1 + edit->value[7] % 7u; b++)
             bytes[(edit->at + b) % n_bytes] = (char)edit->value[b];
 }
 
-/* All of an array, NULL where there is none or it is too large; caller frees. */
+/* A complete array, NULL if missing or too large; caller frees. */
 static inline char *hurt_read(hid_t file, const char *name, hid_t *type, size_t *n)
 {
     hid_t array = h5_exists(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
@@ -173,7 +173,7 @@ static inline void hurt_array(hid_t file, const char *name, const struct hurt_ed
     memory_free(bytes);
 }
 
-/* Another shape, of other numbers: the same bytes, fewer, or zeros behind them. */
+/* A different shape: the same bytes, fewer, or with zeros appended. */
 static inline void hurt_shape(hid_t file, const char *name, const struct hurt_edit *edit)
 {
     hid_t type = -1;
@@ -210,8 +210,8 @@ static inline void hurt_shape(hid_t file, const char *name, const struct hurt_ed
     memory_free(bytes);
 }
 
-/* What stands in the array's place: nothing, an array that only claims to be long, a group, or
- * a link to somewhere else. */
+/* The replacement of the array: nothing, an array that only claims to be long, a group, or a
+ * link to somewhere else. */
 static inline void hurt_link(hid_t file, const char *name, const struct hurt *hurt,
                              const struct hurt_edit *edit)
 {
@@ -265,7 +265,7 @@ static inline void hurt_attribute(hid_t file, const char *name, const struct hur
     H5Adelete(file, name);
     hid_t fresh = H5Tcopy(type);
     hsize_t size = 1;
-    if ((edit->deed & 32) == 0) { /* the same, but for some of its bytes */
+    if ((edit->deed & 32) == 0) { /* the same except for some of its bytes */
         const bool is_text = H5Tget_class(type) == H5T_STRING;
         hurt_numbers(is_text ? H5T_STD_U8LE : type, is_text ? H5Tget_size(type) : n, bytes,
                      edit);
@@ -309,7 +309,7 @@ static inline void hurt_edit(hid_t file, const struct hurt *hurt, const uint8_t 
     case 4:
         hurt_array(file, array, &edit);
         break;
-    default: /* most often, since there are most of them and little else stops what is tried */
+    default: /* most often, since there are most of them and little else prevents them */
         if (hurt->n_floats > 0)
             hurt_array(file, hurt->floats[edit.which % hurt->n_floats], &edit);
         break;
@@ -335,10 +335,10 @@ static inline char *hurt_bytes(const struct hurt *hurt, const uint8_t *input, si
     return bytes;
 }
 
-/* ---- what is made to be hurt, and who reads it */
+/* ---- the files to damage, and the commands that read them */
 
-/* Two classes: class.h5 with all that a data set can have, and dense.h5, whose steps are of
- * many answers. */
+/* Two classes: class.h5 with everything a data set can have, and dense.h5 with many answers per
+ * step. */
 static inline void hurt_classes(void)
 {
     static const char table[] = "student,item,correct,time,kc,unit,score,x,teacher\n";
@@ -361,7 +361,7 @@ static inline void hurt_classes(void)
     fuzz_prepare(&command_import, "sequences dense.txt --items 4 -o dense.h5");
 }
 
-/* What is trained: a run of this name for each. */
+/* What is trained: one run of this name each. */
 static const struct hurt_kind {
     const char *name, *data, *settings;
 } hurt_kinds[] = {

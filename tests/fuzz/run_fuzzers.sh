@@ -3,19 +3,19 @@
 #
 #     tests/fuzz/run_fuzzers.sh [PATTERN...]      only fuzzers whose name contains one of the patterns
 #
-# BUILD (build/fuzz) holds the programs. What they learn, a corpus of inputs, stays in BUILD/corpus and is where
-# they go on the next time; they begin with tests/fuzz/seeds. A finding is kept in BUILD/findings, and
-# `BUILD/fuzz/NAME FILE` shows it again. Exit code 0 only if something ran and nothing was found.
+# BUILD (build/fuzz) holds the programs. Their corpus of inputs is in BUILD/corpus, from which the next run
+# continues; the first starts with tests/fuzz/seeds. Findings are in BUILD/findings, and `BUILD/fuzz/NAME FILE`
+# reproduces one. Exit code 0 only if something ran and nothing was found.
 cd "$(dirname "$0")/../.." || exit 70
 . tests/lib/mpi.sh
 build=$(realpath "${BUILD:-build/fuzz}")
 patterns=("${@:-}")
 mkdir -p "$build/findings"
-# Leaks are looked for by other tests: HDF5 leaks where it refuses a file.
+# Other tests check for leaks: HDF5 leaks when it refuses a file.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 export build limit=${LIMIT:-60}
 
-# one PATH: a fuzzer; its last words if it found something, else a line.
+# one PATH: runs a fuzzer; prints the end of its output if it found something, else one line.
 one() {
     local name=${1##*/fuzz_} words=() corpus log
     corpus=$build/corpus/$name log=$build/findings/$name.log
@@ -23,7 +23,7 @@ one() {
     [ ! -e "tests/fuzz/$name.dict" ] || words+=(-dict="$PWD/tests/fuzz/$name.dict")
     words+=("$corpus")
     words+=("$PWD/tests/fuzz/seeds/$name")
-    # These make good files themselves and hurt them; an input is a short list of edits.
+    # These create good files themselves and damage them; an input is a short list of edits.
     case $name in dataset | checkpoint) words+=(-max_len=150 -len_control=0) ;; esac
     if timeout -k 10 $((limit + 120)) "$1" -max_total_time="$limit" -timeout=120 -rss_limit_mb=4000 -close_fd_mask=2 \
         -artifact_prefix="$build/findings/$name-" -print_final_stats=1 "${words[@]}" >"$log" 2>&1; then

@@ -1,4 +1,4 @@
-/* tests: a trace of two hidden states as a sum over all its paths. */
+/* tests: the likelihood of a trace with two hidden states as a sum over all its paths. */
 #ifndef COHORT_BKT_ORACLE_H
 #define COHORT_BKT_ORACLE_H
 
@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-/* The 2^n paths of one trace; of `seen` each is SEEN_... */
+/* All 2^n paths of one trace; `seen` holds one of SEEN_... per step. */
 struct oracle {
     double p0, learn, forget;
     size_t n;
     int seen[12];               /* SEEN_... */
-    double guess[12], slip[12]; /* of each step */
-    double chance;              /* of all outcomes */
+    double guess[12], slip[12]; /* per step */
+    double chance;              /* P(all outcomes) */
     double known[12];           /* P(1 at t | all) */
     double learned, forgotten;
 };
@@ -50,7 +50,7 @@ static inline void oracle_run(struct oracle *o)
         o->known[t] /= o->chance;
 }
 
-/* P(right at the step after the last). */
+/* P(correct at the step after the last). */
 static inline double oracle_next(const struct oracle *o, double guess, double slip)
 {
     struct oracle longer = *o;

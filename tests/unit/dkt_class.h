@@ -1,5 +1,5 @@
-/* tests: a class with everything that DKT must cope with, a model of it, and its gradient
- * against differences of its own loss. */
+/* tests: a class with every case DKT must handle, a model of it, and the model's gradient
+ * compared with finite differences of its own loss. */
 #ifndef COHORT_DKT_CLASS_H
 #define COHORT_DKT_CLASS_H
 
@@ -12,7 +12,8 @@ static const double tolerance = is_double ? 1e-13 : 3e-6;
 
 enum { N_ITEMS = 5 };
 
-/* Lengths 7, 1, 2, 30, 0 and 1; attempts that are unknown, not shown, or not to train on. */
+/* Students of 7, 1, 2, 30, 0 and 1 attempts; some attempts are unknown, hidden, or not for
+ * training. */
 static const char *const texts[] = {"a1 b0 c? d1. e0v c1 b1t.", "b1", "c0 b1", NULL, "", "d?"};
 enum { N_STUDENTS = COUNT(texts) };
 static const uint32_t all_students[N_STUDENTS] = {0, 1, 2, 3, 4, 5};
@@ -36,7 +37,7 @@ static inline void open_bench(struct bench *bench, const struct tiny *class,
                               const char *options)
 {
     bench_declare(bench, class, "dkt", options);
-    /* Sums of weights of about one: states move, but are not chaotic. */
+    /* Weights whose sums are about one: states move without becoming chaotic. */
     const double n_hidden = (double)bench->model->kind->view.n_hidden(bench->model);
     tiny_model_scatter(&bench->tiny, 0.8 / sqrt(n_hidden), 21);
     bench_attach(bench, class, 40);

@@ -1,9 +1,9 @@
-/* tests: deep knowledge tracing one number at a time, in double precision, as its equations
- * say: the loss of a student as a function of the parameters, to be differentiated by
- * differences. Nothing of the engine is used but the names and places of the tensors and the
- * random numbers.
+/* tests: deep knowledge tracing one number at a time, in double precision, straight from its
+ * equations. The loss of a student is a function of the parameters that tests differentiate
+ * numerically. The oracle shares with the engine only the names and places of the tensors and
+ * the random numbers.
  *
- * What a window cuts are states that count as constants: those that were there for the
+ * States cut off by a window count as constants: they keep the values they had for the
  * parameters at which `oracle_keep` was called. */
 #ifndef COHORT_DKT_ORACLE_H
 #define COHORT_DKT_ORACLE_H
@@ -12,7 +12,7 @@
 
 enum { MOST_LAYERS = 3, MOST_HIDDEN = 64, MOST_STEPS = 64, MOST_GATES = 4 };
 
-/* Where a tensor's numbers are: number j of row r is value[at + r * stride + j]. */
+/* Where a tensor is stored: number j of row r is value[at + r * stride + j]. */
 struct place {
     size_t at, stride;
 };
@@ -33,7 +33,7 @@ struct oracle {
     struct place input[MOST_GATES], output, output_bias;
     struct place recurrent[MOST_LAYERS][MOST_GATES], below[MOST_LAYERS][MOST_GATES],
         bias[MOST_LAYERS][MOST_GATES];
-    struct oracle_states *kept; /* of one student, before each step */
+    struct oracle_states *kept; /* for one student, before each step */
 };
 
 static inline struct place oracle_place(const struct params *params, const char *name)
@@ -44,11 +44,11 @@ static inline struct place oracle_place(const struct params *params, const char 
             return (struct place){panel->offset + params->tensors[t].first_column,
                                   panel->stride};
         }
-    fprintf(stderr, "there is no tensor %s\n", name);
+    fprintf(stderr, "unknown tensor '%s'\n", name);
     abort();
 }
 
-/* A setting that is 0 where nothing is said. */
+/* A setting, 0 where it is not given. */
 static inline double oracle_number(const struct config *config, const char *key)
 {
     const char *text = config_get(config, "model", key);
@@ -124,7 +124,7 @@ static inline double oracle_squash(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* What the rows of one gate give to its unit j: x (NULL: nothing) times them. */
+/* Input to unit j from the rows of one gate: x times these rows (x NULL: zero). */
 static inline double oracle_sum(const struct oracle *o, struct place place, const double *x,
                                 size_t j)
 {
@@ -134,7 +134,7 @@ static inline double oracle_sum(const struct oracle *o, struct place place, cons
     return sum;
 }
 
-/* Layer l moves on: `input` holds what reaches each gate of each unit from outside. */
+/* Advance layer l by one step: `input` holds the outside input to each gate of each unit. */
 static inline void oracle_cell(const struct oracle *o, size_t l,
                                const double input[MOST_GATES][MOST_HIDDEN],
                                const double *h_before, const double *c_before, double *h,
@@ -160,7 +160,7 @@ static inline void oracle_cell(const struct oracle *o, size_t l,
     }
 }
 
-/* The states after an attempt. */
+/* Update the states with an attempt. */
 static inline void oracle_advance(const struct oracle *o, uint32_t item, uint8_t mark,
                                   const struct oracle_states *before,
                                   struct oracle_states *after)
@@ -195,7 +195,7 @@ static inline double oracle_logit(const struct oracle *o, uint32_t item, const d
     return logit;
 }
 
-/* Unit j of the state before attempt t stays, scaled, or is left out. */
+/* Dropout: the factor for unit j of the state before attempt t, zero or the scale. */
 static inline double oracle_mask(const struct oracle *o, size_t s, size_t t, size_t j)
 {
     const struct rng rng = {.seed = o->draw.seed,
@@ -208,8 +208,8 @@ static inline double oracle_mask(const struct oracle *o, size_t s, size_t t, siz
     return ldexp((double)(words[j / 16] >> 8), -24) < o->dropout ? 0 : 1 / (1 - o->dropout);
 }
 
-/* The loss of student s. `keep`: these states are the constants at which a window cuts; else
- * they are used. p (NULL: not wanted) receives the probabilities, without dropout. */
+/* The loss of student s. `keep`: store the states as the constants at which a window cuts;
+ * otherwise use the stored ones. p (may be NULL) receives the probabilities without dropout. */
 static inline double oracle_loss(const struct oracle *o, size_t s, bool keep, double *p)
 {
     const struct shard *shard = o->shard;

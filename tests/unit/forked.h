@@ -1,4 +1,4 @@
-/* tests: deeds that end the program, done in a child process. */
+/* tests: run functions that end the program, in a child process. */
 #ifndef COHORT_FORKED_H
 #define COHORT_FORKED_H
 
@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The exit code of a child that does `deed` (0 if it returns, -1 if a signal ended it); `words`
- * is what it said on stderr. Not in a process that has started MPI: the child could not use it.
- */
+/* The exit code of a child that calls `deed` (0 if it returns, -1 if a signal ended it);
+ * `words` receives its stderr. Do not use after MPI has started: the child could not use
+ * MPI. */
 static inline int forked_end(void (*deed)(void), char *words, size_t size)
 {
     int ends[2];

@@ -1,5 +1,5 @@
-/* tests: a model of a class with a tally for it, and its gradient against differences of its
- * own loss. */
+/* tests: a model of a class with its tally, and the model's gradient compared with finite
+ * differences of its own loss. */
 #ifndef COHORT_GRADIENT_H
 #define COHORT_GRADIENT_H
 
@@ -13,12 +13,12 @@
 struct bench {
     struct tiny_model tiny;
     struct model *model;
-    void *work; /* the kind's own */
+    void *work; /* private to the kind */
     struct tally tally;
     struct draw draw;
 };
 
-/* The model, declared but without values; then, once it has some, its view of the class. */
+/* Declare the model, without values; once it has values, attach it to the class. */
 static inline void bench_declare(struct bench *bench, const struct tiny *class,
                                  const char *kind, const char *options)
 {
@@ -40,7 +40,7 @@ static inline void close_bench(struct bench *bench)
     tiny_model_close(&bench->tiny);
 }
 
-/* The loss of these students; the gradient is in the tally. */
+/* The loss of these students; leaves the gradient in the tally. */
 static inline double accumulate(struct bench *bench, const uint32_t *students, size_t n)
 {
     tally_clear(&bench->tally);
@@ -51,7 +51,7 @@ static inline double accumulate(struct bench *bench, const uint32_t *students, s
     return ldexp((double)bench->tally.loss, -LOSS_BITS);
 }
 
-/* f'(0) from f at 1, 2, 3, -1, -2, -3 times `step`, to the sixth order. */
+/* f'(0) from f at 1, 2, 3, -1, -2, -3 times `step`, of sixth order. */
 static inline double difference(const double f[6], double step)
 {
     return (45 * (f[0] - f[3]) - 9 * (f[1] - f[4]) + (f[2] - f[5])) / (60 * step);
@@ -76,8 +76,9 @@ static inline void expect_padding(const struct bench *bench, const char *options
     assert_true(n_padding > 0);
 }
 
-/* What is compared: every `stride`-th number from `first` on of the tensors that are trained
- * (NULL: all; others must have no gradient), the largest of which is at least `least`. */
+/* What is compared: every `stride`-th number, starting at `first`, of the trained tensors
+ * (NULL: all; other tensors must have no gradient). The largest gradient must be at least
+ * `least`. */
 struct comparison {
     const uint32_t *students;
     size_t n_students, stride, first;
@@ -85,7 +86,7 @@ struct comparison {
     double least, slack;
 };
 
-/* The loss is known to 2^-41 for each target, so the difference to about 1e-9. */
+/* The loss is accurate to 2^-41 per target, hence the difference to about 1e-9. */
 static inline void expect_differences(struct bench *bench, const char *options,
                                       const struct comparison *c)
 {
@@ -125,7 +126,7 @@ static inline void expect_differences(struct bench *bench, const char *options,
     memory_free(gradient);
 }
 
-/* Every `stride`-th number of the gradient in the tally against an oracle's. */
+/* Compare every `stride`-th number of the gradient in the tally with an oracle's. */
 static inline void expect_gradient(const struct bench *bench, const char *options,
                                    const double *gradient, size_t stride, double relative,
                                    double slack)

@@ -1,4 +1,4 @@
-/* tests: small files imported through the command itself, and told as stories. */
+/* tests: import small files with the command itself and print the data set as short texts. */
 #ifndef COHORT_IMPORTED_H
 #define COHORT_IMPORTED_H
 
@@ -18,12 +18,12 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static struct comm world;
-static char home[256]; /* a directory of this test's own */
+static char home[256]; /* this test's own directory */
 
-/* A data set as read back. */
+/* A data set read back from its file. */
 struct class
 {
     struct dataset dataset;
@@ -75,7 +75,7 @@ static inline void write_gzip(const char *name, const char *text)
     assert_int_equal(gzclose(file), Z_OK);
 }
 
-/* Runs a command given as one line: words end at blanks, `~` stands for a blank within a word,
+/* Run a command given as one line: blanks separate words, `~` stands for a blank within a word,
  * and @ for this test's directory. */
 static inline enum status run_line(const struct command *command, const char *line)
 {
@@ -110,7 +110,7 @@ static inline void read_class(const char *name, struct class *class)
     assert_int_equal(dataset_read_names(&class->dataset, 0, n, &class->students), OK);
 }
 
-/* Imports into out.h5 and reads it back; must succeed. */
+/* Import into out.h5, which must succeed, and read it back. */
 static inline void import_class(const char *line, struct class *class)
 {
     char whole[2048];
@@ -122,8 +122,7 @@ static inline void import_class(const char *line, struct class *class)
     read_class("out.h5", class);
 }
 
-/* An import that must fail with this status and words in its sentence, and leave nothing
- * behind. */
+/* Run an import that must fail with this status, print these words, and leave no files. */
 static inline void import_fails(const char *line, enum status expected, const char *words)
 {
     char whole[2048], path[512];
@@ -157,8 +156,8 @@ static inline size_t find_student(const struct class *class, const char *name)
     return 0;
 }
 
-/* A student's attempts: "q1+ q2- q3?"; with `marks`, "q1+train* |q2-valid": * is shown, and |
- * stands before an attempt that begins no new step. */
+/* A student's attempts: "q1+ q2- q3?"; with `marks`, "q1+train* |q2-valid": * means shown, and
+ * | precedes an attempt that does not begin a new step. */
 static inline const char *story(const struct class *class, const char *name, bool marks)
 {
     static const char *const splits[] = {"train", "valid", "test"};

@@ -1,4 +1,4 @@
-/* tests: a class and a bench for knowledge tracing machines. */
+/* tests: a class and a fixture for knowledge tracing machines. */
 #ifndef COHORT_KTM_CLASS_H
 #define COHORT_KTM_CLASS_H
 
@@ -10,7 +10,7 @@ static struct comm world;
 
 enum { N_ITEMS = 6, N_SKILLS = 3, N_STUDENTS = 30 };
 
-/* Items have one skill, two, none, one, three and one; times rise by 0, 1, 2, 4, ... 512. */
+/* Items have one, two, no, one, three and one skills; times increase by 0, 1, 2, 4, ... 512. */
 static inline void open_class(struct tiny *class, bool withheld)
 {
     static const uint64_t first[N_ITEMS + 1] = {0, 1, 3, 3, 4, 7, 8};
@@ -46,7 +46,7 @@ static inline void open_class(struct tiny *class, bool withheld)
     memory_free(time);
 }
 
-/* A model with what it takes to learn. */
+/* A model with everything it needs for training. */
 struct bench {
     struct tiny_model tiny;
     struct model *model;
@@ -85,7 +85,7 @@ static inline void close_bench(struct bench *b)
     tiny_model_close(&b->tiny);
 }
 
-/* The sum of the values that attempt `a` of a walk has in some rows. */
+/* The sum of the values of some rows at attempt `a` of a walk. */
 static inline double sum_of(const struct fm_features *attempts, size_t a, size_t row)
 {
     double sum = 0;

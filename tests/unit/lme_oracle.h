@@ -1,5 +1,5 @@
-/* tests: the Laplace deviance of a mixed model, once more: all effects together in one dense
- * matrix, nothing eliminated, nothing in fixed point. */
+/* tests: a second implementation of the Laplace deviance of a mixed model: all effects in one
+ * dense matrix, without elimination and without fixed point. */
 #ifndef COHORT_LME_ORACLE_H
 #define COHORT_LME_ORACLE_H
 
@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { ORACLE_MOST = 64 }; /* effects */
+enum { ORACLE_MOST = 64 }; /* number of effects */
 
-/* Effects are numbered factor after factor, eliminated or not. */
+/* Effects are numbered by factor, whether eliminated or not. */
 struct oracle {
     size_t q, first[MOST_FACTORS];
     double h[ORACLE_MOST][ORACLE_MOST], u[ORACLE_MOST], g[ORACLE_MOST];
@@ -45,7 +45,7 @@ static inline void oracle_solve(struct oracle *oracle, double *x)
     }
 }
 
-/* Spreads of the effects that attempt t of student s has, zeros for all others. */
+/* Standard deviations of the effects at attempt t of student s, zero for all other effects. */
 static inline void oracle_effects(const struct oracle *oracle, const struct lme_work *work,
                                   const double *sigma, size_t s, uint64_t t, double *z)
 {
@@ -73,7 +73,7 @@ static inline void oracle_effects(const struct oracle *oracle, const struct lme_
     }
 }
 
-/* Gradient and curvature at u; the penalised deviance. */
+/* Gradient and curvature at u; returns the penalised deviance. */
 static inline double oracle_look(const struct lme_work *work, const double *outer,
                                  struct oracle *oracle)
 {
@@ -118,8 +118,8 @@ static inline double oracle_look(const struct lme_work *work, const double *oute
     return deviance;
 }
 
-/* -2 log L at `outer` = fixed effects, spreads, log of the residual's; u is left at the mode.
- */
+/* -2 log L at `outer` = fixed effects, standard deviations, log of the residual one; leaves u
+ * at the mode. */
 static inline double oracle_deviance(const struct lme_work *work, const double *outer,
                                      struct oracle *oracle)
 {

@@ -1,11 +1,11 @@
-/* tests: a tiny RBM by brute force, in double precision: every state of the hidden units and of
- * the visible counts has its weight written down,
+/* tests: a tiny RBM by brute force, in double precision. Every state of the hidden units and of
+ * the visible counts has an explicit weight,
  *
- *     weight(n, h) = prod_u C(N, n_u) exp(n_u a_u^1 + (N - n_u) a_u^0)  prod_j f(h_j) exp(h_j
- * x_j(n))
+ *     weight(n, h) = prod_u C(N, n_u) exp(n_u a_u^1 + (N - n_u) a_u^0)
+ *                    prod_j f(h_j) exp(h_j x_j(n))
  *
- * with f = 1 for h_j in {0, 1} and a normal density for gaussian units, and everything else is
- * a sum over states. Nothing of the engine is used but the values of its tensors. */
+ * with f = 1 for h_j in {0, 1} and a normal density for gaussian units. Everything else is a
+ * sum over states. Only the values of the tensors come from the engine. */
 #ifndef COHORT_RBM_ORACLE_H
 #define COHORT_RBM_ORACLE_H
 
@@ -16,12 +16,12 @@ enum oracle_hidden { BINARY, GAUSSIAN, RELU };
 
 struct oracle {
     const struct params *params;
-    size_t n_items, m, n_factors, dims; /* dims: of a row, as stored */
+    size_t n_items, m, n_factors, dims; /* dims: of a stored row */
     int copies;
     bool softmax, conditional, last, common;
-    size_t window; /* answers of a run; 0: all */
+    size_t window; /* answers per run; 0: all */
     enum oracle_hidden kind;
-    double row[MOST_ITEMS][2][MOST_HIDDEN]; /* A, or W without factors; common row included */
+    double row[MOST_ITEMS][2][MOST_HIDDEN]; /* A, or W without factors; with the common row */
     double w[MOST_ITEMS][2][MOST_HIDDEN];   /* W = A B */
     double a[MOST_ITEMS][2], b[MOST_HIDDEN], d[MOST_ITEMS][MOST_HIDDEN];
     double factor[MOST_HIDDEN][MOST_HIDDEN];
@@ -35,7 +35,7 @@ struct oracle_units {
     bool seen[MOST_ITEMS];
 };
 
-/* So many draws, or fewer where the build is slow. */
+/* The number of draws, smaller in slow builds. */
 static inline uint32_t oracle_draws(uint32_t n)
 {
     return getenv("COHORT_QUICK") ? n / 8 : n;
@@ -62,7 +62,7 @@ static inline const struct tensor *oracle_tensor(const struct params *params, co
     return NULL;
 }
 
-/* Where number i of a tensor is in the flat vector. */
+/* The place of number i of a tensor in the flat vector. */
 static inline size_t oracle_place(const struct params *params, const char *name, size_t i)
 {
     const struct tensor *tensor = oracle_tensor(params, name);
@@ -76,14 +76,14 @@ static inline double oracle_value(const struct oracle *o, const char *name, size
     return (double)o->params->value[oracle_place(o->params, name, i)];
 }
 
-/* Row (item, outcome) of the visible table; bernoulli has rows for correct alone. */
+/* Row (item, outcome) of the visible table; bernoulli has rows for correct answers only. */
 static inline size_t oracle_row(const struct oracle *o, size_t item, int k)
 {
     return o->softmax ? 2 * item + (size_t)k : item;
 }
 
-/* Reads the tensors. The options must say copies, hidden and whatever differs from: softmax,
- * binary, not conditional, no factors, repeats = each. */
+/* Read the tensors. The options must give copies, hidden and everything that differs from:
+ * softmax, binary, not conditional, no factors, repeats = each. */
 static inline void oracle_read(struct oracle *o, const struct tiny_model *tiny)
 {
     *o = (struct oracle){.params = &tiny->model->params,
@@ -146,7 +146,7 @@ static inline double oracle_choose(int n, int k)
     return result;
 }
 
-/* The sum over the hidden units' states of f(h) exp(h x), and with it E[h]. */
+/* The sum over the states of the hidden units of f(h) exp(h x), and from it E[h]. */
 static inline double oracle_hidden_sum(const struct oracle *o, const double *x, double *mean)
 {
     double total = 0, sum[MOST_HIDDEN] = {0};
@@ -159,8 +159,8 @@ static inline double oracle_hidden_sum(const struct oracle *o, const double *x, 
             for (size_t j = 0; j < o->m; j++)
                 sum[j] += state >> j & 1 ? exp(exponent) : 0;
         }
-    } else { /* the units are independent given x; an integral for each, by the trapezoidal rule
-              */
+    } else { /* the units are independent given x: one integral per unit, by the trapezoidal
+              * rule */
         total = 1;
         for (size_t j = 0; j < o->m; j++) {
             const double step = 1. / 16;
@@ -181,7 +181,7 @@ static inline double oracle_hidden_sum(const struct oracle *o, const double *x, 
     return total;
 }
 
-/* The sum over hidden states of the weight of counts. */
+/* The sum of the weight of counts over all hidden states. */
 static inline double oracle_weight(const struct oracle *o, const struct oracle_units *units,
                                    const int *count)
 {
@@ -194,7 +194,7 @@ static inline double oracle_weight(const struct oracle *o, const struct oracle_u
     return weight * oracle_hidden_sum(o, x, NULL);
 }
 
-/* What the data say: all copies correct or none. */
+/* The counts of the data: all copies correct or none. */
 static inline void oracle_data(const struct oracle *o, const struct oracle_units *units,
                                int *count)
 {
@@ -202,7 +202,7 @@ static inline void oracle_data(const struct oracle *o, const struct oracle_units
         count[u] = units->correct[u] * o->copies;
 }
 
-/* Adds an answer, in the place of an older one where only the last counts. */
+/* Add an answer; it replaces an older one where only the last counts. */
 static inline void oracle_answer(const struct oracle *o, struct oracle_units *units,
                                  size_t item, int correct)
 {
@@ -216,7 +216,7 @@ static inline void oracle_answer(const struct oracle *o, struct oracle_units *un
     units->n = size_max(units->n, u + 1);
 }
 
-/* The units that student s of a class trains on. */
+/* The units on which student s of a class trains. */
 static inline void oracle_student(const struct oracle *o, const struct shard *shard, size_t s,
                                   struct oracle_units *units)
 {
@@ -229,7 +229,7 @@ static inline void oracle_student(const struct oracle *o, const struct shard *sh
     }
 }
 
-/* Run number `run` of a student's units, which is an RBM of its own; false behind the last. */
+/* Run number `run` of a student's units, an RBM of its own; false after the last. */
 static inline bool oracle_run(const struct oracle *o, const struct oracle_units *units,
                               size_t run, struct oracle_units *part)
 {
@@ -243,7 +243,7 @@ static inline bool oracle_run(const struct oracle *o, const struct oracle_units 
     return part->n > 0;
 }
 
-/* Forgets the oldest of more units than the window holds. */
+/* Drop the oldest units beyond the window. */
 static inline void oracle_forget(const struct oracle *o, struct oracle_units *units)
 {
     if (o->window == 0 || units->n <= o->window)
@@ -255,7 +255,7 @@ static inline void oracle_forget(const struct oracle *o, struct oracle_units *un
     }
 }
 
-/* States of the visible units: numbers with digits 0 .. copies. */
+/* States of the visible units, as numbers with digits 0 .. copies. */
 static inline size_t oracle_n_states(const struct oracle *o, const struct oracle_units *units)
 {
     size_t n = 1;
@@ -282,7 +282,7 @@ static inline size_t oracle_state_of(const struct oracle *o, const struct oracle
     return state;
 }
 
-/* P(counts), over all states of the units that were answered. */
+/* P(counts), normalised over all states of the answered units. */
 static inline void oracle_equilibrium(const struct oracle *o, const struct oracle_units *units,
                                       double *chance)
 {
@@ -297,8 +297,8 @@ static inline void oracle_equilibrium(const struct oracle *o, const struct oracl
         chance[state] /= total;
 }
 
-/* Adds to `next` what becomes of a student in a state of counts with chance `chance` when the
- * hidden units are `h`: copies are drawn one by one. */
+/* Starting from a state of counts with probability `chance` and hidden units `h`, add the
+ * probabilities of the next states to `next`: copies are drawn one by one. */
 static inline void oracle_spread(const struct oracle *o, const struct oracle_units *units,
                                  const double *h, double chance, double *next)
 {
@@ -326,7 +326,7 @@ static inline void oracle_spread(const struct oracle *o, const struct oracle_uni
 }
 
 /* One Gibbs step of a distribution over states: all hidden samples, all counts. For units that
- * are not binary m must be 2, and the noise runs over a grid. */
+ * are not binary m must be 2, and the noise is integrated over a grid. */
 static inline void oracle_gibbs(const struct oracle *o, const struct oracle_units *units,
                                 double *chance)
 {
@@ -367,7 +367,7 @@ static inline void oracle_gibbs(const struct oracle *o, const struct oracle_unit
     memcpy(chance, next, sizeof next);
 }
 
-/* The distribution of the counts after so many Gibbs steps from the data. */
+/* The distribution of the counts after this many Gibbs steps from the data. */
 static inline void oracle_chain(const struct oracle *o, const struct oracle_units *units,
                                 int n_steps, double *chance)
 {
@@ -379,14 +379,14 @@ static inline void oracle_chain(const struct oracle *o, const struct oracle_unit
         oracle_gibbs(o, units, chance);
 }
 
-/* What a student's hidden means are multiplied by in the statistics. */
+/* The factor of a student's hidden means in the statistics. */
 static inline double oracle_share(const struct oracle *o, const struct oracle_units *units)
 {
     return o->kind == BINARY || units->n == 0 ? 1 : 1 / (o->copies * (double)units->n);
 }
 
-/* Adds the statistics of counts, times `weight`, to a flat vector: d log weight / d parameter,
- * times the student's share in all tensors but the visible biases. */
+/* Add the statistics of counts, times `weight`, to a flat vector: d log weight / d parameter,
+ * times the student's share in all tensors except the visible biases. */
 static inline void oracle_statistic(const struct oracle *o, const struct oracle_units *units,
                                     const int *count, double weight, double *flat)
 {
@@ -424,8 +424,8 @@ static inline void oracle_statistic(const struct oracle *o, const struct oracle_
     }
 }
 
-/* Mean and variance of (statistics of the data - statistics of counts with this distribution).
- */
+/* Mean and variance of (statistics of the data - statistics of counts with this
+ * distribution). */
 static inline void oracle_expect(const struct oracle *o, const struct oracle_units *units,
                                  const double *chance, double *mean, double *variance)
 {

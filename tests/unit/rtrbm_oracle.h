@@ -1,7 +1,7 @@
-/* tests: the recurrent temporal RBM as its definition says, in double precision: the chance of
- * every step by summing over all states of visible and hidden units. Nothing of the engine is
- * used but the names and places of the tensors. Few hidden units are summed state by state,
- * many of them unit by unit. */
+/* tests: the recurrent temporal RBM from its definition, in double precision: the probability
+ * of every step as a sum over all states of visible and hidden units. The oracle shares with
+ * the engine only the names and places of the tensors. It sums a few hidden units state by
+ * state, and many unit by unit. */
 #ifndef COHORT_RTRBM_ORACLE_H
 #define COHORT_RTRBM_ORACLE_H
 
@@ -27,11 +27,11 @@ static inline double oracle_at(const struct oracle *o, const char *name, size_t 
             const struct panel *panel = &o->params->panels[o->params->tensors[t].panel];
             return o->value[panel->offset + row * panel->stride + column];
         }
-    fprintf(stderr, "there is no tensor %s\n", name);
+    fprintf(stderr, "unknown tensor '%s'\n", name);
     abort();
 }
 
-/* A setting of [model], or its standard value. */
+/* A setting of [model], or its default. */
 static inline const char *oracle_setting(const struct tiny_model *tiny, const char *key)
 {
     const char *text = config_get(tiny->config, "model", key);
@@ -121,7 +121,7 @@ static inline void oracle_add(struct oracle_units *units, size_t item, unsigned 
     units->outcome[units->n++] = outcome;
 }
 
-/* Sum over all hidden states of exp(-energy) of these visible units. */
+/* The sum over all hidden states of exp(-energy), for these visible units. */
 static inline double oracle_sum(const struct oracle *o, const double *x,
                                 const struct oracle_units *units)
 {
@@ -145,7 +145,7 @@ static inline double oracle_sum(const struct oracle *o, const double *x,
     return sum;
 }
 
-/* The chance that the units after the first n_given have the outcomes they have. */
+/* The probability of the outcomes of the units after the first n_given, given those. */
 static inline double oracle_chance(const struct oracle *o, const double *x,
                                    const struct oracle_units *units, size_t n_given)
 {
@@ -159,7 +159,7 @@ static inline double oracle_chance(const struct oracle *o, const double *x,
     return oracle_sum(o, x, units) / total;
 }
 
-/* mean[i] = the chance that item i is on, where every item is visible. */
+/* mean[i] = the probability that item i is on, where every item is visible. */
 static inline void oracle_means(const struct oracle *o, const double *x, double *mean)
 {
     double total = 0;
@@ -177,7 +177,7 @@ static inline void oracle_means(const struct oracle *o, const double *x, double 
         mean[i] /= total;
 }
 
-/* What a step's RBM gets from the state before it; NULL: there is none. */
+/* The input of a step's RBM from the previous state; NULL: there is none. */
 static inline void oracle_input(const struct oracle *o, const double *r, double *x)
 {
     for (size_t j = 0; j < o->hidden; j++) {
@@ -197,8 +197,8 @@ static inline double oracle_penalty(const struct oracle *o)
     return o->penalty * open;
 }
 
-/* One step, its attempts from .. to - 1: its loss; p receives the probabilities; x becomes the
- * input of the next step. */
+/* The loss of one step with attempts from .. to - 1. p receives the probabilities; x becomes
+ * the input of the next step. */
 static inline double oracle_step(const struct oracle *o, uint64_t from, uint64_t to, double *x,
                                  double *p)
 {

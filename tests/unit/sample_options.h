@@ -1,4 +1,4 @@
-/* tests: a small set of options of every type. */
+/* tests: a small set of settings of every type. */
 #ifndef COHORT_SAMPLE_OPTIONS_H
 #define COHORT_SAMPLE_OPTIONS_H
 
@@ -20,7 +20,7 @@ struct run {
     int64_t seed;
 };
 
-/* Everything at once, as `cohort train` has it. */
+/* All of them together, as in `cohort train`. */
 struct settings {
     struct model model;
     struct data data;

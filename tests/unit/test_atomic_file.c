@@ -1,4 +1,4 @@
-/* Files that are whole or not there: after errors, full disks and kills. */
+/* Files are intact or absent: after errors, full disks and kills. */
 #define _GNU_SOURCE /* nftw */
 #include "base/atomic_file.h"
 #include "base/fail.h"
@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-static char *home; /* a directory of this test's own */
+static char *home; /* this test's own directory */
 
 static int settle(void **state)
 {
@@ -48,7 +48,7 @@ static int leave(void **state)
 {
     (void)state;
     char *disk = memory_text("%s/disk", home);
-    umount(disk); /* where a test ended with it mounted */
+    umount(disk); /* in case a test ended with it mounted */
     memory_free(disk);
     nftw(home, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
     memory_free(home);
@@ -82,7 +82,7 @@ static void expect_content(const char *path, const void *bytes, size_t n_bytes)
     memory_free(got);
 }
 
-/* The call failed with this status and a sentence that names `path`. */
+/* The call failed with this status and a message that names `path`. */
 static void expect_failure(enum status status, enum status expected, const char *path)
 {
     assert_int_equal(status, expected);
@@ -108,7 +108,7 @@ static void test_write_and_replace(void **state)
     memory_free(path);
 }
 
-static void test_only_files_are_replaced(void **state)
+static void test_only_regular_files_are_replaced(void **state)
 {
     (void)state;
     char *pipe = in_home("pipe");
@@ -127,8 +127,8 @@ static void test_only_files_are_replaced(void **state)
     memory_free(pipe);
 }
 
-/* Nothing waits at a pipe, and a lock is a plain file of its own: taking it changes no other.
- */
+/* Nothing blocks on a pipe. A lock is a plain file of its own: locking changes no other
+ * file. */
 static void test_pipes_and_links(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void test_large_files(void **state)
     memory_free(path);
 }
 
-/* Whoever had the old file open keeps reading the old file: it was never written to. */
+/* A reader that has the old file open keeps reading the old file: it is never written to. */
 static void test_old_file_is_never_touched(void **state)
 {
     (void)state;
@@ -194,9 +194,9 @@ static void test_old_file_is_never_touched(void **state)
     memory_free(path);
 }
 
-/* Two good files at every moment: a reader that looks all the time never finds one missing, and
+/* There are two good files at every moment: a reader that polls never finds one missing, and
  * neither does the next job, wherever this one was killed. */
-static void test_the_file_before_is_kept(void **state)
+static void test_previous_file_is_kept(void **state)
 {
     (void)state;
     char *path = in_home("last"), *kept = in_home("previous"),
@@ -220,7 +220,7 @@ static void test_the_file_before_is_kept(void **state)
         n_missing += !file_exists(path) + !file_exists(kept);
     assert_int_equal(code, 0);
     assert_int_equal(n_missing, 0);
-    /* Killed when the old file had both names and the new one none. */
+    /* Killed when the old file had both names and the new one had none. */
     unlink(kept);
     assert_int_equal(link(path, kept), 0);
     assert_int_equal(atomic_file_write_keeping(path, kept, "4", 1), OK);
@@ -232,7 +232,7 @@ static void test_the_file_before_is_kept(void **state)
     memory_free(path);
 }
 
-static void test_leftovers_do_not_stand_in_the_way(void **state)
+static void test_leftovers_are_replaced(void **state)
 {
     (void)state;
     char *path = in_home("a"), *leftover = atomic_file_temporary(path);
@@ -247,7 +247,7 @@ static void test_leftovers_do_not_stand_in_the_way(void **state)
     memory_free(path);
 }
 
-static void test_temporary(void **state)
+static void test_temporary_files(void **state)
 {
     (void)state;
     char *path = in_home("a");
@@ -280,8 +280,8 @@ static void test_temporary(void **state)
     memory_free(path);
 }
 
-/* Several jobs that replace one file: every one succeeds, and what is there is always one of
- * theirs, whole. */
+/* Several jobs replace one file: all succeed, and the file is always intact and from one of
+ * them. */
 static void test_writers_take_turns(void **state)
 {
     (void)state;
@@ -320,7 +320,7 @@ static void test_writers_take_turns(void **state)
     memory_free(path);
 }
 
-static void test_no_such_directory(void **state)
+static void test_missing_directory(void **state)
 {
     (void)state;
     char *path = in_home("missing/a");
@@ -333,8 +333,8 @@ static void test_no_such_directory(void **state)
     memory_free(path);
 }
 
-/* Even root cannot write below a regular file, or over a directory. */
-static void test_places_where_nothing_can_be_written(void **state)
+/* Even root cannot write below a regular file, or replace a directory by a file. */
+static void test_unwritable_places(void **state)
 {
     (void)state;
     char *file = in_home("file"), *below = in_home("file/a"), *directory = in_home("directory");
@@ -354,7 +354,7 @@ static void test_places_where_nothing_can_be_written(void **state)
     memory_free(directory);
 }
 
-/* The old file outlives a write that does not fit, and nothing else is left behind. */
+/* The old file survives a write that does not fit, and no other file remains. */
 static void expect_no_room(const char *directory)
 {
     enum { BIG = 1 << 20 };
@@ -403,9 +403,9 @@ static void test_disk_full(void **state)
     memory_free(disk);
 }
 
-/* Writers killed at random moments leave a file of one kind or the other, always whole. Where
- * the disk is slow they get more time, until both kinds were seen. */
-static void test_kills(void **state)
+/* Writers killed at random moments leave one of two files, always intact. Where the disk is
+ * slow they get more time, until both have been seen. */
+static void test_killed_writers(void **state)
 {
     (void)state;
     enum { SIZE = 300000, N_KILLS = 25, MOST_KILLS = 6 * N_KILLS };
@@ -438,13 +438,13 @@ static void test_kills(void **state)
         n_seen[turn]++;
         memory_free(got);
     }
-    assert_true(n_seen[0] > 0 && n_seen[1] > 0); /* they did write */
+    assert_true(n_seen[0] > 0 && n_seen[1] > 0); /* both were written */
     memory_free(bytes[0]);
     memory_free(bytes[1]);
     memory_free(path);
 }
 
-static void test_directory(void **state)
+static void test_make_directory(void **state)
 {
     (void)state;
     static const char *const names[] = {"a/b/c", "a/b/c/", "a//d", "a/b"};
@@ -482,20 +482,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(test_write_and_replace),
-        IN_A_DIRECTORY(test_only_files_are_replaced),
+        IN_A_DIRECTORY(test_only_regular_files_are_replaced),
         IN_A_DIRECTORY(test_pipes_and_links),
         IN_A_DIRECTORY(test_large_files),
         IN_A_DIRECTORY(test_old_file_is_never_touched),
-        IN_A_DIRECTORY(test_the_file_before_is_kept),
-        IN_A_DIRECTORY(test_leftovers_do_not_stand_in_the_way),
-        IN_A_DIRECTORY(test_temporary),
+        IN_A_DIRECTORY(test_previous_file_is_kept),
+        IN_A_DIRECTORY(test_leftovers_are_replaced),
+        IN_A_DIRECTORY(test_temporary_files),
         IN_A_DIRECTORY(test_writers_take_turns),
-        IN_A_DIRECTORY(test_no_such_directory),
-        IN_A_DIRECTORY(test_places_where_nothing_can_be_written),
+        IN_A_DIRECTORY(test_missing_directory),
+        IN_A_DIRECTORY(test_unwritable_places),
         IN_A_DIRECTORY(test_file_size_limit),
         IN_A_DIRECTORY(test_disk_full),
-        IN_A_DIRECTORY(test_kills),
-        IN_A_DIRECTORY(test_directory),
+        IN_A_DIRECTORY(test_killed_writers),
+        IN_A_DIRECTORY(test_make_directory),
         IN_A_DIRECTORY(test_relative_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

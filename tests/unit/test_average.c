@@ -1,6 +1,6 @@
 /* builds: float double */
-/* The running average of answers: predictions against the equations written plainly, from all
- * attempts before; first values; and the gradient against differences of the loss. */
+/* The running average of answers: predictions against plain code for the equations, over all
+ * earlier attempts; initial values; and the gradient against differences of the loss. */
 #include "base/h5.h"
 #include "gradient.h"
 
@@ -9,7 +9,7 @@ static struct comm world;
 enum { N_STUDENTS = 8 };
 static const uint32_t students[N_STUDENTS] = {4, 0, 7, 1, 2, 3, 6, 5};
 
-/* Items with no skill, one, three, one and two; or a data set without skills. */
+/* Items with no, one, three, one and two skills; or a data set without skills. */
 static void open_class(struct tiny *class, struct bench *bench, bool withheld, bool skills)
 {
     tiny_begin_skills(class, withheld);
@@ -39,7 +39,7 @@ static double number(const struct model *model, const char *name, size_t i)
             params_take(params, &params->tensors[t], params->value, dense);
             return dense[i];
         }
-    fail_msg("there is no tensor %s", name);
+    fail_msg("unknown tensor '%s'", name);
     return NAN;
 }
 
@@ -58,7 +58,7 @@ static bool has_skill(const struct dataset *dataset, uint32_t item, size_t k)
     return false;
 }
 
-/* p of attempt t of student s: sums over the earlier attempts m, the latest of weight 1. */
+/* p of attempt t of student s: sums over the earlier attempts m, the latest with weight 1. */
 static double oracle(const struct model *model, const struct shard *shard, size_t s, uint64_t t)
 {
     const struct dataset *dataset = shard->dataset;
@@ -114,7 +114,7 @@ static void test_predictions(void **state)
     }
 }
 
-static void test_first_values(void **state)
+static void test_initial_values(void **state)
 {
     (void)state;
     int64_t right[] = {1, 2, 3, 0, 9}, wrong[] = {0, 7, 1, 4, 0};
@@ -144,7 +144,7 @@ static void test_first_values(void **state)
     }
 }
 
-static void test_gradient(void **state)
+static void test_gradient_against_differences(void **state)
 {
     (void)state;
     if (sizeof(real) < sizeof(double))
@@ -170,8 +170,8 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions),
-        cmocka_unit_test(test_first_values),
-        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_initial_values),
+        cmocka_unit_test(test_gradient_against_differences),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,7 +1,7 @@
 /* builds: float double */
-/* Bayesian knowledge tracing against sums over all hidden paths: what is
- * predicted, and one step of EM; then whole fits: the log-likelihood never falls, and the
- * rates of a simulated class come back. */
+/* Bayesian knowledge tracing against sums over all hidden paths: predictions and one step of
+ * EM. Then complete fits: the log-likelihood never falls, and the rates of a simulated class
+ * are recovered. */
 #include "base/h5.h"
 #include "base/log.h"
 #include "bkt_oracle.h"
@@ -101,8 +101,8 @@ static bool has_skill(uint32_t item, size_t k)
                   : k == 1 && (item == 2 || item == 3 || item == 5);
 }
 
-/* The trace of a student and skill before attempt `end`; what counts is what is shown, or in
- * training what is to train on. */
+/* The trace of a student and skill before attempt `end`: shown attempts, or in training the
+ * attempts to train on. */
 static void trace_of(const struct bench *b, size_t s, size_t k, uint64_t end, bool trains,
                      struct oracle *o)
 {
@@ -175,8 +175,9 @@ static void test_predictions_are_sums_over_paths(void **state)
         }
 }
 
-/* After long runs, where odds are beyond any number: a path of a skill that is not forgotten is
- * the attempt it is known from, weighed by its logarithm. And `most_odds` takes runs back. */
+/* Long runs, whose odds exceed the range of a number. A path of a skill that is never forgotten
+ * is the attempt from which it is known, weighed by its logarithm. With `most_odds` a few
+ * opposite answers undo a long run. */
 static void test_long_runs(void **state)
 {
     (void)state;
@@ -212,11 +213,11 @@ static void test_long_runs(void **state)
         log_odds += logl(t < RUN ? guess / (1 - slip) : (1 - guess) / slip);
         log_odds += log1pl(-learn) - log1pl(learn * expl(log_odds));
         moved = fmax(moved, fabs((double)(p[0][t] - p[1][t])));
-        if (t == RUN + 10) /* ten wrong answers take odds of 1000 back */
+        if (t == RUN + 10) /* ten wrong answers undo odds of 1000 */
             assert_true(p[0][t] > 0.8 && p[1][t] < 0.35);
     }
     assert_true(moved > 0.4);
-    assert_true(p[0][N - 1] < 0.35); /* and as long a run of wrong ones, all of it */
+    assert_true(p[0][N - 1] < 0.35); /* an equally long run of wrong answers undoes all of it */
     tiny_model_close(&tiny);
     tiny_close(&class);
 }
@@ -273,8 +274,8 @@ static double expected_rate(const struct bkt_options *o, size_t c, double yes, d
     return fmin(most, (yes + o->prior * bkt_centres[c]) / (all + o->prior));
 }
 
-/* One step of EM, from rates that are no fixed point. */
-static void test_a_step_is_that_of_all_paths(void **state)
+/* One step of EM, from rates that are not a fixed point. */
+static void test_em_step_is_the_sum_over_paths(void **state)
 {
     (void)state;
     for (size_t v = 0; v < 5; v++)
@@ -317,7 +318,7 @@ static void test_a_step_is_that_of_all_paths(void **state)
                                         : rate_at(&b, b.shape->item_panel, row - N_SKILLS, c),
                                     "guess or slip");
             }
-            /* the third skill, of which nothing is known */
+            /* the third skill has no attempts */
             for (size_t c = 0; c < n_rates; c++)
                 expect_near(rate_at(&b, b.shape->common_panel, 0, c),
                             rate_at(&b, b.shape->skill_panel, 2, c), "common");
@@ -325,8 +326,8 @@ static void test_a_step_is_that_of_all_paths(void **state)
         }
 }
 
-/* Neither outcomes that are held out nor unknown ones have any part in what is learned. */
-static void test_nothing_held_out_is_learned(void **state)
+/* Neither held-out outcomes nor unknown ones affect training. */
+static void test_held_out_outcomes_are_not_learned(void **state)
 {
     (void)state;
     for (size_t v = 0; v < COUNT(variants); v++) {
@@ -361,7 +362,7 @@ static void test_nothing_held_out_is_learned(void **state)
     }
 }
 
-/* The loss never rises, whatever the options and wherever it starts; and it ends. */
+/* The loss never rises, with any settings and from any start; and training converges. */
 static void test_the_likelihood_never_falls(void **state)
 {
     (void)state;
@@ -389,14 +390,14 @@ static void test_the_likelihood_never_falls(void **state)
         const size_t n_bytes = b.model->params.n * sizeof(real);
         real *end = NEW(real, b.model->params.n);
         memcpy(end, b.model->params.value, n_bytes);
-        pass(&b, epoch, &converged); /* what is settled stays */
+        pass(&b, epoch, &converged); /* a converged fit stays */
         assert_memory_equal(end, b.model->params.value, n_bytes);
         memory_free(end);
         close_bench(&b);
     }
 }
 
-/* Of all starts the likeliest is kept: no single one ends above. */
+/* The best of all starts is kept: no single start has a higher likelihood. */
 static void test_restarts(void **state)
 {
     (void)state;
@@ -415,7 +416,7 @@ static void test_restarts(void **state)
     }
 }
 
-/* What a damaged file says of fits and rates does no harm. */
+/* Damaged fits and rates in a file do no harm. */
 static void test_damaged_rows(void **state)
 {
     (void)state;
@@ -494,7 +495,7 @@ static void recovers(double forget)
         read_truth(file, bkt_rate_names[c], N, truth);
         for (size_t k = 0; k < N; k++) {
             const double got = bkt_chance(bkt_row(p, p->value, 0, k)[c]);
-            /* measured: at most 0.011, as standard errors have it */
+            /* measured: at most 0.011, in line with the standard errors */
             if (fabs(got - truth[k]) > 0.025)
                 fail_msg("%s of skill %zu: %.4f instead of %.4f", bkt_rate_names[c], k, got,
                          truth[k]);
@@ -507,7 +508,7 @@ static void recovers(double forget)
     unlink(path);
 }
 
-static void test_rates_come_back(void **state)
+static void test_rates_are_recovered(void **state)
 {
     (void)state;
     recovers(0);
@@ -523,11 +524,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_damaged_rows),
         cmocka_unit_test(test_predictions_are_sums_over_paths),
-        cmocka_unit_test(test_a_step_is_that_of_all_paths),
-        cmocka_unit_test(test_nothing_held_out_is_learned),
+        cmocka_unit_test(test_em_step_is_the_sum_over_paths),
+        cmocka_unit_test(test_held_out_outcomes_are_not_learned),
         cmocka_unit_test(test_the_likelihood_never_falls),
         cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_rates_come_back),
+        cmocka_unit_test(test_rates_are_recovered),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 5 */
-/* The weights of a blend against a search over a grid and against the conditions of a minimum,
- * and on all ranks against the same fit on one. */
+/* The weights of a blend against a grid search and the conditions of a minimum; and the fit on
+ * all ranks against the same fit on one. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "runs/blending.h"
@@ -16,8 +16,8 @@ static struct comm world;
 static const struct comm alone = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
 enum { N = 3000, MEMBERS = 4 };
 
-/* Members that know a part of what there is to know: member m sees the log-odds through noise;
- * member 2 repeats member 1, member 3 knows nothing. */
+/* Members that each know a part of the truth: member m sees the log-odds through noise, member
+ * 2 repeats member 1, member 3 knows nothing. */
 static void fill(struct blend *blend, const struct comm *comm)
 {
     *blend = (struct blend){.comm = comm, .n_members = MEMBERS};
@@ -59,7 +59,7 @@ static double loss(const struct blend *blend, const struct blend_weights *w)
     return sum;
 }
 
-static void test_pair(void **state)
+static void test_weights_of_two_members(void **state)
 {
     (void)state;
     struct blend blend;
@@ -77,8 +77,8 @@ static void test_pair(void **state)
     blend_destroy(&blend);
 }
 
-/* At the minimum, moving weight from any member that has some to any other never helps. */
-static void test_all(void **state)
+/* At the minimum, moving weight from a member with some weight to any other never helps. */
+static void test_weights_of_all_members(void **state)
 {
     (void)state;
     struct blend blend;
@@ -98,9 +98,9 @@ static void test_all(void **state)
     blend_destroy(&blend);
 }
 
-/* A member that is nearly always sure, and rarely wrong: another one that knows nothing is
- * worth a small weight, which rests on those few attempts. */
-static void test_sure(void **state)
+/* One member is nearly always certain and rarely wrong: a second one that knows nothing gets a
+ * small weight, determined by those few attempts. */
+static void test_overconfident_member(void **state)
 {
     (void)state;
     struct blend blend;
@@ -121,7 +121,7 @@ static void test_sure(void **state)
     blend_destroy(&blend);
 }
 
-static void test_logistic(void **state)
+static void test_logistic_stack(void **state)
 {
     (void)state;
     struct blend blend;
@@ -137,16 +137,16 @@ static void test_logistic(void **state)
                 other.weights[m] += sign * 0.02;
             else
                 other.intercept += sign * 0.02;
-            assert_true(loss(&blend, &other) > least - 0.05); /* the pull is worth that much */
+            assert_true(loss(&blend, &other) > least - 0.05); /* the cost of the penalty */
         }
-    /* A stack does not lose against the best convex weights on the data it is fitted to. */
+    /* On the data it is fitted to, a stack is at least as good as the best convex weights. */
     struct blend_weights convex = {.method = BLEND_CONVEX, .n = 3, .members = {0, 1, 3}};
     blend_fit(&blend, &convex);
     assert_true(least < loss(&blend, &convex) + 0.5);
     blend_destroy(&blend);
 }
 
-static void test_same_bits(void **state)
+static void test_same_bits_at_any_rank_count(void **state)
 {
     (void)state;
     struct blend whole, part;
@@ -176,9 +176,11 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),      cmocka_unit_test(test_all),
-        cmocka_unit_test(test_sure),      cmocka_unit_test(test_logistic),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_weights_of_two_members),
+        cmocka_unit_test(test_weights_of_all_members),
+        cmocka_unit_test(test_overconfident_member),
+        cmocka_unit_test(test_logistic_stack),
+        cmocka_unit_test(test_same_bits_at_any_rank_count),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

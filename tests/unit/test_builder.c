@@ -1,4 +1,4 @@
-/* Rows in any order become students in one order; names, numbers and memory on the way. */
+/* Rows in any order become students in one order; with their names, numbers and memory. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static uint32_t add(struct name_index *index, const char *name)
 {
@@ -24,7 +24,7 @@ static void test_index(void **state)
     (void)state;
     struct name_index index = {0};
     assert_true(name_index_find(&index, "a", 1) == INDEX_NONE);
-    /* Names of all lengths, among them all that a key of 8 bytes might take for one another. */
+    /* Names of all lengths, including those that a key of 8 bytes might confuse. */
     char name[64];
     enum { N = 50000 };
     for (uint32_t i = 0; i < N; i++) {
@@ -82,7 +82,7 @@ static void test_index_sort(void **state)
     name_index_sort(&names, numbers);
     for (size_t i = 0; i < COUNT(sorted); i++) {
         if (i == 1 ||
-            i == 2) /* "7" and "07" are one number: either may come first, always the same */
+            i == 2) /* "7" and "07" are one number: either may be first, always the same one */
             continue;
         assert_string_equal(names_get(&names, numbers[i]), sorted[i]);
     }
@@ -90,7 +90,7 @@ static void test_index_sort(void **state)
     names_free(&names);
 }
 
-/* One class from three orders of rows, by both ways of adding them. */
+/* One class from three orders of rows, through both functions that add rows. */
 static void test_any_order(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void test_any_order(void **state)
         assert_memory_equal(a->students.bytes, b->students.bytes,
                             a->students.first[head->n_students]);
     }
-    /* In a random order, so any stretch of students is a fair sample: the first tenth has no
-     * more than its share of small numbers. */
+    /* The order is random, so any range of students is a fair sample: the first tenth has its
+     * share of small numbers. */
     size_t n_small = 0;
     for (size_t s = 0; s < 500; s++) {
         const char *name = names_get(&results[0].content.students, s);
@@ -258,12 +258,12 @@ static void test_items(void **state)
     builder_result_free(&result);
 }
 
-/* About 18 bytes a row at the peak, 24 allowed; the rest is for names. */
+/* About 18 bytes per row at the peak, 24 allowed; the rest is for names. */
 static void test_memory(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* it takes memory of its own */
+    skip(); /* it needs memory of its own */
 #endif
     enum { N = 12000000 };
     const size_t before = memory_peak();
@@ -281,7 +281,7 @@ static void test_memory(void **state)
     assert_int_equal(result.content.head.n_attempts, N);
     builder_result_free(&result);
     const double bytes = (double)(memory_peak() - before) / N;
-    print_message("%.1f bytes a row\n", bytes);
+    print_message("%.1f bytes per row\n", bytes);
     assert_true(bytes < 24);
 }
 

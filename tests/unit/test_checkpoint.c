@@ -1,6 +1,6 @@
 /* ranks: 1 3 */
-/* Checkpoints: what is written is read back on any number of ranks; what was damaged, cut short
- * or holds a number that is none is refused on every rank with a sentence. */
+/* Checkpoints: they read back the same on any number of ranks. Every rank refuses a checkpoint
+ * that is damaged, truncated or holds a NaN, with an error message. */
 #include "base/atomic_file.h"
 #include "base/file.h"
 #include "base/h5.h"
@@ -15,7 +15,7 @@
 
 static struct comm world;
 
-/* A model for a class, with an optimizer and one byte of state a student. */
+/* A model for a class, with an optimizer and one byte of state per student. */
 struct bench {
     struct tiny class;
     struct tiny_model tiny;
@@ -66,7 +66,7 @@ static void close_bench(struct bench *b)
     tiny_close(&b->class);
 }
 
-/* Every rank fills in its part of what belongs to ranks. */
+/* Each rank fills in the state of its own students. */
 static void fill(struct bench *b)
 {
     tiny_model_scatter(&b->tiny, 1, 9);
@@ -200,7 +200,7 @@ static void test_damage(void **state)
     close_bench(&b);
 }
 
-/* The text in front says that the bytes behind it are whole, whatever was done to them. */
+/* Rewrite the header so that its digest matches the bytes after it, whatever was changed. */
 static void sign(const char *path)
 {
     enum { BLOCK = 512 };
@@ -218,8 +218,8 @@ static void sign(const char *path)
     memory_free(bytes);
 }
 
-/* Collective: writes a checkpoint with another number in an attribute or in an array of one
- * dimension, under a digest that is right. */
+/* Collective: write a checkpoint with one number changed in an attribute or a one-dimensional
+ * array, under a correct digest. */
 static void write_altered(struct bench *b, const char *name, size_t place, int64_t number)
 {
     fill(b);
@@ -258,7 +258,8 @@ static void expect_refused(const char *path, enum status expected, const char *w
     fail_clear();
 }
 
-/* A file of a newer version is not a damaged one: going on, a run would set it aside. */
+/* A file of a newer version is not damaged: a run that took it for damaged would set it
+ * aside. */
 static void test_versions(void **state)
 {
     (void)state;
@@ -296,8 +297,8 @@ static void test_versions(void **state)
     close_bench(&b);
 }
 
-/* Skills and groups of items are read into memory that models use as numbers of rows. */
-static void test_items_that_are_none(void **state)
+/* Models use the skills and groups of items as row numbers. */
+static void test_invalid_items(void **state)
 {
     (void)state;
     static const struct {
@@ -317,8 +318,8 @@ static void test_items_that_are_none(void **state)
     close_bench(&b);
 }
 
-/* The digest is right, since the program itself wrote the number. */
-static void test_numbers_that_are_none(void **state)
+/* The digest is correct, since the program itself wrote the NaN. */
+static void test_nan_parameters(void **state)
 {
     (void)state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
@@ -389,7 +390,7 @@ static void test_state_of_students(void **state)
     close_bench(&b);
 }
 
-/* Numbers that cannot be, with a digest that is right. */
+/* Impossible numbers under a correct digest. */
 static void test_impossible_numbers(void **state)
 {
     (void)state;
@@ -441,7 +442,7 @@ static void test_impossible_numbers(void **state)
 }
 
 /* Settings that ask for more parameters than the file has: nothing is allocated for them. */
-static void test_more_parameters_than_bytes(void **state)
+static void test_more_parameters_than_the_file_has(void **state)
 {
     (void)state;
     struct bench b;
@@ -462,7 +463,7 @@ static void test_more_parameters_than_bytes(void **state)
     close_bench(&b);
 }
 
-static void test_no_file(void **state)
+static void test_missing_file(void **state)
 {
     (void)state;
     struct checkpoint checkpoint;
@@ -479,13 +480,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_items_that_are_none),
-        cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_invalid_items),
+        cmocka_unit_test(test_nan_parameters),
         cmocka_unit_test(test_state_of_the_optimizer),
         cmocka_unit_test(test_state_of_students),
         cmocka_unit_test(test_impossible_numbers),
-        cmocka_unit_test(test_more_parameters_than_bytes),
-        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_more_parameters_than_the_file_has),
+        cmocka_unit_test(test_missing_file),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,5 +1,5 @@
-/* Dense symmetric systems: the factor's product is the matrix, solutions solve, and a matrix
- * that is not positive definite is told. */
+/* Dense symmetric systems: the factor multiplied by its transpose is the matrix, solutions
+ * solve the system, and a matrix that is not positive definite is detected. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "learn/cholesky.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* S S^T + 1 for a random S, as a matrix of n rows is stored. */
+/* S S^T + 1 for a random S, stored as a matrix of n rows. */
 static double *random_matrix(size_t n)
 {
     const size_t order = cholesky_order(n);

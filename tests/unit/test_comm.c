@@ -1,5 +1,5 @@
 /* ranks: 1 2 3 5 */
-/* What ranks say to each other, against what one process computes for all of them. */
+/* Communication between ranks against the same computation in one process. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static struct comm world;
 
@@ -106,7 +106,7 @@ static void test_broadcast(void **state)
     }
 }
 
-/* How many bytes rank r sends rank q in round `round`: often none. */
+/* How many bytes rank r sends rank q in round `round`: often zero. */
 static size_t n_bytes_to(int round, int r, int q)
 {
     const struct rng rng = {.seed = 5,
@@ -248,7 +248,7 @@ static void test_agree_on_the_lowest_of_many_failures(void **state)
     fail_clear();
 }
 
-static void test_agree_keeps_a_long_sentence(void **state)
+static void test_agree_keeps_a_long_message(void **state)
 {
     (void)state;
     fail_clear();
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_agree_on_one_failure),
         cmocka_unit_test(test_agree_on_a_text),
         cmocka_unit_test(test_agree_on_the_lowest_of_many_failures),
-        cmocka_unit_test(test_agree_keeps_a_long_sentence),
+        cmocka_unit_test(test_agree_keeps_a_long_message),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

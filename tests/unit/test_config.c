@@ -1,4 +1,4 @@
-/* Options: what is read, what is refused, and in which words. */
+/* Settings: what is read, what is refused, and with which message. */
 #include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/fail.h"
@@ -46,17 +46,17 @@ static void set(const char *assignment)
         fail_msg("%s", fail_sentence());
 }
 
-/* The sentence holds all these words (NULL-terminated); it is forgotten then. */
+/* The error message contains all these words (NULL-terminated); clears it. */
 static void expect_words(const char *const *words)
 {
     for (; *words != NULL; words++)
         if (strstr(fail_sentence(), *words) == NULL)
-            fail_msg("'%s' does not say '%s'", fail_sentence(), *words);
+            fail_msg("'%s' does not contain '%s'", fail_sentence(), *words);
     fail_clear();
 }
 #define SAYS(...) expect_words((const char *const[]){__VA_ARGS__, NULL})
 
-static void test_standard_values(void **state)
+static void test_defaults(void **state)
 {
     (void)state;
     struct settings got;
@@ -72,7 +72,7 @@ static void test_standard_values(void **state)
     assert_int_equal(got.run.seed, 1);
 }
 
-static void test_file(void **state)
+static void test_settings_file(void **state)
 {
     (void)state;
     struct settings got;
@@ -114,7 +114,7 @@ static void test_dotted_keys(void **state)
     assert_int_equal(got.run.seed, 4);
 }
 
-static void test_what_was_said_last_counts(void **state)
+static void test_last_value_counts(void **state)
 {
     (void)state;
     struct settings got;
@@ -131,7 +131,7 @@ static void test_what_was_said_last_counts(void **state)
     assert_string_equal(got.run.directory, "there");
 }
 
-static void test_suggestions_are_below_the_user(void **state)
+static void test_user_settings_override_suggestions(void **state)
 {
     (void)state;
     struct settings got;
@@ -143,7 +143,7 @@ static void test_suggestions_are_below_the_user(void **state)
     assert_int_equal(config_suggest(config, "[model]\nrate = 3\n", "preset"), OK);
     assert_int_equal(resolve(config, &got), OK);
     assert_int_equal(got.model.hidden, 5);
-    assert_true(got.model.rate == 2); /* what was suggested before comes first */
+    assert_true(got.model.rate == 2); /* an earlier suggestion takes precedence */
     assert_string_equal(config_get(config, "model", "hidden"), "5");
     set("model.rate=1");
     assert_int_equal(resolve(config, &got), OK);
@@ -233,7 +233,7 @@ static void test_values_out_of_range(void **state)
         assert_int_equal(config_set(one, text, "word 3"), OK);
         const enum status status = resolve(one, &got);
         if (status != (cases[j].good ? OK : BAD_USER))
-            fail_msg("%s ends with %d: %s", text, status, fail_sentence());
+            fail_msg("%s returns %d: %s", text, status, fail_sentence());
         if (status != OK)
             SAYS("word 3", strchr(cases[j].key, '.') + 1, cases[j].value, "expected");
         memory_free(text);
@@ -241,7 +241,7 @@ static void test_values_out_of_range(void **state)
     }
 }
 
-static void test_range_and_choices_are_told(void **state)
+static void test_errors_name_range_and_choices(void **state)
 {
     (void)state;
     struct settings got;
@@ -255,7 +255,7 @@ static void test_range_and_choices_are_told(void **state)
     SAYS("bernoulli", "gaussian", "did you mean 'softmax'");
 }
 
-static void test_lines_that_make_no_sense(void **state)
+static void test_malformed_lines(void **state)
 {
     (void)state;
     static const char *const lines[] = {
@@ -265,7 +265,7 @@ static void test_lines_that_make_no_sense(void **state)
         char *text = memory_text("[model]\n\nhidden = 3\n%s\n", lines[j]);
         fail_clear();
         if (config_read_text(config, text, "b.ini") != BAD_USER)
-            fail_msg("'%s' was taken", lines[j]);
+            fail_msg("'%s' was accepted", lines[j]);
         SAYS("b.ini:4", "expected");
         memory_free(text);
     }
@@ -274,7 +274,7 @@ static void test_lines_that_make_no_sense(void **state)
     for (size_t j = 0; j < COUNT(assignments); j++) {
         fail_clear();
         if (config_set(config, assignments[j], "word 4") != BAD_USAGE)
-            fail_msg("'%s' was taken", assignments[j]);
+            fail_msg("'%s' was accepted", assignments[j]);
         SAYS("word 4", "expected section.key=value");
     }
 }
@@ -337,7 +337,7 @@ static void test_long_lines(void **state)
     memory_free(text);
 }
 
-static void test_leaving_out(void **state)
+static void test_omitted_settings(void **state)
 {
     (void)state;
     struct settings got;
@@ -352,7 +352,7 @@ static void test_leaving_out(void **state)
     assert_non_null(strstr(text, "hidden = 15"));
     memory_free(text);
     text = config_text(groups, N_GROUPS, (const char *const[]){"model.hidden", NULL});
-    assert_non_null(strstr(text, "secret")); /* a key alone */
+    assert_non_null(strstr(text, "secret")); /* omits a single key */
     assert_non_null(strstr(text, "[model]"));
     assert_null(strstr(text, "hidden = 15"));
     memory_free(text);
@@ -371,7 +371,7 @@ static char *words_of(const char *text)
     return words;
 }
 
-static void test_help_tells_all(void **state)
+static void test_help_lists_all_settings(void **state)
 {
     (void)state;
     struct settings got;
@@ -415,7 +415,7 @@ static void test_parse_one(void **state)
     SAYS("--hidden", "twelve");
 }
 
-static void test_nearest(void **state)
+static void test_nearest_name(void **state)
 {
     (void)state;
     static const char *const names[] = {"import", "train", "evaluate", "predict", "inspect"};
@@ -455,7 +455,7 @@ static void expect_round_trip(struct settings *settings)
         config_resolve(again, groups_back, N_GROUPS) != OK)
         fail_msg("%s, in\n%s", fail_sentence(), text);
     if (!same_settings(settings, &back))
-        fail_msg("other values came back from\n%s", text);
+        fail_msg("different values read back from\n%s", text);
     char *text_back = config_text(groups_back, N_GROUPS, NULL);
     assert_string_equal(text_back, text);
     memory_free(text);
@@ -497,23 +497,23 @@ static void test_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONFIG(test_standard_values),
-        WITH_CONFIG(test_file),
+        WITH_CONFIG(test_defaults),
+        WITH_CONFIG(test_settings_file),
         WITH_CONFIG(test_dotted_keys),
-        WITH_CONFIG(test_what_was_said_last_counts),
-        WITH_CONFIG(test_suggestions_are_below_the_user),
+        WITH_CONFIG(test_last_value_counts),
+        WITH_CONFIG(test_user_settings_override_suggestions),
         WITH_CONFIG(test_missing_value),
         WITH_CONFIG(test_unknown_key),
         WITH_CONFIG(test_unknown_section_and_command_line),
         WITH_CONFIG(test_values_out_of_range),
-        WITH_CONFIG(test_range_and_choices_are_told),
-        WITH_CONFIG(test_lines_that_make_no_sense),
+        WITH_CONFIG(test_errors_name_range_and_choices),
+        WITH_CONFIG(test_malformed_lines),
         WITH_CONFIG(test_read_from_disk),
         WITH_CONFIG(test_long_lines),
-        WITH_CONFIG(test_leaving_out),
-        WITH_CONFIG(test_help_tells_all),
+        WITH_CONFIG(test_omitted_settings),
+        WITH_CONFIG(test_help_lists_all_settings),
         WITH_CONFIG(test_parse_one),
-        WITH_CONFIG(test_nearest),
+        WITH_CONFIG(test_nearest_name),
         cmocka_unit_test(test_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

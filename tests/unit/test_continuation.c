@@ -1,5 +1,5 @@
-/* What a run and its continuation must have in common: settings by name, with room for those
- * that came later, and the arithmetic. */
+/* What a run and its continuation must share: settings by name, except those added in later
+ * versions, and the arithmetic. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/numerics.h"
@@ -50,8 +50,8 @@ static void test_settings(void **state)
                    "refit has changed: it had 'epochs = 3' and now has 'epochs = 4'");
 }
 
-/* `rate` (by default 0.001) came after the run was begun. */
-static void test_a_setting_that_came_later(void **state)
+/* `rate` (default 0.001) was added after the run was started. */
+static void test_setting_added_later(void **state)
 {
     (void)state;
     static const char now[] = "[model]\nkind = x\nhidden = 4\nrate = %s\n\n"
@@ -86,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_a_setting_that_came_later),
+        cmocka_unit_test(test_setting_added_later),
         cmocka_unit_test(test_numerics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 5 */
-/* Data sets: what is written is read, by any number of ranks; damage is noticed; items follow a
- * model's. */
+/* Data sets: they read back the same on any number of ranks; damage is detected; items are
+ * mapped to a model's items. */
 #include "base/atomic_file.h"
 #include "base/file.h"
 #include "base/h5.h"
@@ -111,7 +111,7 @@ static void test_cuts(void **state)
     tiny_close(&class);
 }
 
-/* The digest is of the content: the same in another file, another when anything differs. */
+/* The digest covers the content: the same in another file, different when anything differs. */
 static void test_digest(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void test_digest(void **state)
     tiny_close(&other);
 }
 
-/* Opens and reads a file that may be damaged. */
+/* Open and read a file that may be damaged. */
 static enum status try_file(const char *path, const struct tiny *class, bool *same)
 {
     struct dataset dataset;
@@ -183,8 +183,8 @@ static enum status try_file(const char *path, const struct tiny *class, bool *sa
     return status;
 }
 
-/* A file with a bit flipped, or cut short, is refused in a sentence that names it; nothing of
- * it is read wrongly. */
+/* A file with a flipped bit, or a truncated one, is refused with a message that names it; none
+ * of it is misread. */
 static void test_damage(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void test_damage(void **state)
         fail_clear();
         const enum status status = try_file(path, &class, &same);
         if (status == OK && !same)
-            fail_msg("byte %zu, bit %d: the damage was not noticed", place, round % 8);
+            fail_msg("byte %zu, bit %d: the damage was not detected", place, round % 8);
         if (status != OK) {
             assert_int_equal(status, BAD_DATA);
             assert_non_null(strstr(fail_sentence(), path));
@@ -230,7 +230,7 @@ static void test_damage(void **state)
     tiny_close(&class);
 }
 
-static void test_what_is_no_data_set(void **state)
+static void test_files_that_are_not_data_sets(void **state)
 {
     (void)state;
     struct tiny class;
@@ -238,7 +238,7 @@ static void test_what_is_no_data_set(void **state)
     bool same;
     char path[600];
     snprintf(path, sizeof path, "%s.text", class.path);
-    assert_int_equal(try_file(path, &class, &same), BAD_USER); /* not there */
+    assert_int_equal(try_file(path, &class, &same), BAD_USER); /* missing */
     assert_non_null(strstr(fail_sentence(), path));
     if (world.rank == 0)
         tiny_must(atomic_file_write(path, "student,item,outcome\n", 21));
@@ -253,7 +253,7 @@ static void test_what_is_no_data_set(void **state)
     fail_clear();
     assert_int_equal(try_file(path, &class, &same), BAD_DATA);
     comm_barrier(&world);
-    if (world.rank == 0) { /* another program's HDF5 */
+    if (world.rank == 0) { /* an HDF5 file of another program */
         hid_t file = h5_create(path);
         assert_true(file >= 0);
         tiny_must(h5_write_text(file, "format", "something else"));
@@ -270,7 +270,7 @@ static void test_what_is_no_data_set(void **state)
     tiny_close(&class);
 }
 
-/* Follows a model that was stored with the names of items and skills alone. */
+/* Map to a model that was stored with the names of its items and skills only. */
 static enum status follow(struct dataset *dataset, const struct names *items,
                           const struct names *skills, const struct covariates *covariates)
 {
@@ -279,14 +279,15 @@ static enum status follow(struct dataset *dataset, const struct names *items,
     return dataset_renumber(dataset, &known, covariates);
 }
 
-/* A model's items in another order, and some more: attempts and tables follow them. */
-static void test_follow(void **state)
+/* The model has the items in another order, and some more: attempts and tables are
+ * renumbered. */
+static void test_map_items_to_model(void **state)
 {
     (void)state;
     struct tiny class;
     open_class(&class);
     struct names items = {0};
-    static const uint32_t order[] = {4, 11, 2, 0, 8, 1, 3, 7, 10, 6, 5, 9}; /* 9.. are others */
+    static const uint32_t order[] = {4, 11, 2, 0, 8, 1, 3, 7, 10, 6, 5, 9}; /* 9.. are new */
     uint32_t place[COUNT(order)];
     for (uint32_t i = 0; i < COUNT(order); i++) {
         char name[32];
@@ -314,7 +315,7 @@ static void test_follow(void **state)
     shard_free(&shard);
     dataset_close(&dataset);
 
-    struct names skills = {0}; /* another order, and one skill the model has not */
+    struct names skills = {0}; /* another order, and one skill unknown to the model */
     names_add(&skills, "new", 3);
     names_add(&skills, "odd", 3);
     tiny_must(dataset_open(&dataset, class.path, &world));
@@ -334,7 +335,7 @@ static void test_follow(void **state)
     assert_int_equal(dataset.n_items, N_ITEMS);
     dataset_close(&dataset);
 
-    names_free(&items); /* one is missing */
+    names_free(&items); /* one item is missing */
     for (int i = 0; i < N_ITEMS; i++)
         if (i != 5) {
             char name[32];
@@ -357,7 +358,7 @@ static void add_names(struct names *names, const char *const *list, size_t n)
         names_add(names, list[i], strlen(list[i]));
 }
 
-/* Opens a data set for a model that knows items so. */
+/* Open a data set for a model with this table of items. */
 static void follow_table(struct dataset *dataset, const char *path,
                          const struct item_table *known)
 {
@@ -366,8 +367,8 @@ static void follow_table(struct dataset *dataset, const char *path,
     tiny_must(dataset_renumber(dataset, known, &none));
 }
 
-/* Skills and groups are the model's, by name; what the file says otherwise is noted. */
-static void test_follow_table(void **state)
+/* Skills and groups come from the model, by name; contradictions in the file are recorded. */
+static void test_map_skills_and_groups_to_model(void **state)
 {
     (void)state;
     struct tiny class, bare;
@@ -381,8 +382,7 @@ static void test_follow_table(void **state)
     tiny_text(&bare, "a1 b0 c1");
     tiny_finish(&bare, &world);
 
-    /* items 8 .. 0, then one that the data do not have; skills and groups the other way round
-     */
+    /* items 8 .. 0, then one that is not in the data; skills and groups in reverse order */
     enum { N = N_ITEMS + 1 };
     struct names items = {0}, skills = {0}, groups = {0};
     add_names(&skills, (const char *[]){"odd", "even"}, 2);
@@ -416,7 +416,7 @@ static void test_follow_table(void **state)
         dataset_close(&dataset);
     }
 
-    skill[N_ITEMS - 1 - 4] = 0; /* item 4 was odd to the model */
+    skill[N_ITEMS - 1 - 4] = 0; /* item 4 is odd to the model */
     follow_table(&dataset, class.path, &known);
     assert_non_null(strstr(dataset.other_skills,
                            "item 'item 4' has skills 'even', but 'odd' in the model's"));
@@ -427,7 +427,7 @@ static void test_follow_table(void **state)
     dataset_close(&dataset);
 
     skill[N_ITEMS - 1 - 4] = 1;
-    for (size_t i = N_ITEMS - 1 - 2; i < N; i++) /* item 2 had both: they move up by one */
+    for (size_t i = N_ITEMS - 1 - 2; i < N; i++) /* item 2 has both: they move up by one */
         first[i + 1]++;
     for (size_t j = N; j > N_ITEMS - 1 - 2; j--)
         skill[j] = skill[j - 1];
@@ -451,8 +451,8 @@ static void test_follow_table(void **state)
     tiny_close(&class);
 }
 
-/* Levels of a factor by a model's numbers: known ones follow, unknown ones are none; a level
- * that is not there is damage. */
+/* Levels of a factor by a model's numbers: known levels are renumbered, unknown ones become
+ * none, and a level number out of range is damage. */
 static void test_levels(void **state)
 {
     (void)state;
@@ -527,10 +527,14 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_cuts),       cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_what_is_no_data_set),
-        cmocka_unit_test(test_follow),     cmocka_unit_test(test_follow_table),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_files_that_are_not_data_sets),
+        cmocka_unit_test(test_map_items_to_model),
+        cmocka_unit_test(test_map_skills_and_groups_to_model),
         cmocka_unit_test(test_levels),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

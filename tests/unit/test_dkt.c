@@ -1,21 +1,21 @@
 /* builds: float double */
-/* Deep knowledge tracing against an oracle that knows only the equations: losses, predictions
- * and gradients; and, in double precision, the gradient against differences of the model's own
- * loss. */
+/* Deep knowledge tracing against an oracle written from the equations: losses, predictions and
+ * gradients. In double precision, also the gradient against finite differences of the model's
+ * own loss. */
 #include "base/h5.h"
 #include "data/sequence.h"
 #include "dkt_class.h"
 #include "learn/layers/recurrent.h"
 
 #ifdef COHORT_REAL_DOUBLE
-static void test_differences(void **state)
+static void test_gradient_against_differences(void **state)
 {
     (void)state;
     struct tiny class;
     open_class(&class);
     for (unsigned v = 0; v < N_VARIANTS; v++) {
         char *small = variant(v, 3, 0), *padded = variant(v, 17, 0);
-        compare_with_differences(&class, small, 4, v); /* another fourth for every variant */
+        compare_with_differences(&class, small, 4, v); /* another quarter for each variant */
         compare_with_differences(&class, padded, 211, v);
         memory_free(small);
         memory_free(padded);
@@ -25,7 +25,7 @@ static void test_differences(void **state)
 
 #endif
 
-/* Loss, gradient and predictions against the oracle's. */
+/* Compare loss, gradient and predictions with the oracle's. */
 static void compare_with_oracle(const struct tiny *class, const char *options, size_t stride)
 {
     struct bench bench;
@@ -73,8 +73,8 @@ static void compare_with_oracle(const struct tiny *class, const char *options, s
     close_bench(&bench);
 }
 
-/* Also for windows, whose gradient is that of a loss with constants in it. */
-static void test_oracle(void **state)
+/* Also for windows, whose gradient belongs to a loss with constants in it. */
+static void test_against_oracle(void **state)
 {
     (void)state;
     static const int windows[] = {0, 1, 2, 5, 29, 30};
@@ -93,13 +93,14 @@ static void test_oracle(void **state)
     tiny_close(&class);
 }
 
-/* A window as long as the students cuts nothing; one step shorter cuts something. */
+/* A window as long as the students cuts off nothing; one shorter by a step cuts off
+ * something. */
 static void test_long_windows(void **state)
 {
     (void)state;
     struct tiny class;
     open_class(&class);
-    /* The last attempt is one to train on, or the window could be shorter. */
+    /* The last attempt must be for training, or the window could be shorter. */
     class.shard.mark[class.first[4] - 1] = mark_make(CORRECT, TRAIN, true, true);
     for (unsigned v = 0; v < 9; v++) {
         static const int windows[] = {0, 30, 1000000000, 29};
@@ -120,9 +121,9 @@ static void test_long_windows(void **state)
     tiny_close(&class);
 }
 
-/* A block gives what its students give one by one, in any order; those with nothing to train on
- * give nothing. */
-static void test_blocks(void **state)
+/* A block gives the sum of its students one by one, in any order; students without training
+ * attempts add nothing. */
+static void test_block_is_the_sum_of_its_students(void **state)
 {
     (void)state;
     static const uint32_t backwards[N_STUDENTS] = {5, 4, 3, 2, 1, 0};
@@ -167,9 +168,9 @@ static void test_blocks(void **state)
     tiny_close(&class);
 }
 
-/* Students with one target each, at the end: its loss is -log of the probability of what
- * happened, as predict says it. Nothing but the asked split is predicted. */
-static void test_one_target(void **state)
+/* Students with one target each, at the end: the loss is -log of the predicted probability of
+ * the outcome. Only the requested split is predicted. */
+static void test_loss_is_minus_log_p(void **state)
 {
     (void)state;
     static const char *const students[] = {"b1", "c0", "b1v c0v d1", "a? c1v b0t. c0",
@@ -206,8 +207,9 @@ static void test_one_target(void **state)
     tiny_close(&class);
 }
 
-/* Probabilities have the same bits for one student and for many, whoever is beside whom. */
-static void test_many(void **state)
+/* Probabilities have the same bits for one student and for many, whichever students share a
+ * block. */
+static void test_many_students_at_once(void **state)
 {
     (void)state;
     static const uint32_t some[] = {3, 1, 0};
@@ -239,7 +241,7 @@ static void test_many(void **state)
 }
 
 /* hidden() is the state after all attempts. */
-static void test_hidden(void **state)
+static void test_hidden_state(void **state)
 {
     (void)state;
     struct tiny class;
@@ -267,9 +269,9 @@ static void test_hidden(void **state)
     tiny_close(&class);
 }
 
-/* With dropout 0.3 the derivative by the output row is d times the state, of which three tenths
- * are left out and the others grow by 1/0.7, other units for every student, attempt and epoch.
- */
+/* With dropout 0.3 the derivative by the output row is d times the state. Three tenths of the
+ * state are dropped and the rest scaled by 1/0.7, with different units for every student,
+ * attempt and epoch. */
 static void test_dropout(void **state)
 {
     (void)state;
@@ -320,9 +322,9 @@ static void test_dropout(void **state)
     tiny_close(&class);
 }
 
-/* One student after the other, one step after the other, makes the states that all make
- * together, to the bit. */
-static void test_advance(void **state)
+/* Advancing one student at a time, one step at a time, gives the states of all together, to the
+ * bit. */
+static void test_advance_step_by_step(void **state)
 {
     (void)state;
     enum { STUDENTS = 7, HIDDEN = 21 };
@@ -384,7 +386,7 @@ static void test_advance(void **state)
     }
 }
 
-/* Weights far too large: probabilities stay probabilities, and nothing becomes NaN. */
+/* With far too large weights probabilities stay probabilities, and nothing becomes NaN. */
 static void test_extreme_weights(void **state)
 {
     (void)state;
@@ -411,8 +413,9 @@ static void test_extreme_weights(void **state)
     tiny_close(&class);
 }
 
-/* Items begin at their log-odds; all else that is drawn is small, and differs with the seed. */
-static void test_init(void **state)
+/* Item biases start at the items' log-odds; all other initial values are small and depend on
+ * the seed. */
+static void test_initial_values(void **state)
 {
     (void)state;
     struct tiny class;
@@ -457,18 +460,18 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
 #ifdef COHORT_REAL_DOUBLE
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_gradient_against_differences),
 #endif
-        cmocka_unit_test(test_oracle),
+        cmocka_unit_test(test_against_oracle),
         cmocka_unit_test(test_long_windows),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_one_target),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_block_is_the_sum_of_its_students),
+        cmocka_unit_test(test_loss_is_minus_log_p),
+        cmocka_unit_test(test_many_students_at_once),
+        cmocka_unit_test(test_hidden_state),
         cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_advance),
+        cmocka_unit_test(test_advance_step_by_step),
         cmocka_unit_test(test_extreme_weights),
-        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_initial_values),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

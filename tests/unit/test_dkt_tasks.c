@@ -1,6 +1,7 @@
 /* builds: float double */
 /* DKT's other losses: the task `final` with each of its losses, and the penalties of DKT+.
- * Values against the oracle's states, gradients (in double precision) against differences. */
+ * Values against the oracle's states; gradients (in double precision) against finite
+ * differences. */
 #include "base/h5.h"
 #include "dkt_class.h"
 
@@ -8,7 +9,7 @@ static const char *const cells[] = {"rnn", "lstm", "gru"};
 static const char *const losses[] = {"cross_entropy", "squared", "gaussian"};
 static const char *const inputs[] = {"item", "skill", "both"};
 
-/* All cells, numbers of layers and losses; others take turns. */
+/* All cells, numbers of layers and losses; other settings alternate. */
 enum { N_FINALS = 3 * 3 * 3 };
 static char *final_variant(unsigned v, int hidden, const char *dropout)
 {
@@ -32,7 +33,7 @@ static char *penalty_variant(unsigned v, int hidden, const char *dropout)
 }
 
 #ifdef COHORT_REAL_DOUBLE
-static void test_differences(void **state)
+static void test_gradient_against_differences(void **state)
 {
     (void)state;
     struct tiny class;
@@ -77,7 +78,7 @@ static void state_after(const struct oracle *o, size_t s, size_t n, double *h)
     memcpy(h, now.h[o->n_layers - 1], o->hidden * sizeof *h);
 }
 
-/* The loss of a target y where the outputs are m and, gaussian, log_v. */
+/* The loss of a target y where the outputs are m and, for gaussian, log_v. */
 static double final_loss(const struct bench *bench, unsigned loss, double y, double m,
                          double log_v)
 {
@@ -89,14 +90,14 @@ static double final_loss(const struct bench *bench, unsigned loss, double y, dou
                        : (log(2 * acos(-1)) + log_v + (x - m) * (x - m) / exp(log_v)) / 2;
 }
 
-/* Losses and predictions of targets are what the head of dkt_target.c says. */
-static void test_finals(void **state)
+/* Losses and predictions of targets match the head of dkt_target.c. */
+static void test_final_targets(void **state)
 {
     (void)state;
-    static const uint32_t who[] = {3, 5, 0, 2, 1}; /* the one without attempts is nowhere */
+    static const uint32_t who[] = {3, 5, 0, 2, 1}; /* without the student who has no attempts */
     struct tiny class;
     open_class(&class);
-    /* The last attempt's split is the student's; the last student has no target. */
+    /* The split of the last attempt is the student's split; the last student has no target. */
     class.shard.mark[class.first[4] - 1] = mark_make(CORRECT, TRAIN, true, true);
     assert_true(mark_split(class.mark[class.first[1] - 1]) == TEST);
     for (unsigned v = 0; v < N_FINALS; v++) {
@@ -137,9 +138,9 @@ static void test_finals(void **state)
     tiny_close(&class);
 }
 
-/* Losses with penalties of student s, by their definition. `sign` (NULL: not wanted) holds the
- * signs of all jumps: they are kept there, or, `frozen`, |jump| is sign times jump, which is
- * smooth. */
+/* Losses with penalties of student s, from their definition. `sign` (may be NULL) holds the
+ * signs of all jumps. They are stored there or, if `frozen`, |jump| is sign times jump, which
+ * is smooth. */
 static double penalized(const struct oracle *o, const struct bench *bench, size_t s,
                         double (*sign)[N_ITEMS], bool frozen)
 {
@@ -174,7 +175,7 @@ static double penalized(const struct oracle *o, const struct bench *bench, size_
     return total;
 }
 
-/* Values and gradients of penalties. */
+/* Values and gradients of the penalties. */
 static void test_penalties(void **state)
 {
     (void)state;
@@ -226,9 +227,9 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
 #ifdef COHORT_REAL_DOUBLE
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_gradient_against_differences),
 #endif
-        cmocka_unit_test(test_finals),
+        cmocka_unit_test(test_final_targets),
         cmocka_unit_test(test_penalties),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 5 */
 /* builds: float double */
-/* Exact sums: whatever the number of ranks and however the terms are dealt out, the total has
- * the bits that one rank gets by adding all terms; in shared memory and by messages. */
+/* Exact sums: for any number of ranks and any distribution of the terms, the total has the bits
+ * that one rank gets by adding all terms; in shared memory and with messages. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "learn/exact_sum.h"
@@ -26,8 +26,8 @@ static void open_params(struct params *params, size_t n_rows)
     params_allocate(params);
 }
 
-/* With COHORT_SHARED=no and without: ranks send, at once or in pieces, or read each other's
- * memory. */
+/* With COHORT_SHARED=no and without: ranks send messages, whole or in pieces, or read each
+ * other's memory. */
 static void in_all_ways(void (*test)(void))
 {
     setenv("COHORT_SHARED", "no", 1);
@@ -40,7 +40,7 @@ static void in_all_ways(void (*test)(void))
     test();
 }
 
-/* Term k of place i: of sizes that floating-point addition could not hold together. */
+/* Term k of place i: magnitudes so different that floating-point addition would lose some. */
 static double term(uint32_t k, size_t i)
 {
     const struct rng rng = {.seed = 5, .purpose = RNG_SIMULATE, .part = k};
@@ -48,7 +48,7 @@ static double term(uint32_t k, size_t i)
     return size * rng_normal(&rng, (uint32_t)(2 * i + 1));
 }
 
-/* The rank that has term k in a round: all on one, dealt out in turn, at random. */
+/* The rank that holds term k in a round: one rank for all, round robin, or random. */
 static int owner(int round, uint32_t k)
 {
     const struct rng rng = {.seed = 6, .purpose = RNG_SIMULATE, .part = (uint32_t)round};
@@ -83,9 +83,9 @@ static void sum_wide(void)
         exact_sum(&slices, &tally);
         for (size_t i = slices.cuts[world.rank]; i < slices.cuts[world.rank + 1]; i++)
             assert_int_equal(((int64_t *)tally.values)[i], ((int64_t *)alone.values)[i]);
-        comm_barrier(&world); /* nobody clears what another still reads */
+        comm_barrier(&world); /* no rank clears what another still reads */
     }
-    /* The total is the sum, to half a unit a term. */
+    /* The total is the sum, to half a unit per term. */
     for (size_t i = 0; i < params.n; i++) {
         double sum = 0;
         for (uint32_t k = 0; k < N_TERMS; k++)
@@ -101,7 +101,7 @@ static void sum_wide(void)
     params_free(&params);
 }
 
-static void test_sum_wide(void **state)
+static void test_sum_64_bits(void **state)
 {
     (void)state;
     in_all_ways(sum_wide);
@@ -134,13 +134,13 @@ static void sum_narrow(void)
     params_free(&params);
 }
 
-static void test_sum_narrow(void **state)
+static void test_sum_32_bits(void **state)
 {
     (void)state;
     in_all_ways(sum_narrow);
 }
 
-/* Of a vector shorter than the ranks are many, some ranks own nothing. */
+/* If a vector is shorter than the number of ranks, some ranks own nothing. */
 static void few_rows(void)
 {
     struct params params;
@@ -163,7 +163,7 @@ static void few_rows(void)
     params_free(&params);
 }
 
-static void test_few_rows(void **state)
+static void test_fewer_rows_than_ranks(void **state)
 {
     (void)state;
     in_all_ways(few_rows);
@@ -189,7 +189,7 @@ static void test_slices_cover_everything(void **state)
     params_free(&params);
 }
 
-/* Numbers a sum cannot hold are left out and counted. */
+/* Numbers outside the range of a sum are skipped and counted. */
 static void test_out_of_range(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void test_out_of_range(void **state)
     tally_destroy(&tally);
 }
 
-/* However many terms are expected, the largest that is let in can be added as often. */
+/* For any number of expected terms, the largest accepted number can be added that often. */
 static void test_many_terms(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void test_many_terms(void **state)
     }
 }
 
-/* Rounding is to the nearest unit, of halves to the even one. */
+/* Rounding is to the nearest unit, and halves to even. */
 static void test_rounding(void **state)
 {
     (void)state;
@@ -256,8 +256,8 @@ static void test_rounding(void **state)
     tally_destroy(&tally);
 }
 
-/* Each rank moves its slice of the parameters; then all have all of it, and so after the slices
- * are gone. */
+/* Each rank updates its slice of the parameters. Then every rank has all parameters, also after
+ * the slices are freed. */
 static void share(void)
 {
     struct params params;
@@ -275,7 +275,7 @@ static void share(void)
         exact_slices_share(&slices);
         for (size_t i = 0; i < params.n; i++)
             assert_true(params.value[i] == (real)(i + 1000 * (size_t)round));
-        comm_barrier(&world); /* as exact_sum does before anyone moves again */
+        comm_barrier(&world); /* as exact_sum does before the next update */
     }
     exact_slices_destroy(&slices);
     for (size_t i = 0; i < params.n; i++)
@@ -283,13 +283,13 @@ static void share(void)
     params_free(&params);
 }
 
-static void test_share(void **state)
+static void test_share_parameters(void **state)
 {
     (void)state;
     in_all_ways(share);
 }
 
-/* Vectors of which each rank has its slice (momentum): to rank 0 and back. */
+/* Vectors of which each rank holds its slice (momentum): to rank 0 and back. */
 static void test_collect_and_hand_out(void **state)
 {
     (void)state;
@@ -314,8 +314,8 @@ static void test_collect_and_hand_out(void **state)
     params_free(&params);
 }
 
-/* Numbers of any size, and none, leave a sum that is the same in any order. */
-static void test_any_number(void **state)
+/* Numbers of any magnitude, including NaN, give the same sum in any order. */
+static void test_numbers_of_any_magnitude(void **state)
 {
     (void)state;
     const double numbers[] = {3, 1e300, -7, INFINITY, -INFINITY, NAN, -1e300, 1e300, 1e300, 5};
@@ -334,15 +334,15 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_number),
-        cmocka_unit_test(test_sum_wide),
-        cmocka_unit_test(test_sum_narrow),
-        cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_numbers_of_any_magnitude),
+        cmocka_unit_test(test_sum_64_bits),
+        cmocka_unit_test(test_sum_32_bits),
+        cmocka_unit_test(test_fewer_rows_than_ranks),
         cmocka_unit_test(test_slices_cover_everything),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_many_terms),
         cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_share_parameters),
         cmocka_unit_test(test_collect_and_hand_out),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Failures: sentences, their order, and the ways the program ends. */
+/* Failures: messages, which of several is kept, and how the program ends. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/h5_guard.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static int forget(void **state)
 {
@@ -19,7 +19,7 @@ static int forget(void **state)
     return 0;
 }
 
-static void test_sentence(void **state)
+static void test_message(void **state)
 {
     (void)state;
     assert_string_equal(fail_sentence(), "");
@@ -29,7 +29,7 @@ static void test_sentence(void **state)
     assert_string_equal(fail_sentence(), "");
 }
 
-static void test_first_sentence_wins(void **state)
+static void test_first_message_is_kept(void **state)
 {
     (void)state;
     assert_int_equal(fail(BAD_DATA, "the cause"), BAD_DATA);
@@ -56,7 +56,7 @@ static void test_percent_signs_are_not_formats(void **state)
     assert_string_equal(fail_sentence(), "50%: 100%s %n %d");
 }
 
-static void test_long_sentences_are_cut(void **state)
+static void test_long_messages_are_truncated(void **state)
 {
     (void)state;
     enum { LONG = 100000 };
@@ -99,7 +99,7 @@ static void test_try_passes_on(void **state)
     assert_int_equal(n_steps, 2);
 }
 
-/* Nobody frees anything on the way out of fail_abort, least of all MPI. */
+/* Nothing is freed on the way out of fail_abort, in particular not by MPI. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -182,7 +182,8 @@ static void fault_of_ours(void)
     raise(SIGSEGV);
 }
 
-/* A fault inside HDF5 is a sentence about the file; any other ends the program as ever. */
+/* A fault inside HDF5 becomes an error message about the file; any other ends the program as
+ * usual. */
 static void test_guard(void **state)
 {
     (void)state;
@@ -199,11 +200,11 @@ static void test_guard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_sentence, forget),
-        cmocka_unit_test_setup(test_first_sentence_wins, forget),
+        cmocka_unit_test_setup(test_message, forget),
+        cmocka_unit_test_setup(test_first_message_is_kept, forget),
         cmocka_unit_test_setup(test_context, forget),
         cmocka_unit_test_setup(test_percent_signs_are_not_formats, forget),
-        cmocka_unit_test_setup(test_long_sentences_are_cut, forget),
+        cmocka_unit_test_setup(test_long_messages_are_truncated, forget),
         cmocka_unit_test_setup(test_try_passes_on, forget),
         cmocka_unit_test_setup(test_abort, forget),
         cmocka_unit_test_setup(test_abort_in_mpi, forget),

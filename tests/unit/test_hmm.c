@@ -1,6 +1,6 @@
 /* builds: float double */
-/* Chains of two hidden states against sums over all hidden paths; long ones where nothing is
- * forgotten and paths are few. */
+/* Chains of two hidden states against sums over all hidden paths; long chains without
+ * forgetting, which have few paths. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "bkt_oracle.h"
@@ -31,7 +31,7 @@ static void chain_case(size_t n, bool forgets, bool gaps, bool own, uint32_t whi
     for (size_t i = 0; i < WIDTH; i++) {
         struct oracle *o = &lane[i];
         *o = (struct oracle){.n = n};
-        /* as the kernel sees them */
+        /* as stored for the kernel */
         o->p0 = (double)(rates.first[i] = (real)rng_uniform(&rng, next++));
         o->learn = (double)(rates.learn[i] = (real)(0.5 * rng_uniform(&rng, next++)));
         o->forget =
@@ -83,7 +83,7 @@ static void chain_case(size_t n, bool forgets, bool gaps, bool own, uint32_t whi
     }
 }
 
-static void test_chains_are_sums_over_paths(void **state)
+static void test_short_chains_are_sums_over_paths(void **state)
 {
     (void)state;
     uint32_t which = 0;
@@ -92,8 +92,8 @@ static void test_chains_are_sums_over_paths(void **state)
             chain_case(n, flags & 1, flags & 2, flags & 4, which++);
 }
 
-/* Where nothing is forgotten a path is the step k it is in state 1 from (n: never), so there
- * are n + 1 of them: sums over all, of weights by their logarithms. */
+/* Without forgetting a path is the step k from which it is in state 1 (n: never). There are n +
+ * 1 paths: sum over all, with weights by their logarithms. */
 struct path_sums {
     long double log_chance, first, last, right, wrong;
 };
@@ -129,9 +129,9 @@ static struct path_sums add_paths(const struct hmm_rates *rates, size_t i,
     return sums;
 }
 
-/* A run of right outcomes makes state 0 less likely than a rounding error of 1, or than any
- * float; a run of wrong ones brings it back. Very long chains neither overflow nor become slow.
- * A lane has the same bits beside lanes that are deeper than it is. */
+/* A run of right outcomes makes state 0 less likely than a rounding error of 1, or than the
+ * smallest float; a run of wrong ones brings it back. Very long chains neither overflow nor
+ * slow down. A lane has the same bits next to lanes that are longer. */
 static void test_long_chains(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void test_long_chains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains_are_sums_over_paths),
+        cmocka_unit_test(test_short_chains_are_sums_over_paths),
         cmocka_unit_test(test_long_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 */
-/* Data sets made to do harm: attributes larger than what they are read into, arrays that do not
- * fit together, links and numbers in other files, shapes without numbers, changed content. All
- * are refused in a sentence by all ranks together, before anything is trained on. */
+/* Malicious data sets: attributes larger than their buffers, arrays that do not fit together,
+ * links to and data in other files, shapes without data, changed content. All ranks together
+ * refuse each with an error message, before any training. */
 #include "base/atomic_file.h"
 #include "base/file.h"
 #include "base/h5.h"
@@ -26,7 +26,7 @@ static void open_class(struct tiny *class)
     tiny_finish(class, &world);
 }
 
-/* What is put in the place of an array. */
+/* The replacement of an array. */
 static void replace(hid_t file, const char *name, hid_t type, hid_t creation, hsize_t n,
                     hid_t memory, const void *values)
 {
@@ -293,7 +293,7 @@ static const struct {
     {another_digest, "is damaged or was changed"},
 };
 
-/* Each rank opens the file and reads its part, as a training does. */
+/* Each rank opens the file and reads its part, as in training. */
 static enum status read_part(const char *path)
 {
     struct dataset dataset;
@@ -309,7 +309,7 @@ static enum status read_part(const char *path)
     return status;
 }
 
-/* Rank 0: a copy of the class that is open for changes. */
+/* Rank 0: a copy of the class, open for changes. */
 static hid_t open_copy(const struct tiny *class, const char *path)
 {
     char *bytes = NULL;
@@ -322,7 +322,7 @@ static hid_t open_copy(const struct tiny *class, const char *path)
     return file;
 }
 
-static void test_harms(void **state)
+static void test_malicious_changes(void **state)
 {
     (void)state;
     struct tiny class;
@@ -351,8 +351,8 @@ static void test_harms(void **state)
     tiny_close(&class);
 }
 
-/* Names of students are read apart from the rest. */
-static void test_names(void **state)
+/* Student names are read separately. */
+static void test_malicious_names(void **state)
 {
     (void)state;
     struct tiny class;
@@ -389,9 +389,9 @@ static void test_names(void **state)
     tiny_close(&class);
 }
 
-/* A change is found by whoever reads the piece of 64 Ki attempts in which it is, and only then;
- * at whatever place ranks cut it. */
-static void test_pieces(void **state)
+/* A change is detected by the rank that reads its piece of 64 Ki attempts, and only then;
+ * wherever the ranks' ranges begin and end. */
+static void test_change_is_found_in_its_piece(void **state)
 {
     (void)state;
     enum { N = 170, LENGTH = 1000, CHANGED = 100000 };
@@ -443,8 +443,8 @@ static void test_pieces(void **state)
     tiny_close(&class);
 }
 
-/* Opening a pipe would wait for a writer. */
-static void test_pipe(void **state)
+/* Opening a pipe would block until there is a writer. */
+static void test_pipe_is_refused(void **state)
 {
     (void)state;
     char *path = memory_text("%s/cohort.pipe.%d", "/tmp", (int)getpid());
@@ -466,10 +466,10 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_harms),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_malicious_changes),
+        cmocka_unit_test(test_malicious_names),
+        cmocka_unit_test(test_change_is_found_in_its_piece),
+        cmocka_unit_test(test_pipe_is_refused),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,4 +1,4 @@
-/* Every format of `cohort import` on files small enough to be checked by eye. */
+/* Every format of `cohort import` on files small enough to check by eye. */
 #include "imported.h"
 
 static struct class class;
@@ -25,7 +25,7 @@ static void test_csv(void **state)
     assert_string_equal(item_story(&class, "q2"), "s1 s2 (algebra)");
     assert_string_equal(item_story(&class, "q9"), "s1 s3");
     assert_string_equal(item_story(&class, "q1"), "(geometry)");
-    /* Items stand in the order people would give them. */
+    /* Items are in natural order. */
     assert_string_equal(names_get(&class.dataset.items, 2), "q9");
     assert_string_equal(names_get(&class.dataset.items, 3), "q10");
     assert_false(class.dataset.withheld);
@@ -35,7 +35,7 @@ static void test_csv(void **state)
 static void test_csv_shapes(void **state)
 {
     (void)state;
-    /* A byte order mark, CR LF, quotes with delimiters, quotes and line ends in them, blank
+    /* A byte order mark, CR LF, quoted fields with delimiters, quotes and line ends, blank
      * lines. */
     static const char text[] = "\xef\xbb\xbf\"student\", item ,\"correct\",note\r\n"
                                "\"Doe, Jane\",\"say \"\"x\"\"\",1,\"two\r\nlines\"\r\n"
@@ -64,8 +64,9 @@ static void test_csv_shapes(void **state)
     free_class(&class);
 }
 
-/* Records that straddle the reader's blocks of a megabyte, quoted and not, are read whole. */
-static void test_csv_long(void **state)
+/* Records that straddle the reader's blocks of a megabyte, quoted or not, are read
+ * correctly. */
+static void test_csv_records_across_blocks(void **state)
 {
     (void)state;
     enum { N_ROWS = 100000 };
@@ -108,8 +109,8 @@ static void test_csv_times(void **state)
     assert_int_equal(time_of(&class, "a", 5), 1282162633);
     free_class(&class);
 
-    /* Equal times keep the order of the rows; milliseconds are told apart, then stored as
-     * seconds. */
+    /* Equal times keep the order of the rows; milliseconds decide the order and are then stored
+     * as seconds. */
     write_text("t.csv", "student,item,correct,time\na,q1,1,2000\na,q2,0,1500\na,q3,0,2000\n"
                         "a,q4,0,1400\na,q5,0,9000\n");
     import_class("csv @/t.csv --time time --time-unit ms --split none --step time", &class);
@@ -164,7 +165,7 @@ static void test_csv_skills(void **state)
     }
 }
 
-static void test_files_and_columns_split(void **state)
+static void test_split_by_files_and_columns(void **state)
 {
     (void)state;
     write_text("train.csv", "student,item,correct\na,q1,1\nb,q1,0\n");
@@ -188,7 +189,7 @@ static void test_files_and_columns_split(void **state)
     free_class(&class);
 }
 
-static void test_meta(void **state)
+static void test_item_metadata(void **state)
 {
     (void)state;
     write_text("a.csv", "question_id,user_id,is_correct\n1,anna,1\n2,anna,0\n3,anna,1\n");
@@ -203,7 +204,7 @@ static void test_meta(void **state)
     assert_int_equal(class.dataset.n_items, 3);
     free_class(&class);
 
-    /* Two items of one title keep their names beside it. */
+    /* Two items with the same title keep their names in addition to it. */
     write_text("titles.tsv", "1\tSame \n2\tSame\n3\tOther\n");
     import_class("csv @/a.csv --item-names @/titles.tsv --split none", &class);
     assert_string_equal(story(&class, "anna", false), "Same (1)+ Same (2)- Other+");
@@ -331,7 +332,7 @@ static void test_grockit(void **state)
 static void test_assistments(void **state)
 {
     (void)state;
-    /* Sorted by skill, as the file is; a Latin-1 byte in a name. */
+    /* Sorted by skill, like the real file; a Latin-1 byte in a name. */
     write_text("a.csv", "order_id,user_id,problem_id,correct,skill_id,skill_name\n"
                         "12,u1,p1,1,1,\"Order of Operations +,-,/\"\n"
                         "11,u1,p2,0,1,\"Order of Operations +,-,/\"\n"
@@ -443,7 +444,7 @@ static void test_bad_input(void **state)
 
     write_text("c.csv", "user_id,item,correct\na,q,1\n");
     import_fails("csv @/c.csv --student userid", BAD_USER,
-                 "no column 'userid' for --student (did you mean 'user_id'?");
+                 "no column 'userid' for --student; did you mean 'user_id'?");
     import_fails("csv @/c.csv --time when", BAD_USER,
                  "the columns are: user_id, item, correct");
     import_fails("csv @/c.csv --split by-time=80/10/10", BAD_USER, "needs times");
@@ -485,7 +486,7 @@ static void test_bad_input(void **state)
                  "bad.csv:3: a quote in this record is never closed");
 }
 
-/* A gzip cut at any place, or with any byte changed, is noticed. */
+/* A gzip truncated anywhere, or with any byte changed, is detected. */
 static void test_damaged_gzip(void **state)
 {
     (void)state;
@@ -505,7 +506,7 @@ static void test_damaged_gzip(void **state)
         write_bytes("cut.csv.gz", bytes, cut);
         import_fails("csv @/cut.csv.gz", BAD_DATA, "cut.csv.gz");
     }
-    for (size_t at = 10; at < n; at++) { /* the first 10 bytes carry time stamps and the like */
+    for (size_t at = 10; at < n; at++) { /* the first 10 bytes hold time stamps and the like */
         bytes[at] ^= 4;
         write_bytes("bent.csv.gz", bytes, n);
         import_fails("csv @/bent.csv.gz", BAD_DATA, "bent.csv.gz");
@@ -513,7 +514,7 @@ static void test_damaged_gzip(void **state)
     }
 }
 
-/* The same attempts in another order of rows are the same data set, bit for bit. */
+/* The same attempts in another order of rows give the same data set, to the bit. */
 static void test_order_of_rows(void **state)
 {
     (void)state;
@@ -548,7 +549,7 @@ static void test_shuffled_outcomes(void **state)
     (void)state;
     char *text = NEW(char, 40 * 4000);
     size_t n = (size_t)sprintf(text, "student,item,correct\n");
-    for (int r = 0; r < 4000; r++) /* item q0 is always right, q1 never */
+    for (int r = 0; r < 4000; r++) /* item q0 is always correct, q1 never */
         n += (size_t)sprintf(text + n, "s%d,q%d,%s\n", r / 10, r % 2,
                              r % 10 == 9 ? ""
                              : r % 2     ? "0"
@@ -573,11 +574,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_csv_shapes),
-        cmocka_unit_test(test_csv_long),
+        cmocka_unit_test(test_csv_records_across_blocks),
         cmocka_unit_test(test_csv_times),
         cmocka_unit_test(test_csv_skills),
-        cmocka_unit_test(test_files_and_columns_split),
-        cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_split_by_files_and_columns),
+        cmocka_unit_test(test_item_metadata),
         cmocka_unit_test(test_three_line),
         cmocka_unit_test(test_matrix),
         cmocka_unit_test(test_sequences),

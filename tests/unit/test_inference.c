@@ -1,6 +1,6 @@
 /* ranks: 1 3 */
-/* A trained model with a data set, on all ranks; and checkpoints that are whole by their digest
- * but wrong inside: every command refuses them with a sentence, on all ranks. */
+/* A trained model and a data set, on all ranks; and checkpoints whose digest is correct but
+ * whose content is wrong: every command refuses them with an error message, on all ranks. */
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -20,12 +20,12 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static struct comm world;
 static char home[256];
 
-/* Runs a command given as words separated by blanks, `@` standing for the test's directory. */
+/* Run a command given as words separated by blanks; `@` stands for the test's directory. */
 static enum status run(const struct command *command, const char *line)
 {
     char *words = NEW(char, strlen(line) + 1 + 16 * sizeof home), *end = words;
@@ -78,7 +78,7 @@ static int leave(void **state)
     return left;
 }
 
-static void test_open(void **state)
+static void test_open_model_and_data(void **state)
 {
     (void)state;
     char *path = in_home("run");
@@ -108,7 +108,7 @@ static void test_open(void **state)
     memory_free(path);
 }
 
-/* Writes a checkpoint like the run's, but with other settings, or with one number changed. */
+/* Write a checkpoint like the run's, but with other settings or with one number changed. */
 static void write_changed(const char *from, const char *to, double number, size_t place)
 {
     char *path = in_home("run/best.h5"), *target = in_home("changed.h5");
@@ -206,7 +206,7 @@ static void test_settings_that_do_not_fit(void **state)
     expect_refused(BAD_USER, "is not a section");
 }
 
-/* A step that the epoch does not have is not gone on from. */
+/* A run does not continue from a step beyond the end of the epoch. */
 static void test_step_beyond_epoch(void **state)
 {
     (void)state;
@@ -246,8 +246,8 @@ static void test_step_beyond_epoch(void **state)
     memory_free(target);
 }
 
-/* HDF5 must not take one checkpoint in memory for another. */
-static void test_two_at_once(void **state)
+/* HDF5 must not confuse two checkpoints in memory. */
+static void test_two_checkpoints_at_once(void **state)
 {
     (void)state;
     char *paths[] = {in_home("run/last.h5"), in_home("changed.h5")};
@@ -265,7 +265,7 @@ static void test_two_at_once(void **state)
     }
 }
 
-static void test_recognize(void **state)
+static void test_recognize_checkpoints(void **state)
 {
     (void)state;
     enum path_kind kind = PATH_CHECKPOINT;
@@ -292,12 +292,12 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_open_model_and_data),
         cmocka_unit_test(test_unchanged),
         cmocka_unit_test(test_not_a_number),
         cmocka_unit_test(test_settings_that_do_not_fit),
-        cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_recognize),
+        cmocka_unit_test(test_two_checkpoints_at_once),
+        cmocka_unit_test(test_recognize_checkpoints),
         cmocka_unit_test(test_step_beyond_epoch),
     };
     const int n_failed = cmocka_run_group_tests(tests, settle, leave);

@@ -1,7 +1,7 @@
 /* builds: float double */
-/* Knowledge tracing machines against what can be said without them: the gradient against
- * differences of the loss, logistic regression against Newton's method on a dense matrix and
- * against log-odds, singular designs against smaller ones. */
+/* Knowledge tracing machines against independent computations: the gradient against differences
+ * of the loss, logistic regression against Newton's method on a dense matrix and against
+ * log-odds, singular designs against smaller ones. */
 #include "base/h5.h"
 #include "ktm_class.h"
 #include <setjmp.h>
@@ -73,8 +73,8 @@ static void test_gradient(void **state)
     }
 }
 
-/* Outcomes that are not shown, and not for training, have no part in the gradient. */
-static void test_nothing_held_out_is_learned(void **state)
+/* Outcomes that are hidden or not for training do not affect the gradient. */
+static void test_held_out_outcomes_are_not_learned(void **state)
 {
     (void)state;
     struct tiny class;
@@ -109,7 +109,7 @@ static void test_nothing_held_out_is_learned(void **state)
 
 /* ---- logistic regression */
 
-/* Solves a x = y of order n in place by elimination with pivots. */
+/* Solve a x = y of order n in place by elimination with pivots. */
 static void eliminate(double *a, double *y, size_t n)
 {
     for (size_t p = 0; p < n; p++) {
@@ -135,7 +135,8 @@ static void eliminate(double *a, double *y, size_t n)
         y[p] /= a[p * n + p];
 }
 
-/* Iteratively reweighted least squares over a dense matrix, from the features of the walk. */
+/* Iteratively reweighted least squares over a dense matrix, built from the features of the
+ * walk. */
 static void regress(struct bench *b, const struct shard *shard, double l2, double *w, size_t n)
 {
     struct ktm_work *work = b->work;
@@ -207,9 +208,9 @@ static void test_logistic_regression(void **state)
     }
 }
 
-/* With the item alone and no penalty, p is the item's share correct; the bias makes this design
- * singular. */
-static void test_log_odds(void **state)
+/* With only the item and no penalty, p is the item's share of correct answers; the bias makes
+ * this design singular. */
+static void test_items_alone_give_their_log_odds(void **state)
 {
     (void)state;
     struct tiny class;
@@ -233,8 +234,8 @@ static void test_log_odds(void **state)
     tiny_close(&class);
 }
 
-/* A feature that others add up to changes no prediction. */
-static void test_singular(void **state)
+/* A feature that is the sum of others changes no prediction. */
+static void test_singular_designs(void **state)
 {
     (void)state;
     struct tiny class;
@@ -265,8 +266,8 @@ static void test_singular(void **state)
     tiny_close(&class);
 }
 
-/* Epochs never raise the penalised loss, with factors too, and end where the gradient is
- * nothing. */
+/* Epochs never raise the penalised loss, with factors too, and training ends where the gradient
+ * is zero. */
 static void test_loss_falls(void **state)
 {
     (void)state;
@@ -293,7 +294,7 @@ static void test_loss_falls(void **state)
     tiny_close(&class);
 }
 
-/* Students of whom nothing was learned (4 made no attempt) have no factors. */
+/* Students without training attempts (4 made none) have no factors. */
 static void test_untrained_students(void **state)
 {
     (void)state;
@@ -316,10 +317,10 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_nothing_held_out_is_learned),
+        cmocka_unit_test(test_held_out_outcomes_are_not_learned),
         cmocka_unit_test(test_logistic_regression),
-        cmocka_unit_test(test_log_odds),
-        cmocka_unit_test(test_singular),
+        cmocka_unit_test(test_items_alone_give_their_log_odds),
+        cmocka_unit_test(test_singular_designs),
         cmocka_unit_test(test_loss_falls),
         cmocka_unit_test(test_untrained_students),
     };

@@ -1,7 +1,7 @@
 /* builds: float double */
-/* Features of knowledge tracing machines against what can be said without them: counts against
- * a plain recount, features kept against features made, predictions against those of students
- * who went on otherwise. */
+/* Features of knowledge tracing machines against independent computations: counts against a
+ * plain recount, cached features against new ones, predictions against those after a different
+ * continuation. */
 #include "base/h5.h"
 #include "ktm_class.h"
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static bool has_skill(const struct dataset *d, uint32_t item, uint32_t skill)
     return false;
 }
 
-/* What a count is at attempt t of student s: all attempts before it are looked at again. */
+/* A count at attempt t of student s, from all attempts before it. */
 static double recount(const struct tiny *class, size_t s, uint64_t t,
                       const struct ktm_feature *f, uint32_t of_index)
 {
@@ -41,7 +41,7 @@ static double recount(const struct tiny *class, size_t s, uint64_t t,
     return count;
 }
 
-/* Whether (how often, for skills) a row of a `previous` feature holds at attempt t. */
+/* Whether (for skills: how often) a row of a `previous` feature is active at attempt t. */
 static double previous(const struct tiny *class, const struct ktm_feature *f, size_t s,
                        uint64_t t, uint32_t row)
 {
@@ -136,8 +136,8 @@ static void test_counts(void **state)
     }
 }
 
-/* Time since the last attempt: in bin 0 the first one, then bins that double. */
-static void test_elapsed(void **state)
+/* Time since the last attempt: bin 0 for the first attempt, then bins that double. */
+static void test_elapsed_time(void **state)
 {
     (void)state;
     struct tiny class;
@@ -165,9 +165,8 @@ static void test_elapsed(void **state)
     tiny_close(&class);
 }
 
-/* Features asked for again are those made the first time, whether all, some or none are kept.
- */
-static void test_kept(void **state)
+/* Cached features equal the computed ones, whether the cache holds all, some or none. */
+static void test_cached_features(void **state)
 {
     (void)state;
     struct tiny class;
@@ -203,9 +202,9 @@ static void test_kept(void **state)
     tiny_close(&class);
 }
 
-/* A prediction rests on what came before it: with other outcomes from some attempt on, those up
- * to there keep their bits. */
-static void test_no_future(void **state)
+/* A prediction depends only on earlier attempts: changing outcomes from an attempt on keeps the
+ * bits of the predictions up to it. */
+static void test_predictions_ignore_the_future(void **state)
 {
     (void)state;
     struct tiny class;
@@ -240,9 +239,9 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_elapsed),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_no_future),
+        cmocka_unit_test(test_elapsed_time),
+        cmocka_unit_test(test_cached_features),
+        cmocka_unit_test(test_predictions_ignore_the_future),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,6 +1,6 @@
 /* builds: float double */
-/* A student's own numbers at prediction, against a plain solver that starts from nothing and
- * sees all answers; the kernels that add them up, on every instruction set. */
+/* A student's own weights at prediction, against a plain solver that starts from zero with all
+ * answers; and the kernels for their sums, on every instruction set. */
 #include "base/h5.h"
 #include "base/machine.h"
 #include "kernels/logistic_sums.h"
@@ -52,7 +52,7 @@ static double loss_at(const struct answers *a, size_t n, const double *b)
     return loss;
 }
 
-/* Gauss's elimination without pivots, which a positive definite matrix does not need. */
+/* Gaussian elimination without pivots, which a positive definite matrix does not need. */
 static void eliminate(double *a, double *y, size_t m)
 {
     for (size_t p = 0; p < m; p++)
@@ -98,7 +98,7 @@ static void solve_plainly(const struct answers *a, size_t n, double *b)
         for (; share > 1e-12; share /= 2) {
             for (size_t c = 0; c < m; c++)
                 trial[c] = b[c] + share * step[c];
-            if (loss_at(a, n, trial) <= before + 1e-10 * (1 + before)) /* but for rounding */
+            if (loss_at(a, n, trial) <= before + 1e-10 * (1 + before)) /* up to rounding */
                 break;
         }
         for (size_t c = 0; c < m; c++) {
@@ -108,7 +108,7 @@ static void solve_plainly(const struct answers *a, size_t n, double *b)
         if (size < 1e-9)
             return;
     }
-    fail_msg("the plain solver has not converged");
+    fail_msg("the plain solver did not converge");
 }
 
 /* ---- against it */
@@ -116,8 +116,8 @@ static void solve_plainly(const struct answers *a, size_t n, double *b)
 struct shape {
     size_t k, n;
     double l2, l2_factors;
-    double spread, reach; /* of offsets; of the sums of factors */
-    double rate;          /* correct answers: 0 and 1 are all the same; -1: by an ability */
+    double spread, reach; /* of the offsets; of the sums of factors */
+    double rate;          /* share correct: 0 and 1 for all the same; -1: by an ability */
 };
 
 static void fill(struct answers *a, const struct shape *shape, uint32_t who)
@@ -151,10 +151,10 @@ static double chance(double score)
     return 1 / (1 + exp(-score));
 }
 
-/* At every attempt, before its answer is shown; with weak penalties and strong ones, offsets
- * and factors far out, answers that are all the same. Asked at every attempt, and at every
+/* At every attempt, before its answer is shown: weak and strong penalties, extreme offsets and
+ * factors, answers that are all the same. Scores are requested at every attempt, and at every
  * 37th. */
-static void test_most_probable(void **state)
+static void test_most_probable_weights(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
@@ -170,8 +170,7 @@ static void test_most_probable(void **state)
     for (size_t d = 0; d < COUNT(shapes); d++) {
         struct ktm_student *often = open_student(&shapes[d]),
                            *rarely = open_student(&shapes[d]);
-        for (uint32_t again = 0; again < 2;
-             again++) { /* of the first student nothing is left */
+        for (uint32_t again = 0; again < 2; again++) { /* the first student leaves no trace */
             fill(a, &shapes[d], (uint32_t)(2 * d) + again);
             ktm_student_begin(often);
             ktm_student_begin(rarely);
@@ -203,8 +202,8 @@ static void test_most_probable(void **state)
     memory_free(a);
 }
 
-/* Beyond KTM_EXACT answers: how far the most probable weight is off is bounded by what the old
- * answers' slopes can be off, D^2 / 20 each, over the curvature; and that is little. */
+/* Beyond KTM_EXACT answers the error of the most probable weight is bounded: by the possible
+ * error of the old answers' slopes, D^2 / 20 each, divided by the curvature. It is small. */
 static void test_long_students(void **state)
 {
     (void)state;
@@ -219,7 +218,7 @@ static void test_long_students(void **state)
             double worst = 0;
             fill(a, &shapes[d], (uint32_t)(50 + d));
             for (size_t i = a->n / 2; i < a->n && changes; i++)
-                a->correct[i] |= i % 3 > 0; /* one who has learned much */
+                a->correct[i] |= i % 3 > 0; /* a student who has learned much */
             ktm_student_begin(student);
             for (size_t t = 0; t < a->n; t++) {
                 const double score = ktm_student_score(student, a->sum[t]);
@@ -255,8 +254,9 @@ static void test_long_students(void **state)
     memory_free(a);
 }
 
-/* Not asked for thousands of answers: what leaves has been looked at in time. */
-static void test_rarely_asked(void **state)
+/* No scores are requested for thousands of answers: old answers are still processed before they
+ * leave the window. */
+static void test_rarely_requested_scores(void **state)
 {
     (void)state;
     const struct shape shape = {2, MOST, 1, 2, 1, 0.5, -1};
@@ -275,10 +275,10 @@ static void test_rarely_asked(void **state)
     memory_free(a);
 }
 
-/* ---- the whole machine */
+/* ---- the complete model */
 
-/* What the machine predicts is what its rows say, all but the student's, and the most probable
- * numbers of the student; whatever was learned of students. */
+/* A prediction of the model is the score of all rows except the student's, plus the most
+ * probable weights of the student, independent of the trained rows of students. */
 static void test_predictions(void **state)
 {
     (void)state;
@@ -314,7 +314,7 @@ static void test_predictions(void **state)
                 a->correct[a->n] = mark_outcome(mark) == CORRECT;
                 a->n += mark_is_shown(mark);
             }
-            /* what else is asked for does not matter, nor do the student's own rows */
+            /* other requested attempts make no difference, nor do the student's own rows */
             for (unsigned split = 0; split < N_SPLITS; split++)
                 b.model->kind->predict(b.model, b.work, s, 1u << split, q);
             const size_t n = class.shard.first[s + 1] - start;
@@ -395,8 +395,10 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_most_probable), cmocka_unit_test(test_long_students),
-        cmocka_unit_test(test_rarely_asked),  cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_most_probable_weights),
+        cmocka_unit_test(test_long_students),
+        cmocka_unit_test(test_rarely_requested_scores),
+        cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_kernels),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

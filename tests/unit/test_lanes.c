@@ -1,5 +1,5 @@
 /* ranks: 1 2 3 5 */
-/* Lanes: what a step computes does not depend on the number of ranks. Every rank count makes
+/* Lanes: the result of a step does not depend on the number of ranks. Any number of ranks makes
  * the blocks that one rank alone would make. */
 #include "base/h5.h"
 #include "data/lanes.h"
@@ -14,7 +14,7 @@ static const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
 
 enum { N_STUDENTS = 211 };
 
-/* Students with 0 to 40 attempts, some of which have nothing to train on. */
+/* Students with 0 to 40 attempts, some without training attempts. */
 static void open_class(struct tiny *class, const struct comm *comm, int train)
 {
     tiny_begin(class, 6, true);
@@ -43,7 +43,7 @@ static uint32_t *lengths_of(const struct shard *shard)
     return length;
 }
 
-/* `length` receives lengths, and lanes are by length; NULL: they are not. */
+/* `length` receives lengths and makes lanes sorted by length; NULL: unsorted. */
 static enum status open_lanes(struct lanes *lanes, struct shard *shard,
                               const struct dataset *dataset, size_t batch, size_t block,
                               uint32_t **length)
@@ -62,8 +62,8 @@ static enum status open_lanes(struct lanes *lanes, struct shard *shard,
     return status;
 }
 
-/* All blocks of a step, lane after lane, as students of the data set, each block led by its
- * length; on rank 0 of the lanes' ranks. */
+/* All blocks of a step, lane by lane, as student numbers of the data set, each block preceded
+ * by its length; on rank 0 of the lanes' ranks. */
 static uint32_t *gather_step(const struct lanes *lanes, const struct shard *shard, size_t step,
                              size_t *n_all)
 {
@@ -130,7 +130,7 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
             memory_free(got);
             memory_free(expected);
         }
-        /* No step is left with a rump. */
+        /* No step is a small remainder. */
         assert_true(by_length || most - fewest <= one.n_lanes);
         for (size_t s = 0; s < N_STUDENTS; s++)
             assert_int_equal(met[s], trains(&whole, s));
@@ -161,7 +161,7 @@ static void test_blocks_are_those_of_one_rank(void **state)
 }
 
 /* Ranks own contiguous lanes that cover all; lanes have about the same number of attempts. */
-static void test_ranges(void **state)
+static void test_ranges_of_lanes(void **state)
 {
     (void)state;
     struct tiny class;
@@ -188,9 +188,8 @@ static void test_ranges(void **state)
     tiny_close(&class);
 }
 
-/* The order is named by seed, epoch and lane: another one each time, the same when asked again.
- */
-static void test_order(void **state)
+/* The order depends on seed, epoch and lane: different for each, the same when repeated. */
+static void test_order_depends_on_seed_and_epoch(void **state)
 {
     (void)state;
     struct tiny class;
@@ -216,11 +215,10 @@ static void test_order(void **state)
     tiny_close(&class);
 }
 
-/* Among 8 steps that are cut together, blocks do not overlap in length and have about as many
- * attempts; the order of steps is random, the same for all lanes, and another one in each
- * epoch.
- */
-static void test_like_lengths(void **state)
+/* Within a group of 8 sorted steps, blocks do not overlap in length and have about the same
+ * number of attempts. The order of steps is random, the same for all lanes, and different in
+ * each epoch. */
+static void test_blocks_of_similar_length(void **state)
 {
     (void)state;
     struct tiny class;
@@ -274,9 +272,9 @@ static void test_like_lengths(void **state)
     tiny_close(&class);
 }
 
-/* Of more than 8 steps, each 8 are sorted by themselves, so that students still meet others
- * in every epoch. */
-static void test_stretches(void **state)
+/* With more than 8 steps, each group of 8 is sorted separately, so that students still meet
+ * others in every epoch. */
+static void test_groups_of_steps(void **state)
 {
     (void)state;
     struct tiny class;
@@ -341,10 +339,10 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_are_those_of_one_rank),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_like_lengths),
-        cmocka_unit_test(test_stretches),
+        cmocka_unit_test(test_ranges_of_lanes),
+        cmocka_unit_test(test_order_depends_on_seed_and_epoch),
+        cmocka_unit_test(test_blocks_of_similar_length),
+        cmocka_unit_test(test_groups_of_steps),
         cmocka_unit_test(test_too_many_ranks),
         cmocka_unit_test(test_nothing_to_train_on),
     };

@@ -1,4 +1,4 @@
-/* What started a process, told from environments as launchers leave them. */
+/* Which launcher started a process, detected from environments as launchers set them. */
 #include "base/launcher.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static const char *const variables[] = {
     "SLURM_PROCID",
 };
 
-/* "A=1 B=2" and nothing else of the above. */
+/* "A=1 B=2" and none of the other variables above. */
 static struct launcher look(const char *text)
 {
     for (size_t v = 0; v < COUNT(variables); v++)
@@ -50,7 +50,7 @@ static void test_launchers(void **state)
         {"SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", "SLURM_STEP_NUM_TASKS", 4, 3},
         {"SLURM_STEP_ID=7 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0", NULL, 0, 0},
         {"SLURM_STEP_ID=7 SLURM_STEP_NUM_TASKS=1 PMIX_RANK=0", "PMIX_RANK", 1, 0},
-        /* A batch script, with and without a number for it; the shell of an interactive job. */
+        /* A batch script, with and without a step number; the shell of an interactive job. */
         {"SLURM_NTASKS=8 SLURM_PROCID=0", NULL, 0, 0},
         {"SLURM_STEP_ID=4294967291 SLURM_STEP_NUM_TASKS=8 SLURM_NTASKS=8", NULL, 0, 0},
         {"SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=2", NULL, 0, 0},

@@ -1,6 +1,7 @@
 /* builds: float double */
-/* Layers: values against their formulas written plainly, derivatives against differences of the
- * loss sum_i g_i y_i in double, and the attention weights of a published example. */
+/* Layers: values against plain code for their formulas, derivatives against finite differences
+ * of the loss sum_i g_i y_i in double precision, and the attention weights of a published
+ * example. */
 #include "base/memory.h"
 #include "learn/layers/activation.h"
 #include "learn/layers/cross_entropy.h"
@@ -19,7 +20,7 @@
 enum { ROWS = 5, BITS = 40 };
 static const bool in_double = sizeof(real) == sizeof(double);
 
-/* How far a derivative may be from a difference, and how far the difference steps. */
+/* Tolerance of a derivative against a difference, and the step of the difference. */
 static double slack(void)
 {
     return in_double ? 1e-8 : 2e-3;
@@ -50,13 +51,13 @@ static double dot(const real *a, const real *b, size_t n)
     return sum;
 }
 
-/* A function of numbers that a test may move. */
+/* A function of numbers that a test may change. */
 struct probe {
     double (*value)(void *arg);
     void *arg;
 };
 
-/* d value / d *at, to the fourth order. */
+/* d value / d *at, of fourth order. */
 static double slope(const struct probe *probe, real *at)
 {
     const real middle = *at;
@@ -81,7 +82,7 @@ static double tallied(const struct tally *tally, size_t at)
     return (double)((const int64_t *)tally->values)[at] * tally_unit(tally);
 }
 
-/* Every trained number of a layer: its gradient in the tally is that of the probe. */
+/* For every trained number of a layer, the gradient in the tally equals the probe's. */
 static void expect_gradient(const char *what, struct params *params, const struct tally *tally,
                             const struct probe *probe)
 {
@@ -210,7 +211,7 @@ static void test_layer_norm(void **state)
     }
 }
 
-/* One row that a function maps into another. */
+/* A function that maps one row to another. */
 struct row_case {
     size_t n;
     int which;
@@ -438,8 +439,8 @@ static void test_embedding(void **state)
     memory_free(c.g);
 }
 
-/* Weights of the fourth of four places, which sees three or four of them: queries that are keys
- * (1, .5) (-.5, 2) (1.5, -1) (.3, .8), scores divided by sqrt 2. */
+/* Weights of the fourth of four positions, which attends to three or four of them. Queries
+ * equal keys: (1, .5) (-.5, 2) (1.5, -1) (.3, .8); scores are divided by sqrt 2. */
 static void test_attention(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* builds: float double
  * ranks: 1 3 */
 /* The mixed model against a dense oracle, finite differences, and the closed form of a balanced
- * linear design; and grids of ranks against each other. Everything is computed in double
- * precision in every build. */
+ * linear design; and grids of ranks against each other. Every build computes in double
+ * precision. */
 #include "base/h5.h"
 #include "lme_oracle.h"
 #include "tiny.h"
@@ -13,7 +13,7 @@
 
 static struct comm world;
 
-/* A class of which this rank holds its part, and a model that learns. */
+/* A class of which this rank holds its part, and a model ready for training. */
 struct bench {
     struct tiny class;
     struct tiny_model tiny;
@@ -65,7 +65,7 @@ static void close_bench(struct bench *b)
 
 enum { N_STUDENTS = 17, N_ITEMS = 6 };
 
-/* A number and a level for every attempt; some have no level, and nobody has the last. */
+/* A number and a level for every attempt; some have no level, and none has the last level. */
 static void bring(struct tiny *class)
 {
     struct names teachers = {0};
@@ -97,7 +97,7 @@ static void open_random(struct bench *b, const char *options)
     finish(b, options);
 }
 
-/* Deviance and slope at a point, from where the effects are. */
+/* Deviance and slope at a point, starting from the current effects. */
 static struct lme_laplace evaluate(struct bench *b, const double *outer)
 {
     struct lme_work *work = b->work;
@@ -132,7 +132,7 @@ static const char *const kinds[] = {
     "link=identity, factors=item group teacher, eliminate=item",
 };
 
-/* Points at which all is looked at; the last has a spread of zero. */
+/* Points at which everything is checked; the last has a standard deviation of zero. */
 static void set_outer(double *outer, const struct lme_shape *shape, int point)
 {
     for (size_t k = 0; k < shape->n_outer; k++)
@@ -143,7 +143,7 @@ static void set_outer(double *outer, const struct lme_shape *shape, int point)
         outer[shape->n_outer - 1] = -0.8 + 0.2 * point;
 }
 
-/* Effects of a factor and their variances: of units of this rank, or of columns. */
+/* Effects of a factor and their variances: of this rank's units, or of columns. */
 static void expect_effects(const struct lme_work *work, struct oracle *oracle, size_t f)
 {
     const struct lme_factor *factor = &work->shape->factors[f];
@@ -162,8 +162,8 @@ static void expect_effects(const struct lme_work *work, struct oracle *oracle, s
     }
 }
 
-/* Effects at the mode, deviance, against all effects in one dense matrix. */
-static void test_oracle(void **state)
+/* Effects at the mode and deviance, against all effects in one dense matrix. */
+static void test_against_dense_oracle(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -186,8 +186,8 @@ static void test_oracle(void **state)
     }
 }
 
-/* The slope of the deviance, the part through the modes included, by finite differences. */
-static void test_slope(void **state)
+/* The slope of the deviance, including the part through the modes, by finite differences. */
+static void test_slope_against_differences(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -214,8 +214,8 @@ static void test_slope(void **state)
 }
 
 /* Every student answers every item once: the covariance of all answers has four eigenvalues,
- * of the mean, of contrasts of students, of items, and of the rest. */
-static void test_balanced(void **state)
+ * for the mean, contrasts of students, contrasts of items, and the rest. */
+static void test_balanced_design(void **state)
 {
     (void)state;
     enum { S = 9, I = 5 };
@@ -273,8 +273,8 @@ static void train(struct bench *b, struct lme_search *search)
                     params_rows(&b->tiny.model->params, shape->search_panel));
 }
 
-/* What the search ends with is the least of what the oracle says, all around. */
-static void test_search(void **state)
+/* The search ends at a minimum of the oracle's deviance. */
+static void test_search_ends_at_a_minimum(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -293,7 +293,7 @@ static void test_search(void **state)
                 outer[i] += 0.03 * side;
                 const double beside = oracle_deviance(all, outer, oracle);
                 if (!(beside > least))
-                    fail_msg("%s: %.9g beside %.9g at %.9g of number %d", kinds[k], beside,
+                    fail_msg("%s: %.9g next to %.9g at %.9g of number %d", kinds[k], beside,
                              least, search.x[i], (int)i);
             }
         memory_free(oracle);
@@ -302,8 +302,9 @@ static void test_search(void **state)
     }
 }
 
-/* Students who do not differ: a spread of zero is an answer, and exactly zero. */
-static void test_zero(void **state)
+/* Students who do not differ: a standard deviation of zero is a valid result, and exactly
+ * zero. */
+static void test_zero_standard_deviation(void **state)
 {
     (void)state;
     struct bench b;
@@ -322,8 +323,8 @@ static void test_zero(void **state)
     close_bench(&b);
 }
 
-/* The same search on every grid that the ranks allow, and with students or items eliminated:
- * then sums have another order, so the search may end beside, but not lower. */
+/* The same search on every grid the ranks allow, and with students or items eliminated. Sums
+ * then have a different order, so the search may end nearby, but not lower. */
 static void test_grids(void **state)
 {
     (void)state;
@@ -359,7 +360,7 @@ static void test_grids(void **state)
     }
 }
 
-/* The slope of a student's posterior at u, after the first n attempts; it rises with u. */
+/* The slope of a student's posterior at u, after the first n attempts; it increases with u. */
 static double posterior_slope(const struct lme_work *work, const double *eta, uint64_t first,
                               size_t n, double variance, double u)
 {
@@ -372,8 +373,8 @@ static double posterior_slope(const struct lme_work *work, const double *eta, ui
     return sum;
 }
 
-/* Along students of any length, every prediction comes from the mode of all that was shown
- * before, whichever attempts are asked for. */
+/* For students of any length, every prediction uses the mode given all attempts shown before,
+ * whichever attempts are requested. */
 static void test_predict(void **state)
 {
     (void)state;
@@ -383,7 +384,7 @@ static void test_predict(void **state)
     for (uint32_t s = 0; s < 9; s++) {
         const struct rng rng = {.seed = 79, .purpose = RNG_SIMULATE, .who = s};
         tiny_random(&b.class, &rng, s < 6 ? LONGEST : 3 * s, 8);
-        for (uint32_t t = 0; t < 60; t++) /* at first all are right, then all wrong */
+        for (uint32_t t = 0; t < 60; t++) /* first all correct, then all wrong */
             tiny_attempt(&b.class, t % N_ITEMS,
                          mark_make(t < 40 ? CORRECT : INCORRECT, TRAIN, true, true));
     }
@@ -430,9 +431,12 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oracle),   cmocka_unit_test(test_slope),
-        cmocka_unit_test(test_balanced), cmocka_unit_test(test_search),
-        cmocka_unit_test(test_zero),     cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_against_dense_oracle),
+        cmocka_unit_test(test_slope_against_differences),
+        cmocka_unit_test(test_balanced_design),
+        cmocka_unit_test(test_search_ends_at_a_minimum),
+        cmocka_unit_test(test_zero_standard_deviation),
+        cmocka_unit_test(test_grids),
         cmocka_unit_test(test_predict),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

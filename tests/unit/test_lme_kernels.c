@@ -1,5 +1,4 @@
-/* The mixed model's inner loops: what they compute, and that every instruction set computes the
- * same bits. */
+/* The mixed model's inner loops: their results, and the same bits on every instruction set. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -21,7 +20,7 @@ static const struct lme_kernels_table *const tables[N_ISAS] = {
     &lme_kernels_plain, &lme_kernels_plain, &lme_kernels_plain};
 #endif
 
-/* Every length up to three vectors, some around the places where products are flushed. */
+/* Every length up to three vectors, and some around the places where products are flushed. */
 static const size_t lengths[] = {0,  1,  2,  7,  8,  9,   15,  16,  17,   23,
                                  24, 25, 63, 64, 65, 799, 800, 801, 8001, 16003};
 enum { MOST = 16003, ROOM = MOST + 8 };
@@ -33,7 +32,7 @@ struct numbers {
     int64_t fixed[ROOM];
 };
 
-/* Predictors of all sizes, places that ascend with gaps, values below 1. */
+/* Predictors of all magnitudes, ascending places with gaps, values below 1. */
 static struct numbers *fill(size_t n)
 {
     struct numbers *x = NEW(struct numbers, 1);
@@ -76,7 +75,7 @@ static void test_logistic(void **state)
             expect_near(x->weight[i], exp(-fabs(eta)) / pow(1 + exp(-fabs(eta)), 2), 1e-15);
         }
         expect_near(loss, expected, 1e-13 * (1 + expected));
-        for (size_t i = n; i < n + 8; i++) /* nothing behind the end is touched */
+        for (size_t i = n; i < n + 8; i++) /* nothing after the end changes */
             assert_true(x->eta[i] == y->eta[i] && x->weight[i] == 0);
         memory_free(x);
         memory_free(y);
@@ -102,7 +101,7 @@ static void test_slope(void **state)
     }
 }
 
-/* Half of a unit is rounded to even, on either side. */
+/* Half a unit is rounded to even, for either sign. */
 static void test_add(void **state)
 {
     (void)state;

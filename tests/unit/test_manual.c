@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* What `write` gives in a form. Caller frees. */
+/* The output of `write` in a form. Caller frees. */
 static char *written(void (*write)(struct manual *), bool roff)
 {
     char *text = NULL;
@@ -41,7 +41,7 @@ static void write_blocks(struct manual *manual)
     manual_synopsis(manual, "cohort x", "WORD");
 }
 
-static void test_terminal(void **state)
+static void test_terminal_text(void **state)
 {
     (void)state;
     expect(write_blocks, false,
@@ -76,7 +76,7 @@ static void write_odd(struct manual *manual)
     manual_lines(manual, ".a\n\n`b`");
 }
 
-static void test_escapes(void **state)
+static void test_roff_escapes(void **state)
 {
     (void)state;
     expect(write_odd, true,
@@ -93,8 +93,8 @@ static void write_long(struct manual *manual)
                          "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a");
 }
 
-/* No line is longer than 80 characters but those of one long word. */
-static void test_filling(void **state)
+/* No line exceeds 80 characters, except for a single long word. */
+static void test_filled_lines(void **state)
 {
     (void)state;
     char *text = written(write_long, false);
@@ -107,10 +107,10 @@ static void test_filling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_terminal_text),
         cmocka_unit_test(test_roff),
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_filling),
+        cmocka_unit_test(test_roff_escapes),
+        cmocka_unit_test(test_filled_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* builds: float double */
-/* Products with packed matrices: the sum they stand for, the same bits whatever the number of
- * rows and the instruction set, and nothing written beyond the result. */
+/* Products with packed matrices: correct sums, the same bits for any number of rows and on
+ * every instruction set, and nothing written beyond the result. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -38,7 +38,7 @@ static real *random_table(size_t n, uint32_t which)
     return table;
 }
 
-/* Depths on both sides of where they are cut, rows on both sides of the groups. */
+/* Depths and rows around the sizes at which they are split. */
 static void compare(size_t depth, size_t columns, bool transposed)
 {
     enum { MOST = 41 };
@@ -48,7 +48,7 @@ static void compare(size_t depth, size_t columns, bool transposed)
     real *b = random_table((transposed ? columns : depth) * b_stride, 3);
     real *sums = NEW(real, (MOST + 1) * c_stride), *got = NEW(real, (MOST + 1) * c_stride);
     struct packed packed = {0};
-    for (int again = 0; again < 2; again++) /* memory is used again */
+    for (int again = 0; again < 2; again++) /* memory is reused */
         matmul_pack(&packed, depth, columns, b, b_stride, transposed);
     assert_int_equal(packed.columns, padded);
     memcpy(sums, c, (MOST + 1) * c_stride * sizeof *c);
@@ -93,8 +93,9 @@ static void test_products(void **state)
                 compare(depths[d], columns[k], transposed);
 }
 
-/* The sum of n outer products, on both sides of where rows, columns and n are cut, added to
- * what was there: fused sums one after the other, to the bit; the same in two pieces. */
+/* The sum of n outer products, added to the previous content, for sizes around those at which
+ * rows, columns and n are split: equal to a sequence of fused sums, to the bit; the same in two
+ * pieces. */
 static void compare_outer(size_t n, size_t rows, size_t columns, real alpha)
 {
     const size_t a_stride = rows + 3, b_stride = columns + 5,
@@ -143,9 +144,9 @@ static void test_outer_products(void **state)
                 compare_outer(ns[n], rows[r], columns[k], k % 2 ? -1 : 1);
 }
 
-/* One fused sum of numbers of all sizes, and of those whose exact sum lies almost halfway
- * between two numbers: so near that a sum in double is just there. */
-static void test_fused(void **state)
+/* A fused sum of numbers of all magnitudes, and of numbers whose exact sum lies almost halfway
+ * between two others: so close that a sum in double would be exactly halfway. */
+static void test_fused_sums(void **state)
 {
     (void)state;
     enum { N = 1 << 13, DIGITS = sizeof(real) == sizeof(float) ? 24 : 53 };
@@ -184,6 +185,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
                                        cmocka_unit_test(test_outer_products),
-                                       cmocka_unit_test(test_fused)};
+                                       cmocka_unit_test(test_fused_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Memory: alignment, content, growth, and the sentence when there is none left. */
+/* Memory: alignment, content, growth, and the error message when none is left. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "forked.h"
@@ -82,7 +82,7 @@ static void test_grow(void **state)
     memory_free(values);
 }
 
-static void test_text(void **state)
+static void test_formatted_text(void **state)
 {
     (void)state;
     char *empty = memory_text("%s", ""), *text = memory_text("%s/%d.h5", "runs", 12);
@@ -96,7 +96,7 @@ static void test_text(void **state)
     memory_free(big);
 }
 
-static void test_peak(void **state)
+static void test_peak_memory(void **state)
 {
     (void)state;
     const size_t n_bytes = 96 << 20;
@@ -107,8 +107,8 @@ static void test_peak(void **state)
     assert_in_range(memory_peak(), n_bytes, SIZE_MAX / 2);
 }
 
-/* There is some, and no more than a machine has; a file that is not there says nothing. */
-static void test_machine(void **state)
+/* The usable memory is positive and at most the total; a missing file sets no limit. */
+static void test_memory_of_the_machine(void **state)
 {
     (void)state;
     assert_true(machine_memory() > 1e6);
@@ -116,7 +116,7 @@ static void test_machine(void **state)
     assert_true(isinf(machine_number("/nowhere", "%lf")));
 }
 
-/* Under the address sanitizer too, a refusal is for memory.c to explain. */
+/* Under the address sanitizer too, memory.c reports a failed allocation. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -146,14 +146,10 @@ static void test_no_memory_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_aligned_and_zeroed),
-        cmocka_unit_test(test_scratch),
-        cmocka_unit_test(test_resize_keeps_content),
-        cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_no_memory_left),
+        cmocka_unit_test(test_aligned_and_zeroed),    cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_resize_keeps_content),  cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_formatted_text),        cmocka_unit_test(test_peak_memory),
+        cmocka_unit_test(test_memory_of_the_machine), cmocka_unit_test(test_no_memory_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

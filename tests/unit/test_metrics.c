@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 5 */
-/* Scores against plain O(n^2) counting, closed forms, and themselves: every result on all ranks
- * has the bits of the same call on one rank with all predictions. */
+/* Scores against plain O(n^2) counting and closed forms; and every result on all ranks has the
+ * bits of the same call on one rank with all predictions. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -34,7 +34,7 @@ static struct prediction *simulate(size_t n, uint32_t n_levels, uint32_t n_stude
     return all;
 }
 
-/* Ways to lay predictions on ranks. */
+/* Ways to distribute predictions over ranks. */
 enum { EVENLY, BY_STUDENT, ALL_ON_LAST, BACKWARDS, AT_RANDOM, HALF_EMPTY, N_WAYS };
 
 static int owner_of(int way, const struct prediction *all, size_t t, size_t n)
@@ -96,7 +96,7 @@ static int weight_of(uint64_t seed, uint32_t student, uint32_t replicate)
     return weight;
 }
 
-/* The plain way, with weights: ones where weights is NULL. */
+/* The plain way, with weights (NULL: ones). */
 static struct score score_plainly(const struct prediction *all, size_t n, const int *weights)
 {
     long double sum = 0, correct = 0, cbd = 0, loss = 0, square = 0, accurate = 0;
@@ -178,7 +178,7 @@ static void test_score(void **state)
         }
 }
 
-/* Long enough for several runs of small integers and for ranks that own stretches of a few
+/* Long enough for several runs of small integers and for ranks that own ranges of a few
  * levels. */
 static void test_score_of_many(void **state)
 {
@@ -217,7 +217,7 @@ static double quantile(double *values, size_t n, double q)
     return a + (at - below) * (b - a);
 }
 
-/* Every replicate done the plain way. More replicates than are computed at once. */
+/* Every replicate computed the plain way. More replicates than are computed at once. */
 static void test_interval(void **state)
 {
     (void)state;
@@ -298,7 +298,7 @@ static struct prediction *simulate_ignorance(uint32_t n_students, uint32_t n_att
     return all;
 }
 
-static void test_interval_covers(void **state)
+static void test_interval_coverage(void **state)
 {
     (void)state;
     enum { N_CLASSES = 100, N_STUDENTS = 80, N_ATTEMPTS = 12 };
@@ -311,11 +311,11 @@ static void test_interval_covers(void **state)
         n_correct += low.correct <= 0.5 && 0.5 <= high.correct;
         memory_free(all);
     }
-    assert_in_range(n_auc, 88, 99); /* 95 is expected; too sure or too careful are both wrong */
+    assert_in_range(n_auc, 88, 99); /* 95 is expected; too narrow or too wide is wrong */
     assert_in_range(n_correct, 88, 99);
 }
 
-static void test_interval_shrinks(void **state)
+static void test_interval_shrinks_with_students(void **state)
 {
     (void)state;
     double widths[2];
@@ -335,8 +335,8 @@ static void test_interval_shrinks(void **state)
     assert_true(widths[0] / widths[1] > 3 && widths[0] / widths[1] < 5.3); /* about sqrt(16) */
 }
 
-/* Attempts copied within their students say nothing new, and the interval knows. */
-static void test_interval_is_of_students(void **state)
+/* Copies of attempts within their students add no information: the interval stays the same. */
+static void test_interval_resamples_students(void **state)
 {
     (void)state;
     enum { N = 300, COPIES = 5 };
@@ -355,7 +355,7 @@ static void test_interval_is_of_students(void **state)
     memory_free(copies);
 }
 
-/* Some predictions of one student: p and outcome in turn. */
+/* Some predictions of one student. */
 static struct score score_few(const float *p, const bool *correct, size_t n)
 {
     struct prediction *all = NEW(struct prediction, n);
@@ -379,7 +379,7 @@ static void test_constant_half(void **state)
     expect_near(score.cbd, 0.30102999566398119521, 1e-15, "cbd");
     expect_near(score.log_loss, 0.69314718055994530942, 1e-15, "log_loss");
     assert_true(score.auc == 0.5);
-    assert_true(score.accuracy == 0.75); /* 0.5 is a bet on correct */
+    assert_true(score.accuracy == 0.75); /* 0.5 predicts a correct answer */
     assert_true(score.rmse == 0.5);
     assert_true(score.calibration_error == 0.25);
 }
@@ -403,10 +403,10 @@ static void test_perfect_and_inverted(void **state)
     expect_near(inverted.cbd, 2, 1e-14, "cbd");
     expect_near(inverted.log_loss, -log(1e-15), 0.01, "log_loss");
     const struct score better = score_few((const float[]){.4f, .3f, .3f, .5f, .4f}, correct, 5);
-    assert_true(better.auc == 1); /* order is all that counts */
+    assert_true(better.auc == 1); /* only the order counts */
 }
 
-static void test_caps(void **state)
+static void test_capped_probabilities(void **state)
 {
     (void)state;
     const struct score low = score_few((const float[]){0.001f}, (const bool[]){1}, 1);
@@ -450,7 +450,7 @@ static void test_zeros_of_both_signs_are_ties(void **state)
     assert_true(score.auc == 0.5);
 }
 
-/* A student whose attempts lie on several ranks is one student. */
+/* A student whose attempts lie on several ranks counts as one student. */
 static void test_students_are_counted_once(void **state)
 {
     (void)state;
@@ -468,8 +468,7 @@ static void test_students_are_counted_once(void **state)
 static void test_calibration(void **state)
 {
     (void)state;
-    /* bin 3: four at 0.25, half correct; the last bin: two at 1, one correct; bin 0: one at 0
-     */
+    /* bin 3: four at 0.25, half correct; last bin: two at 1, one correct; bin 0: one at 0 */
     const float p[] = {0.25f, 1, 0.25f, 0.25f, 0, 1, 0.25f};
     const bool correct[] = {1, 1, 0, 1, 0, 0, 0};
     struct prediction all[COUNT(p)];
@@ -535,12 +534,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_score_of_many),
         cmocka_unit_test(test_interval),
         cmocka_unit_test(test_interval_needs_its_seed),
-        cmocka_unit_test(test_interval_covers),
-        cmocka_unit_test(test_interval_shrinks),
-        cmocka_unit_test(test_interval_is_of_students),
+        cmocka_unit_test(test_interval_coverage),
+        cmocka_unit_test(test_interval_shrinks_with_students),
+        cmocka_unit_test(test_interval_resamples_students),
         cmocka_unit_test(test_constant_half),
         cmocka_unit_test(test_perfect_and_inverted),
-        cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_capped_probabilities),
         cmocka_unit_test(test_nothing_to_compare),
         cmocka_unit_test(test_zeros_of_both_signs_are_ties),
         cmocka_unit_test(test_students_are_counted_once),

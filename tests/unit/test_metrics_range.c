@@ -1,4 +1,4 @@
-/* Probabilities that are none are a bug of ours, and end the program as one. */
+/* A probability outside 0 to 1 is a bug in cohort, and ends the program as one. */
 #include "forked.h"
 #include "learn/metrics.h"
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Nobody frees anything on the way out. */
+/* Nothing is freed on the way out. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -1,8 +1,8 @@
 /* builds: float double */
-/* The contract of src/learn/model.h, for every kind of model there is: no look into the future,
- * no look at what is held out, students independent of each other, numbers that only their
- * names decide. A new kind is tested with its standard options as soon as it is in the list,
- * and with those given here. */
+/* The contract of src/learn/model.h, for every kind of model: predictions do not use the future
+ * or held-out outcomes, students are independent, and random numbers depend only on their
+ * names. A new kind is tested with its default settings as soon as it is in the list, and with
+ * the settings given here. */
 #include "base/h5.h"
 #include "tiny.h"
 #include <setjmp.h>
@@ -12,9 +12,9 @@
 
 static struct comm world;
 
-/* Options to test a kind with, besides its standard ones. BY_BLOCK: some statistics are rounded
- * once a block and not once a student. BY_SUM: they are summed up in floating point over the
- * rows of a block. */
+/* Settings to test a kind with, besides its defaults. BY_BLOCK: some statistics are rounded
+ * once per block, not once per student. BY_SUM: they are summed in floating point over the rows
+ * of a block. */
 struct variant {
     const char *kind, *options;
     enum { PLAIN, BY_BLOCK, BY_SUM, STATE } trait;
@@ -92,7 +92,7 @@ static void open_bench(struct bench *b, const struct variant *variant, bool with
     const struct item_counts item_counts = {N_ITEMS, counts, counts + N_ITEMS};
     b->kind->init(b->tiny.model, 5, &item_counts);
     tiny_model_scatter(&b->tiny, 0.5, 3);
-    if (b->kind->made_by != NULL) /* weights that make probabilities of probabilities */
+    if (b->kind->made_by != NULL) /* weights that make valid probabilities */
         b->tiny.model->params.value[0] = b->tiny.model->params.value[1] = (real)0.5;
     b->p = NEW(real, b->class.n_attempts);
 }
@@ -104,8 +104,8 @@ static void close_bench(struct bench *b)
     tiny_close(&b->class);
 }
 
-/* Runs `test` for every kind (that adds statistics, if `adds`) and variant, with whole students
- * and with single attempts held out. */
+/* Run `test` for every kind (if `adds`: every kind that adds statistics) and variant, with
+ * whole students and with single attempts held out. */
 static void with_kinds(void (*test)(struct bench *b), bool adds)
 {
     for (size_t k = 0; k < n_model_kinds; k++) {
@@ -142,7 +142,7 @@ static void with_statistics(void (*test)(struct bench *b))
     with_kinds(test, true);
 }
 
-/* Predictions for all attempts of the shard, as it now is. */
+/* Predictions for all attempts of the shard as it is now. */
 static void predict(struct bench *b, const struct shard *shard, real *p)
 {
     void *work = b->kind->attach(b->tiny.model, shard, TO_TRAIN);
@@ -151,7 +151,7 @@ static void predict(struct bench *b, const struct shard *shard, real *p)
     b->kind->detach(work);
 }
 
-/* The tally of some students of a shard, from first sight on. */
+/* The tally of some students of a shard, for a model newly attached to it. */
 static void accumulate(struct bench *b, const struct shard *shard, const uint32_t *students,
                        size_t n, struct tally *tally)
 {
@@ -201,14 +201,14 @@ static void declares(struct bench *b)
             assert_true(params->value[i] == 0);
 }
 
-static void test_declares(void **state)
+static void test_declarations(void **state)
 {
     (void)state;
     with_all(declares);
 }
 
-/* Whether the student attempts the same item once more: to some kinds of model other items, or
- * items of other skills, are other things altogether. */
+/* Whether the student attempts the same item again: some kinds treat other items, or items of
+ * other skills, as unrelated. */
 static bool comes_again(const struct shard *shard, size_t s, uint64_t t)
 {
     for (uint64_t later = t + 1; later < shard->first[s + 1]; later++)
@@ -217,8 +217,8 @@ static bool comes_again(const struct shard *shard, size_t s, uint64_t t)
     return false;
 }
 
-/* Whatever becomes of attempt t, predictions up to and including t keep their bits; and of an
- * outcome that is not shown nobody hears at all. */
+/* Whatever changes at attempt t, predictions up to and including t keep their bits, and a
+ * hidden outcome affects no prediction. */
 static void no_future(struct bench *b)
 {
     struct shard *shard = &b->class.shard;
@@ -236,9 +236,9 @@ static void no_future(struct bench *b)
                 if (change == 0) /* the other outcome */
                     shard->mark[t] =
                         mark_make(flipped, mark_split(mark), mark_is_shown(mark), step);
-                else if (change == 1) /* none */
+                else if (change == 1) /* unknown */
                     shard->mark[t] = mark_make(UNKNOWN, mark_split(mark), false, step);
-                else if (t + 1 < shard->first[s + 1]) /* another item next */
+                else if (t + 1 < shard->first[s + 1]) /* a different next item */
                     shard->item[t + 1] = (shard->item[t + 1] + 1) % N_ITEMS;
                 predict(b, shard, p);
                 bool heard = false;
@@ -246,7 +246,7 @@ static void no_future(struct bench *b)
                     const bool same = memcmp(&p[other], &b->p[other], sizeof(real)) == 0;
                     const bool later = other > t && other < shard->first[s + 1];
                     if (!same && !(later && (mark_is_shown(mark) || change == 2)))
-                        fail_msg("%s: %s: attempt %d hears of attempt %d", b->kind->name,
+                        fail_msg("%s: %s: attempt %d depends on attempt %d", b->kind->name,
                                  b->variant->options, (int)other, (int)t);
                     heard |= !same;
                 }
@@ -259,19 +259,19 @@ static void no_future(struct bench *b)
             }
             assert_int_equal(shard->item[t], item);
         }
-    if (n_heard <= n_shown * 8 / 10) /* the past is listened to */
-        fail_msg("%s: %s: %zu of %zu changes are heard of", b->kind->name, b->variant->options,
-                 n_heard, n_shown);
+    if (n_heard <= n_shown * 8 / 10) /* the past matters */
+        fail_msg("%s: %s: only %zu of %zu changes have an effect", b->kind->name,
+                 b->variant->options, n_heard, n_shown);
     memory_free(p);
 }
 
-static void test_no_look_into_the_future(void **state)
+static void test_predictions_ignore_the_future(void **state)
 {
     (void)state;
     with_all(no_future);
 }
 
-/* What is held out, and what is unknown, has no part in the statistics: not its outcome. */
+/* Held-out and unknown outcomes do not affect the statistics. */
 static void no_leak(struct bench *b)
 {
     struct shard *shard = &b->class.shard;
@@ -290,7 +290,7 @@ static void no_leak(struct bench *b)
         if (mark_split(mark) == TRAIN || mark_outcome(mark) == UNKNOWN)
             continue;
         if (!learns_alone && mark_is_shown(mark))
-            continue;        /* what is shown is history to a model of the sequence */
+            continue;        /* to a model of sequences, shown attempts are history */
         shard->mark[t] ^= 1; /* the other outcome */
         n_flipped++;
     }
@@ -300,7 +300,7 @@ static void no_leak(struct bench *b)
     tally_destroy(&after);
 
     memcpy(shard->mark, b->class.mark, b->class.n_attempts);
-    for (uint64_t t = 0; t < b->class.n_attempts; t++) /* and training outcomes have */
+    for (uint64_t t = 0; t < b->class.n_attempts; t++) /* and training outcomes do */
         if (mark_split(shard->mark[t]) == TRAIN && mark_outcome(shard->mark[t]) != UNKNOWN)
             shard->mark[t] ^= 1;
     accumulate(b, shard, students, N_STUDENTS, &after);
@@ -310,14 +310,14 @@ static void no_leak(struct bench *b)
     memcpy(shard->mark, b->class.mark, b->class.n_attempts);
 }
 
-static void test_nothing_held_out_is_learned(void **state)
+static void test_held_out_outcomes_are_not_learned(void **state)
 {
     (void)state;
     with_statistics(no_leak);
 }
 
-/* How far a block's statistics may be from the sum of its students': a rounding for each
- * student, or of sums in floating point. */
+/* Tolerance of a block's statistics against the sum of its students': one rounding per student,
+ * or the rounding of floating-point sums. */
 static int64_t slack_of(const struct variant *variant, const int64_t *sum, size_t n)
 {
     if (variant->trait == BY_BLOCK)
@@ -330,8 +330,8 @@ static int64_t slack_of(const struct variant *variant, const int64_t *sum, size_
     return N_STUDENTS + (largest >> (sizeof(real) == sizeof(float) ? 18 : 40));
 }
 
-/* A block's tally is the sum of its students' tallies, in any order, its loss to the bit; it is
- * the same when asked again; and the model is not changed by it. */
+/* A block's tally is the sum of its students' tallies, in any order; its loss is, to the bit.
+ * The tally is the same when repeated, and the model does not change. */
 static void adds_up(struct bench *b)
 {
     const struct shard *shard = &b->class.shard;
@@ -389,7 +389,7 @@ static void adds_up(struct bench *b)
     tally_destroy(&turned);
 }
 
-static void test_a_block_is_the_sum_of_its_students(void **state)
+static void test_block_is_the_sum_of_its_students(void **state)
 {
     (void)state;
     with_statistics(adds_up);
@@ -426,7 +426,7 @@ static void test_students_are_independent(void **state)
     with_statistics(alone);
 }
 
-/* Who has something to train on, and how much; those who have not add nothing. */
+/* Which students have training attempts, and how many; the others add nothing. */
 static void training(struct bench *b)
 {
     const struct shard *shard = &b->class.shard;
@@ -451,14 +451,14 @@ static void training(struct bench *b)
     assert_int_equal(n_scored, n_attempts);
 }
 
-static void test_training(void **state)
+static void test_training_attempts(void **state)
 {
     (void)state;
     with_statistics(training);
 }
 
-/* State is there only where the kind says so; it is the students' states end to end, and with
- * it a student goes on elsewhere as it would have here. */
+/* State exists only where the kind declares it. It is the concatenation of the students'
+ * states, and with it a student continues elsewhere as here. */
 static void keeps_state(struct bench *b)
 {
     const struct model *model = b->tiny.model;
@@ -518,7 +518,7 @@ static void test_state(void **state)
     with_statistics(keeps_state);
 }
 
-/* Presets are settings that the kind understands. */
+/* Presets are settings that the kind accepts. */
 static void test_presets(void **state)
 {
     (void)state;
@@ -527,7 +527,7 @@ static void test_presets(void **state)
             struct tiny class;
             tiny_begin(&class, N_ITEMS, false);
             tiny_text(&class, "a1");
-            const int64_t time = 5; /* which some presets need */
+            const int64_t time = 5; /* some presets need it */
             class.draft.time = &time;
             class.draft.head.has_time = true;
             tiny_finish(&class, &world);
@@ -541,7 +541,7 @@ static void test_presets(void **state)
         }
 }
 
-/* Many at once are predicted like one after the other, to the bit, and no others. */
+/* Many students at once are predicted like one after another, to the bit, and no others. */
 static void check_many(struct bench *b)
 {
     const struct shard *shard = &b->class.shard;
@@ -565,7 +565,7 @@ static void check_many(struct bench *b)
     memory_free(many);
 }
 
-static void test_many_at_once(void **state)
+static void test_many_students_at_once(void **state)
 {
     (void)state;
     with_all(check_many);
@@ -576,13 +576,13 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declares),
-        cmocka_unit_test(test_no_look_into_the_future),
-        cmocka_unit_test(test_nothing_held_out_is_learned),
-        cmocka_unit_test(test_a_block_is_the_sum_of_its_students),
+        cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_predictions_ignore_the_future),
+        cmocka_unit_test(test_held_out_outcomes_are_not_learned),
+        cmocka_unit_test(test_block_is_the_sum_of_its_students),
         cmocka_unit_test(test_students_are_independent),
-        cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_many_students_at_once),
+        cmocka_unit_test(test_training_attempts),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_presets),
     };

@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 5 */
 /* builds: float double */
-/* How sums of statistics move the parameters, against the textbook's formulas in double
- * precision, and with the same bits at every number of ranks. */
+/* How sums of statistics move the parameters, against the textbook formulas in double
+ * precision, and with the same bits at any number of ranks. */
 #include "base/comm.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -18,7 +18,7 @@ static struct comm world;
 static const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
 static const bool is_double = sizeof(real) == sizeof(double);
 
-/* A table of weights with a bias behind each row, and a row of biases. */
+/* A table of weights with a bias after each row, and a row of biases. */
 static void open_params(struct params *params)
 {
     *params = (struct params){0};
@@ -34,7 +34,7 @@ static void open_params(struct params *params)
             params_find(params, i) == NULL ? 0 : (real)rng_normal(&rng, (uint32_t)i);
 }
 
-/* An optimizer over `comm` with all that it needs. */
+/* An optimizer over `comm` with everything it needs. */
 struct bench {
     struct params params;
     struct exact_slices slices;
@@ -66,7 +66,7 @@ static int32_t statistic(const struct params *params, int64_t step, size_t i)
     return params_find(params, i) == NULL ? 0 : (int32_t)(3000 * rng_normal(&rng, (uint32_t)i));
 }
 
-/* Rank 0 brings all statistics but those that the last rank brings. */
+/* Rank 0 adds all statistics except those that the last rank adds. */
 static void take_step(struct bench *b, int64_t step, int64_t n_steps)
 {
     const struct comm *comm = b->slices.comm;
@@ -91,7 +91,7 @@ static double norm_of_step(const struct params *params, int64_t step)
     return sqrt(sum);
 }
 
-/* The textbook, for all parameters, from their first values. */
+/* The textbook formulas, for all parameters, from their initial values. */
 static void compare_with_textbook(const struct optimizer_options *o, bool wide)
 {
     enum { N_STEPS = 12 };
@@ -169,7 +169,7 @@ static const struct optimizer_options settings[] = {
      .average = 0.7},
 };
 
-static void test_textbook(void **state)
+static void test_textbook_formulas(void **state)
 {
     (void)state;
     for (size_t o = 0; o < COUNT(settings); o++)
@@ -177,7 +177,7 @@ static void test_textbook(void **state)
             compare_with_textbook(&settings[o], wide);
 }
 
-/* The same bits as one rank alone: parameters, and the state when it is collected. */
+/* The same bits as one rank alone: parameters, and the collected state. */
 static void compare_with_one_rank(void)
 {
     for (size_t o = 0; o < COUNT(settings); o++) {
@@ -210,9 +210,9 @@ static void compare_with_one_rank(void)
     }
 }
 
-/* The mean is that of the parameters after each step, the latest counting most; swapping shows
- * it and brings the parameters back. */
-static void test_average(void **state)
+/* The average is over the parameters after each step, the latest with the largest weight.
+ * Swapping puts it in place, and swapping again restores the parameters. */
+static void test_parameter_average(void **state)
 {
     (void)state;
     enum { N_STEPS = 30 };
@@ -276,7 +276,7 @@ static void test_schedules(void **state)
     o.floor = 0.2;
     expect_rate(&o, 40, 0.6);
     expect_rate(&o, 80, 0.2);
-    expect_rate(&o, 800, 0.2); /* beyond the end it stays */
+    expect_rate(&o, 800, 0.2); /* constant beyond the end */
     o.schedule = SCHEDULE_COSINE;
     expect_rate(&o, 0, 1);
     expect_rate(&o, 40, 0.6);
@@ -300,7 +300,7 @@ static void test_schedules(void **state)
     expect_rate(&o, 4, 1);
 }
 
-/* Decay shrinks weights and nothing else, by the same share for both methods. */
+/* Decay shrinks only weights, by the same factor for both methods. */
 static void test_decay_spares_biases(void **state)
 {
     (void)state;
@@ -334,7 +334,7 @@ static void test_decay_spares_biases(void **state)
     }
 }
 
-/* Padding has a rate of zero: it stays zero whatever comes. */
+/* Padding has a rate of zero: it stays zero with any statistics. */
 static void test_padding_stays_zero(void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static void test_padding_stays_zero(void **state)
     }
 }
 
-/* A sum within the limit is not touched; one beyond it is cut to the limit. */
+/* A sum within the limit is unchanged; one beyond it is scaled to the limit. */
 static void test_clip(void **state)
 {
     (void)state;
@@ -388,8 +388,8 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_textbook),
-        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_textbook_formulas),
+        cmocka_unit_test(test_parameter_average),
         cmocka_unit_test(test_same_bits_as_one_rank),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_decay_spares_biases),

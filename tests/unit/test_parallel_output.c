@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static struct comm world;
 static char home[256];
@@ -38,7 +38,7 @@ static int leave(void **state)
     return world.rank == 0 && rmdir(home) != 0 ? -1 : 0;
 }
 
-/* Row r of all n: numbers of very different lengths, so that pieces end anywhere. */
+/* Row r of n: numbers of very different lengths, so that pieces end anywhere. */
 static void print_one(FILE *out, size_t r)
 {
     fprintf(out, "%zu,%0*zu\n", r, (int)(r * 7919 % 97) + 1, r * r);
@@ -49,7 +49,7 @@ static void print_row(FILE *out, size_t r, const void *arg)
     print_one(out, *(const size_t *)arg + r);
 }
 
-/* Ranks own rows in proportion to rank^2 or so: the first of several own none. */
+/* Ranks own rows roughly in proportion to rank^2: the first of several own none. */
 static size_t cut(size_t n, int rank)
 {
     const size_t all = (size_t)(world.size * world.size), r = (size_t)rank;
@@ -93,7 +93,7 @@ static void test_text(void **state)
     expect_table(300000); /* several pieces of 4 MB */
 }
 
-static void test_no_place(void **state)
+static void test_unwritable_place(void **state)
 {
     (void)state;
     char *path = memory_text("%s/none/table.csv", home);
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_no_place),
+        cmocka_unit_test(test_unwritable_place),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_arrays),
     };

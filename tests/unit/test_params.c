@@ -1,5 +1,5 @@
 /* builds: float double */
-/* The flat vector: panels, the tensors in them, padding, cuts. */
+/* The flat vector: panels, their tensors, padding, cuts. */
 #include "base/memory.h"
 #include "learn/params.h"
 #include <setjmp.h>
@@ -9,12 +9,11 @@
 
 #include <cmocka.h>
 
-/* Two tensors side by side in a panel, an empty panel, one of a single row, one of many rows.
- */
+/* A panel with two tensors side by side, an empty one, one of a single row, one of many. */
 static void open_params(struct params *params)
 {
     *params = (struct params){0};
-    size_t panel = params_panel(params, 6, 5); /* 3 things x 2, 4 weights and a bias each */
+    size_t panel = params_panel(params, 6, 5); /* 3 units x 2, 4 weights and a bias each */
     params_tensor(params, &(struct tensor){"weights", panel, 0, 4, 3, {3, 2, 4}, true});
     params_tensor(params, &(struct tensor){"bias", panel, 4, 1, 2, {3, 2}, false});
     params_panel(params, 0, 7);
@@ -46,8 +45,7 @@ static void test_layout(void **state)
     assert_null(params.value);
 }
 
-/* Every number of every tensor has one place, found again by params_find; all else is padding.
- */
+/* Every number of every tensor has one place, and params_find finds it; the rest is padding. */
 static void test_take_put_find(void **state)
 {
     (void)state;
@@ -80,7 +78,7 @@ static void test_take_put_find(void **state)
     assert_int_equal(n_found, params_count(&params));
     assert_null(params_find(&params, params.n));
 
-    /* What a tensor holds is in the order of its shape, row by row. */
+    /* A tensor is stored in the order of its shape, row by row. */
     const struct panel *panel = &params.panels[0];
     for (size_t row = 0; row < 6; row++) {
         for (size_t c = 0; c < 4; c++)
@@ -92,7 +90,7 @@ static void test_take_put_find(void **state)
     params_free(&params);
 }
 
-/* Cuts lie at the beginnings of rows, rise, cover everything, and are about even. */
+/* Cuts are at the beginnings of rows, ascend, cover everything, and are about even. */
 static void test_cuts(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/* Plots and pages: ticks, scales, escaped text, and what is drawn for numbers out of the
- * ordinary.
- */
+/* Plots and pages: ticks, scales, escaped text, and what is drawn for unusual numbers. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "report/html.h"
@@ -13,7 +11,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 static void test_ticks(void **state)
 {
@@ -34,7 +32,7 @@ static void test_ticks(void **state)
     assert_true(ticks.n >= 3 && ticks.n <= 5);
 }
 
-/* Whatever the ends, there are neither too many ticks nor too few, all inside and rising. */
+/* For any range there are neither too many ticks nor too few, all inside and increasing. */
 static void test_ticks_anywhere(void **state)
 {
     (void)state;
@@ -84,8 +82,7 @@ static void test_scales(void **state)
     low = high = 0;
     plot_round(&low, &high);
     assert_true(low < 0 && high > 0);
-    /* equal but for the last digit: whole numbers of steps are too large to be counted by one
-     */
+    /* equal except for the last digit: multiples of the step are too large to count by one */
     low = 1;
     high = 1 + 0x1p-52;
     plot_ticks_between(&ticks, low, high, 7);
@@ -94,7 +91,7 @@ static void test_scales(void **state)
     assert_true(low < 0.9 && high > 1.1);
 }
 
-/* What `print` puts into a text; caller frees. */
+/* The text that `print` writes; caller frees. */
 static char *printed(void (*print)(FILE *, const void *), const void *arg)
 {
     char *text = NULL;
@@ -133,10 +130,10 @@ static void test_text(void **state)
     check_text(print_text,
                "a\xff\x80"
                "b",
-               "a��b");                                        /* no UTF-8 */
-    check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");   /* too long; half a pair */
-    check_text(print_text, "\xe5\xad", "��");                  /* cut off */
-    check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b��"); /* controls */
+               "a��b");                                        /* invalid UTF-8 */
+    check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");   /* overlong; lone surrogate */
+    check_text(print_text, "\xe5\xad", "��");                  /* truncated */
+    check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b��"); /* control characters */
     check_text(print_cut, "abcd", "abcd");
     check_text(print_cut, "abcde", "abc…");
     check_text(print_cut, "学生学生", "学…");
@@ -162,7 +159,7 @@ static void print_plot(FILE *out, const void *arg)
     plot_draw(out, arg);
 }
 
-/* No number of a picture is NaN or infinite, and nothing lies outside. */
+/* No number in a picture is NaN or infinite, and nothing lies outside. */
 static void check_plot(const struct plot *plot)
 {
     char *text = printed(print_plot, plot);
@@ -224,7 +221,7 @@ static void test_graph(void **state)
     size_t n = 0;
     for (const char *at = text; (at = strstr(at, "class=\"arrow\"")) != NULL; at++)
         n++;
-    assert_int_equal(n, 3); /* not those of nodes to themselves */
+    assert_int_equal(n, 3); /* without the loops from a node to itself */
     assert_non_null(strstr(text, "b&lt;"));
     memory_free(text);
 }

@@ -1,5 +1,5 @@
 /* builds: float double */
-/* What a tiny RBM predicts, against the sum over all states of its hidden and visible units. */
+/* Predictions of a tiny RBM against the sum over all states of its hidden and visible units. */
 #include "base/h5.h"
 #include "rbm_oracle.h"
 #include <setjmp.h>
@@ -25,7 +25,8 @@ static void open_class(struct tiny *class)
     tiny_finish(class, &world);
 }
 
-/* P(asked item is correct | units): the mean count over all N + 1 counts of one more unit. */
+/* P(requested item is correct | units): the mean count over all N + 1 counts of one more
+ * unit. */
 static double exact_chance(const struct oracle *o, const struct oracle_units *history,
                            size_t item)
 {
@@ -56,7 +57,7 @@ static double mean_field_chance(const struct oracle *o, const struct oracle_unit
     return 1 / (1 + exp(-logit));
 }
 
-/* Compares predictions and hidden activations of all students; returns how many there were. */
+/* Compare predictions and hidden activations of all students; returns their number. */
 static size_t compare(const struct tiny *class, const struct tiny_model *tiny, bool exact)
 {
     struct oracle o;
@@ -98,8 +99,8 @@ static size_t compare(const struct tiny *class, const struct tiny_model *tiny, b
     return n_compared;
 }
 
-/* Every combination of visible kind, copies, condition, factors, common rows, and repeats or a
- * window; of the given hidden kinds. */
+/* Every combination of visible kind, copies, conditional, factors, common rows, and repeats or
+ * a window, for the given hidden kinds. */
 static void test_all(const char *const *hidden_kinds, size_t n_hidden_kinds, bool exact)
 {
     static const char *const lengths[] = {"repeats=each", "repeats=last", "window=2"};
@@ -167,8 +168,8 @@ static void test_extreme_weights(void **state)
     tiny_close(&class);
 }
 
-/* Only the asked splits are predicted, and the others' places stay untouched. */
-static void test_splits(void **state)
+/* Only the requested splits are predicted, and the places of others stay unchanged. */
+static void test_only_requested_splits_are_predicted(void **state)
 {
     (void)state;
     struct tiny class;
@@ -194,7 +195,7 @@ static void test_splits(void **state)
     tiny_close(&class);
 }
 
-static void test_first_values(void **state)
+static void test_initial_values(void **state)
 {
     (void)state;
     struct tiny class;
@@ -257,7 +258,7 @@ static void test_first_values(void **state)
     tiny_close(&class);
 }
 
-/* With nothing but log-odds the first prediction is the item's share, smoothed. */
+/* With log-odds alone the first prediction is the item's smoothed share of correct answers. */
 static void test_log_odds_predict_the_share(void **state)
 {
     (void)state;
@@ -287,8 +288,8 @@ static void test_log_odds_predict_the_share(void **state)
     tiny_close(&class);
 }
 
-/* Options that the kind refuses, with a sentence that says which. */
-static void test_refused_options(void **state)
+/* Settings that the kind refuses, with a message that names the setting. */
+static void test_refused_settings(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -326,10 +327,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_exact_prediction),
         cmocka_unit_test(test_mean_field_prediction),
         cmocka_unit_test(test_extreme_weights),
-        cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_first_values),
+        cmocka_unit_test(test_only_requested_splits_are_predicted),
+        cmocka_unit_test(test_initial_values),
         cmocka_unit_test(test_log_odds_predict_the_share),
-        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_refused_settings),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

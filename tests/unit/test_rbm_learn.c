@@ -1,8 +1,8 @@
 /* builds: float double */
-/* Contrastive divergence of a tiny RBM, against all samples it could have drawn: the chances of
- * the counts after some Gibbs steps are known by enumeration, and with them the mean and the
- * variance of every statistic. What accumulate says is compared with them over many draws, and,
- * where a persistent chain shows which counts were drawn, number by number. */
+/* Contrastive divergence of a tiny RBM, against all samples it could have drawn. Enumeration
+ * gives the probabilities of the counts after some Gibbs steps, and from them the mean and the
+ * variance of every statistic. The results of accumulate are compared with these over many
+ * draws, and number by number where a persistent chain shows which counts were drawn. */
 #include "base/h5.h"
 #include "rbm_oracle.h"
 #include <setjmp.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 static struct comm world;
-static double squares, n_squares; /* of what means were off by, in standard errors */
+static double squares, n_squares; /* of the errors of means, in standard errors */
 
-/* Students who answered up to 4 times; also items seen but not answered, held out, repeated. */
+/* Students with up to 4 answers; also items seen but not answered, held out, repeated. */
 enum { N_ITEMS = 5, N_STUDENTS = 4 };
 static const char *const students[N_STUDENTS] = {
     "a1 b0 c1",
@@ -94,8 +94,8 @@ static void accumulate(struct bench *bench, const uint32_t *who, size_t n, uint3
         bench->sum[i] += tiny_statistic(&bench->tally, i);
 }
 
-/* How far a statistic of one student may be from the real number: each hidden value is rounded
- * to the tally's unit, then taken copies x answers times, in the data and in the model. */
+/* Rounding error of a statistic of one student: each hidden value is rounded to the tally's
+ * unit, then added copies x answers times, for the data and for the model. */
 static double rounding(const struct bench *bench, const struct oracle_units *units)
 {
     const double epsilon = sizeof(real) == sizeof(double) ? 1e-12 : 2e-5;
@@ -124,7 +124,7 @@ static void compare_means(const struct bench *bench, const struct oracle_units *
     }
 }
 
-/* Mean and variance of a student's statistics after so many Gibbs steps: the sums over its
+/* Mean and variance of a student's statistics after this many Gibbs steps: the sums over its
  * runs. */
 static void expect(struct bench *bench, const struct oracle_units *units, int n_steps)
 {
@@ -159,27 +159,27 @@ static void test_means(int n_steps, uint32_t n_draws)
         assert_int_equal(bench.tally.out_of_range, 0);
         close_bench(&bench);
     }
-    /* All together they are off by as much as chance makes them, no less either. */
+    /* All errors together are as large as chance makes them, and not smaller. */
     assert_true(n_squares > 500);
     if (!(squares / n_squares > 0.5 && squares / n_squares < 2))
         fail_msg("%g means are off by %.3g standard errors, root mean square", n_squares,
                  sqrt(squares / n_squares));
 }
 
-static void test_cd_1(void **state)
+static void test_one_gibbs_step(void **state)
 {
     (void)state;
     test_means(1, oracle_draws(20000));
 }
 
-static void test_cd_3(void **state)
+static void test_three_gibbs_steps(void **state)
 {
     (void)state;
     test_means(3, oracle_draws(10000));
 }
 
-/* What the persistent chain of a student holds after an accumulate is what was drawn: then
- * every statistic is known up to rounding, the data's part and the model's. */
+/* The persistent chain of a student holds the counts that accumulate drew: this determines
+ * every statistic up to rounding, the data's part and the model's. */
 static void test_statistics_of_known_counts(void **state)
 {
     (void)state;
@@ -224,7 +224,8 @@ static void test_statistics_of_known_counts(void **state)
     }
 }
 
-/* The chances of all counts of a student after so many Gibbs steps: runs are independent. */
+/* The probabilities of all counts of a student after this many Gibbs steps: runs are
+ * independent. */
 static void expect_chances(const struct bench *bench, const struct oracle_units *units,
                            int n_steps, double *chance)
 {
@@ -245,9 +246,9 @@ static void expect_chances(const struct bench *bench, const struct oracle_units 
     }
 }
 
-/* Persistent chains of many students alike: after e epochs of one step each their counts have
- * the chances that e Gibbs steps from the data give (chi-square), and so have the statistics.
- */
+/* Persistent chains of many identical students: after e epochs of one step each, their counts
+ * have the probabilities of e Gibbs steps from the data (chi-square), and so do the
+ * statistics. */
 static void test_persistent_chains(void **state)
 {
     (void)state;
@@ -284,7 +285,7 @@ static void test_persistent_chains(void **state)
         }
         for (size_t c = 0; c < oracle_n_states(&bench.oracle, &units); c++) {
             const double expected = n_alike * chance[c];
-            if (expected < 10) { /* too rare for a place of its own */
+            if (expected < 10) { /* too rare for a bin of its own */
                 rare += expected;
                 rare_met += met[c];
                 continue;
@@ -304,8 +305,8 @@ static void test_persistent_chains(void **state)
     memory_free(who);
 }
 
-/* cd_schedule: the steps of an epoch are those of the last pair that has begun. */
-static void test_schedule(void **state)
+/* cd_schedule: an epoch uses the steps of the last pair that has begun. */
+static void test_cd_schedule(void **state)
 {
     (void)state;
     static const int expected[] = {1, 1, 3, 3, 3, 40, 40};
@@ -326,9 +327,9 @@ static void test_schedule(void **state)
     close_bench(&scheduled);
 }
 
-/* `measure` promises that no sum over most_students students overflows. The worst case is the
- * batch of those who answered an item most often, with hidden units that are always on and
- * reconstructions that are all wrong. */
+/* `measure` guarantees that no sum over most_students students overflows. The worst case is a
+ * batch of the students who answered an item most often, with hidden units that are always on
+ * and reconstructions that are all wrong. */
 static void fill_to_the_brim(int copies, size_t n_heavy, size_t repeats, size_t most_students)
 {
     enum { N = 1000 };
@@ -374,8 +375,8 @@ static void fill_to_the_brim(int copies, size_t n_heavy, size_t repeats, size_t 
     tiny_close(&class);
 }
 
-/* With a window every run adds its share to the hidden biases, and to what was seen: hidden
- * units that are on in all data and off in all reconstructions. */
+/* With a window every run adds its share to the hidden biases, and to `seen`: hidden units that
+ * are on in all data and off in all reconstructions. */
 static void test_no_overflow_with_a_window(void **state)
 {
     (void)state;
@@ -431,7 +432,8 @@ static void test_no_overflow(void **state)
     }
 }
 
-/* Numbers too large for the tally are counted, so that training can end with a sentence. */
+/* Numbers too large for the tally are counted, so that training can stop with an error
+ * message. */
 static void test_out_of_range(void **state)
 {
     (void)state;
@@ -465,11 +467,11 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cd_1),
-        cmocka_unit_test(test_cd_3),
+        cmocka_unit_test(test_one_gibbs_step),
+        cmocka_unit_test(test_three_gibbs_steps),
         cmocka_unit_test(test_statistics_of_known_counts),
         cmocka_unit_test(test_persistent_chains),
-        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_cd_schedule),
         cmocka_unit_test(test_no_overflow),
         cmocka_unit_test(test_no_overflow_with_a_window),
         cmocka_unit_test(test_out_of_range),

@@ -1,7 +1,7 @@
 /* builds: float double */
 /* The likelihood of a tiny RBM, by enumeration of all visible and hidden states: its gradient
- * against finite differences, against long contrastive divergence and against persistent
- * chains; and learning climbs it. */
+ * against finite differences, long contrastive divergence and persistent chains; and training
+ * increases it. */
 #include "base/h5.h"
 #include "learn/optimizer.h"
 #include "rbm_oracle.h"
@@ -99,8 +99,9 @@ static void test_gradient_by_differences(void **state)
     tiny_close(&class);
 }
 
-/* A Gibbs step leaves P(counts) as it is: conditional and joint chances belong together. */
-static void test_equilibrium(void **state)
+/* A Gibbs step leaves P(counts) unchanged: conditional and joint probabilities are
+ * consistent. */
+static void test_gibbs_step_keeps_the_distribution(void **state)
 {
     (void)state;
     struct tiny class;
@@ -124,8 +125,8 @@ static void test_equilibrium(void **state)
     tiny_close(&class);
 }
 
-/* The mean statistics of `n` independent chains in equilibrium, in `sum`, against the gradient.
- */
+/* Compare the mean statistics of `n` independent chains in equilibrium (in `sum`) with the
+ * gradient. */
 static void compare_with_gradient(const struct oracle *o, const struct oracle_units *units,
                                   const double *sum, double n, double unit, const char *what)
 {
@@ -203,8 +204,9 @@ static void test_persistent_chains(void **state)
     compare_chains("cd_steps=4, persistent=yes", oracle_draws(4000), 30, false);
 }
 
-/* Students whose answers to four items come in pairs: the best any model can do is to give each
- * pattern its share. Learning must come near it, and a model without hidden units could not. */
+/* Students whose answers to four items come in pairs: the best any model can do is to predict
+ * the share of each pattern. Training must come close; a model without hidden units could
+ * not. */
 enum { N_LEARNERS = 240 };
 
 static double class_likelihood(const struct tiny *class, const struct tiny_model *tiny)
@@ -220,7 +222,7 @@ static double class_likelihood(const struct tiny *class, const struct tiny_model
     return sum / (double)class->n_students;
 }
 
-static void test_learning_climbs(void **state)
+static void test_training_increases_the_likelihood(void **state)
 {
     (void)state;
     static const char *const patterns[] = {"a1 b1 c0 d0", "a0 b0 c1 d1", "a1 b1 c1 d1",
@@ -253,7 +255,7 @@ static void test_learning_climbs(void **state)
         const struct optimizer_options options = {
             .method = METHOD_SGD,
             .rate = 0.001,
-            .momentum = v == 2 ? 0 : 0.9, /* chains would trail behind */
+            .momentum = v == 2 ? 0 : 0.9, /* chains would lag behind */
 
             .bias_rate = 1};
         exact_slices_create(&slices, &world, &model->params);
@@ -272,9 +274,9 @@ static void test_learning_climbs(void **state)
             optimizer_step(&optimizer, &tally, epoch, 1);
         }
         const double end = class_likelihood(&class, &tiny);
-        assert_true(fabs(start - 4 * log(0.5)) < 0.1); /* nothing is known at the start */
+        assert_true(fabs(start - 4 * log(0.5)) < 0.1); /* no information at the start */
         if (!(end < best && end > best - 0.2))
-            fail_msg("%s: log-likelihood %.4f, from %.4f; the patterns' shares have %.4f",
+            fail_msg("%s: log-likelihood %.4f, from %.4f; the shares of the patterns give %.4f",
                      kinds[v], end, start, best);
         tally_destroy(&tally);
         optimizer_destroy(&optimizer);
@@ -291,10 +293,10 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradient_by_differences),
-        cmocka_unit_test(test_equilibrium),
+        cmocka_unit_test(test_gibbs_step_keeps_the_distribution),
         cmocka_unit_test(test_long_chains),
         cmocka_unit_test(test_persistent_chains),
-        cmocka_unit_test(test_learning_climbs),
+        cmocka_unit_test(test_training_increases_the_likelihood),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,6 +1,6 @@
 /* builds: float double */
-/* Hidden units summed out: what the kernels compute, and that every instruction set computes
- * the same bits. */
+/* Hidden units summed out: the results of the kernels, and the same bits on every instruction
+ * set. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -25,7 +25,7 @@ static const struct rbm_marginal_table *const tables[N_ISAS] = {
 static const double tolerance = sizeof(real) == sizeof(double) ? 1e-13 : 2e-6;
 enum { MOST = 2048 };
 
-/* Inputs of all sizes; the last `n_off` are off. */
+/* Inputs of all magnitudes; the last `n_off` are off. */
 static void fill(real *x, size_t n, size_t n_off, uint32_t who)
 {
     const struct rng rng = {.seed = 1, .purpose = RNG_SIMULATE, .who = who};
@@ -68,7 +68,7 @@ static void test_sums(void **state)
         assert_true(fabs(pair - expected) < tolerance * size);
         assert_true(fabs(worth - total) < tolerance * total);
     }
-    /* units of input 0 are worth log 2 each: as many factors of 2 as there are */
+    /* units with input 0 contribute log 2 each: one factor of 2 per unit */
     memset(x, 0, MOST * sizeof *x);
     assert_true(fabs((double)rbm_marginal->worth(x, MOST) - MOST * log(2)) < MOST * tolerance);
     memory_free(x);

@@ -24,7 +24,7 @@ static const struct rbm_rows_table *const tables[N_ISAS] = {&rbm_rows_plain, &rb
 
 enum { N_ITEMS = 11, MOST_UNITS = 64 };
 
-/* One shape, a table of rows, and a student who answered n times. */
+/* One shape, a table of rows, and a student with n answers. */
 struct sample {
     struct row_shape shape;
     size_t n, n_numbers; /* n_numbers: of the table */
@@ -78,7 +78,7 @@ static void close_sample(struct sample *s)
     memory_free(s->scratch);
 }
 
-/* Number c of the row of (item, outcome), nothing where bernoulli has no such row. */
+/* Number c of the row of (item, outcome), zero where bernoulli has no such row. */
 static double weight(const struct sample *s, size_t item, int k, size_t c)
 {
     if (s->shape.per_item == 1 && k == 0)
@@ -119,7 +119,7 @@ static void test_gather(void **state)
             }
             expect_near((double)s.x[c], sum, size, "gather");
         }
-        for (size_t a = 0; a < s.n; a++) /* one call for each unit: the same bits */
+        for (size_t a = 0; a < s.n; a++) /* one call per unit: the same bits */
             rbm_rows_plain.gather(&s.shape, s.table, s.unit + a, 1, other.x);
         assert_memory_equal(other.x, s.x, s.shape.stride * sizeof(real));
         close_sample(&other);
@@ -193,7 +193,7 @@ static void test_mix(void **state)
     }
 }
 
-/* Whole numbers: exact, in 32 bits and in 64, and added to what was there. */
+/* Integers: exact, in 32 bits and in 64, and added to the previous content. */
 static void test_tally(void **state)
 {
     (void)state;

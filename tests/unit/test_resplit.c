@@ -1,6 +1,6 @@
-/* Other markings. Folds: every attempt that may be used is tested once in k runs, and what the
- * import held out never is. Refits: validation attempts become training attempts, and nothing
- * else changes. */
+/* Changed splits. Folds: every attempt not held out by the import is a test attempt once in k
+ * runs, and the others never are. Refits: validation attempts become training attempts, and
+ * nothing else changes. */
 #include "base/h5.h"
 #include "data/resplit.h"
 #include "tiny.h"
@@ -25,7 +25,7 @@ static void open_class(struct tiny *class, bool withheld)
     tiny_finish(class, &world);
 }
 
-/* The marks of fold `fold`, made from the class's own. */
+/* The marks of fold `fold`, derived from the marks of the class. */
 static uint8_t *marks_of(struct tiny *class, int64_t n_folds, int64_t fold, uint64_t seed)
 {
     memcpy(class->shard.mark, class->mark, class->n_attempts);
@@ -50,7 +50,7 @@ static void check_folds(bool withheld, int64_t n_folds)
                 const uint8_t old = class.mark[t], new = marks[t];
                 const enum split split = mark_split(new);
                 assert_int_equal(new &MARK_STEP, old & MARK_STEP);
-                if (mark_split(old) == TEST) { /* nothing of it is left */
+                if (mark_split(old) == TEST) { /* the import's test attempts are gone */
                     assert_int_equal(split, TRAIN);
                     assert_int_equal(mark_outcome(new), UNKNOWN);
                     assert_false(mark_is_shown(new));
@@ -89,8 +89,8 @@ static void test_every_attempt_in_one_fold(void **state)
     }
 }
 
-/* Where students were split, a student is in one fold as a whole; where attempts were withheld,
- * most students have some in each. */
+/* With a split by students, a student is in one fold as a whole; with withheld attempts, most
+ * students have some in each. */
 static void test_whole_students(void **state)
 {
     (void)state;
@@ -115,8 +115,8 @@ static void test_whole_students(void **state)
     }
 }
 
-/* A shard with some of the students has the same marks for them: no rank has to ask. */
-static void test_parts_agree_with_the_whole(void **state)
+/* A shard with some of the students has the same marks for them: ranks need not communicate. */
+static void test_shards_agree_with_the_data_set(void **state)
 {
     (void)state;
     for (int withheld = 0; withheld < 2; withheld++) {
@@ -142,7 +142,7 @@ static void test_parts_agree_with_the_whole(void **state)
     }
 }
 
-/* With or without a fold before. */
+/* With or without a previous fold. */
 static void check_join(bool withheld, int64_t n_folds)
 {
     struct tiny class;
@@ -176,7 +176,7 @@ static void check_join(bool withheld, int64_t n_folds)
     tiny_close(&class);
 }
 
-static void test_join(void **state)
+static void test_join_validation_and_training(void **state)
 {
     (void)state;
     for (int withheld = 0; withheld < 2; withheld++) {
@@ -192,8 +192,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_attempt_in_one_fold),
         cmocka_unit_test(test_whole_students),
-        cmocka_unit_test(test_parts_agree_with_the_whole),
-        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_shards_agree_with_the_data_set),
+        cmocka_unit_test(test_join_validation_and_training),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,6 +1,6 @@
-/* Random numbers: the published vectors of Philox4x32-10, then distributions. The bounds are
- * five or more standard errors wide, and the numbers have names, so a pass today is a pass for
- * ever. */
+/* Random numbers: the published vectors of Philox4x32-10, then distributions. The bounds are at
+ * least five standard errors wide, and random numbers depend only on their names, so results
+ * never vary. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { N = 200000 };
 
-static void test_known_answers(void **state)
+static void test_published_vectors(void **state)
 {
     (void)state;
     static const struct {
@@ -75,8 +75,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Largest distance between the distribution of the values, which are sorted, and a known one.
- */
+/* The largest distance between the distribution of the sorted values and a known one. */
 static double kolmogorov(double *values, double (*distribution)(double))
 {
     qsort(values, N, sizeof *values, compare);
@@ -98,7 +97,7 @@ static double normal_distribution(double x)
     return erfc(-x / sqrt(2)) / 2;
 }
 
-/* Fills `values` from names that differ in one part only: 0 index, 1 who, 2 when, 3 seed. */
+/* Fill `values` from names that differ in one part only: 0 index, 1 who, 2 when, 3 seed. */
 static void fill(double *values, int varying, double (*number)(const struct rng *, uint32_t))
 {
     for (uint32_t j = 0; j < N; j++) {
@@ -162,7 +161,7 @@ static void test_normal(void **state)
     memory_free(values);
 }
 
-static void test_below(void **state)
+static void test_integers_below_a_limit(void **state)
 {
     (void)state;
     const struct rng rng = {.seed = 1, .purpose = RNG_SPLIT};
@@ -237,11 +236,11 @@ static void test_orders_are_equally_likely(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),
+        cmocka_unit_test(test_published_vectors),
         cmocka_unit_test(test_names_differ),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_below),
+        cmocka_unit_test(test_integers_below_a_limit),
         cmocka_unit_test(test_order_is_a_permutation),
         cmocka_unit_test(test_orders_are_equally_likely),
     };

@@ -25,8 +25,8 @@ static const struct rnn_cells_table *const tables[N_ISAS] = {&rnn_cells_plain, &
 
 static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : FLT_EPSILON;
 
-/* n rows of `width`; z has four gates at most, w is for `combine`. All are kept within one
- * block of memory, so that what a kernel writes beyond its own shows too. */
+/* n rows of `width`; z has at most four gates, w is for `combine`. All are in one block of
+ * memory, to detect writes beyond a kernel's own part. */
 struct sample {
     size_t n, width, n_numbers;
     real *all, *z, *h, *c, *h_before, *c_before, *dh, *dc, *gated, *w;
@@ -47,7 +47,7 @@ static void open_sample(struct sample *s, uint32_t which)
     for (size_t k = 0; k < COUNT(parts); k++)
         *parts[k] = s->all + z_size + k * size;
     const struct rng rng = {.seed = 5, .purpose = RNG_SIMULATE, .part = which};
-    for (size_t i = 0; i < s->n_numbers; i++) /* some far out, where the curves are flat */
+    for (size_t i = 0; i < s->n_numbers; i++) /* some large values, where the curves are flat */
         s->all[i] = (real)(rng_normal(&rng, (uint32_t)i) * (i % 50 == 7 ? 40 : 1));
     for (size_t i = 0; i < s->n_numbers; i += 97)
         s->all[i] = 0;
@@ -113,7 +113,7 @@ static void call(const struct rnn_cells_table *table, enum kernel kernel, struct
     case GRU_RESET:
         table->gru_reset(n, width, s->gated, s->h_before, s->z, s->h);
         break;
-    case COMBINE: /* of several rows of n, all that z has room for */
+    case COMBINE: /* of several rows of n, as many as fit in z */
         for (size_t row = 0; row < n; row++)
             table->combine(s->w + row, row % DEPTH, s->w, width, s->z + row * width, width);
         break;
@@ -148,7 +148,7 @@ static void test_instruction_sets(void **state)
                 open_sample(&other, which);
                 call(tables[isa], (enum kernel)kernel, &other);
                 if (memcmp(other.all, plain.all, plain.n_numbers * sizeof(real)) != 0)
-                    fail_msg("kernel %d, sample %u: %s has other bits than plain", kernel,
+                    fail_msg("kernel %d, sample %u: bits of %s differ from plain", kernel,
                              which, machine_isa_names[isa]);
                 close_sample(&other);
             }
@@ -279,7 +279,7 @@ static void check_sums(const struct sample *old, const struct sample *new, enum 
     }
 }
 
-/* For every number, what the kernel made of the old ones. */
+/* For every number, the kernel's result from the old ones. */
 static void test_formulas(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void test_formulas(void **state)
         }
 }
 
-/* h and c may be where they were before, as in prediction. */
+/* h and c may be updated in place, as in prediction. */
 static void test_in_place(void **state)
 {
     (void)state;
@@ -325,8 +325,8 @@ static void test_in_place(void **state)
     }
 }
 
-/* The ends of the curves: exact, and no NaN; zero stays zero, so that padding does. */
-static void test_ends(void **state)
+/* The ends of the curves: exact, and no NaN; zero stays zero, and so does padding. */
+static void test_ends_of_the_curves(void **state)
 {
     (void)state;
     static const double ends[] = {0, 1e4, -1e4, 1e30, -1e30};
@@ -361,7 +361,7 @@ int main(void)
         cmocka_unit_test(test_instruction_sets),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_ends_of_the_curves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* builds: float double */
 /* The recurrent temporal RBM against an oracle that sums over all states, against differences
- * of its own loss in double precision, and against itself where two ways must agree. */
+ * of its own loss in double precision, and against itself where two methods must agree. */
 #include "base/h5.h"
 #include "gradient.h"
 #include "models/rtrbm/rtrbm_internal.h"
@@ -11,7 +11,7 @@ static const bool is_double = sizeof(real) == sizeof(double);
 
 enum { N_ITEMS = 5 };
 
-/* As tiny_text; a plus before an item: in the same step as the one before. */
+/* As tiny_text; a plus before an item puts it in the same step as the previous one. */
 static void add_student(struct tiny *class, const char *text)
 {
     char plain[256];
@@ -30,7 +30,7 @@ static void add_student(struct tiny *class, const char *text)
             class->mark[at] &= (uint8_t)~MARK_STEP;
 }
 
-/* Steps of one to five attempts; some unknown, not shown, or not to train on. */
+/* Steps of one to five attempts; some are unknown, hidden, or not for training. */
 static const char *const texts[] = {
     "a1 b0 c? d1. e0v c1 b1t.",
     "b1",
@@ -64,7 +64,8 @@ static void open_bench(struct bench *bench, const struct tiny *class, const char
     bench_attach(bench, class, class->n_attempts > 1000 ? 24 : 40);
 }
 
-/* Every kind of visible units and structure, few hidden units and more than a row's padding. */
+/* Every kind of visible units and structure, with few hidden units and with more than a padded
+ * row. */
 static const char *const variants[] = {
     "hidden=3",
     "hidden=17",
@@ -99,7 +100,7 @@ static void compare_with_differences(const struct tiny *class, const char *optio
     close_bench(&bench);
 }
 
-static void test_differences(void **state)
+static void test_gradient_against_differences(void **state)
 {
     (void)state;
     struct tiny class;
@@ -113,7 +114,7 @@ static void test_differences(void **state)
 }
 #endif
 
-/* Loss, gradient and predictions against the oracle's. */
+/* Compare loss, gradient and predictions with the oracle's. */
 static void compare_with_oracle(const struct tiny *class, const char *options)
 {
     struct bench bench;
@@ -155,7 +156,7 @@ static void compare_with_oracle(const struct tiny *class, const char *options)
     close_bench(&bench);
 }
 
-static void test_oracle(void **state)
+static void test_against_oracle(void **state)
 {
     (void)state;
     struct tiny class;
@@ -165,9 +166,9 @@ static void test_oracle(void **state)
     tiny_close(&class);
 }
 
-/* Contrastive divergence with many Gibbs steps, averaged over many chains, is the gradient of
- * the likelihood; with few it is another. */
-static void test_cd(void **state)
+/* Contrastive divergence with many Gibbs steps, averaged over many chains, gives the gradient
+ * of the likelihood; with few steps it differs. */
+static void test_contrastive_divergence(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"hidden=3", "hidden=3, visible=bernoulli",
@@ -215,7 +216,7 @@ static void test_cd(void **state)
     tiny_close(&class);
 }
 
-/* A class of one student with n attempts, of one with one attempt, and one between. */
+/* A class of one student with n attempts, one with one attempt, and one in between. */
 static void open_long(struct tiny *class, size_t n)
 {
     tiny_begin(class, 9, false);
@@ -227,7 +228,8 @@ static void open_long(struct tiny *class, size_t n)
     tiny_finish(class, &world);
 }
 
-/* Going through the steps again gives the same bits with memory for the root of them. */
+/* Recomputing the steps gives the same bits with memory for only the square root of their
+ * number. */
 static void test_recompute(void **state)
 {
     (void)state;
@@ -265,8 +267,8 @@ static void test_recompute(void **state)
     }
 }
 
-/* A student of 100 000 attempts: a gradient and predictions that are numbers. */
-static void test_long(void **state)
+/* A student of 100 000 attempts: gradient and predictions are finite. */
+static void test_long_student(void **state)
 {
     (void)state;
     enum { N = 100000 };
@@ -287,7 +289,7 @@ static void test_long(void **state)
     tiny_close(&class);
 }
 
-/* Weights far too large: probabilities stay probabilities, and the loss a number. */
+/* Weights far too large: probabilities stay probabilities, and the loss stays finite. */
 static void test_extreme_weights(void **state)
 {
     (void)state;
@@ -312,8 +314,9 @@ static void test_extreme_weights(void **state)
     tiny_close(&class);
 }
 
-/* First values: loops on the diagonal, log-odds as biases, nothing where nothing connects. */
-static void test_init(void **state)
+/* Initial values: self-loops on the diagonal, log-odds as biases, zero where nothing
+ * connects. */
+static void test_initial_values(void **state)
 {
     (void)state;
     struct tiny class;
@@ -353,11 +356,14 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
 #ifdef COHORT_REAL_DOUBLE
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_gradient_against_differences),
 #endif
-        cmocka_unit_test(test_oracle),          cmocka_unit_test(test_cd),
-        cmocka_unit_test(test_recompute),       cmocka_unit_test(test_long),
-        cmocka_unit_test(test_extreme_weights), cmocka_unit_test(test_init),
+        cmocka_unit_test(test_against_oracle),
+        cmocka_unit_test(test_contrastive_divergence),
+        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_long_student),
+        cmocka_unit_test(test_extreme_weights),
+        cmocka_unit_test(test_initial_values),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

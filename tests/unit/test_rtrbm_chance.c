@@ -1,7 +1,7 @@
 /* builds: float double */
-/* Chances of steps under a recurrent temporal RBM: sums over the states of either side and
- * annealed importance sampling, against each other and an oracle; and students drawn from it,
- * whose frequencies must be those chances. */
+/* Probabilities of steps under a recurrent temporal RBM: sums over the states of either side
+ * and annealed importance sampling, against each other and an oracle; and students drawn from
+ * it, whose frequencies must match these probabilities. */
 #include "base/h5.h"
 #include "rtrbm_oracle.h"
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static double log_chance(const struct bench *b, size_t s, const struct likelihoo
     return sum->log_chance;
 }
 
-/* Summed over the states of visible units, and of hidden units. */
+/* Sums over the states of the visible units, and over those of the hidden units. */
 static void test_enumeration(void **state)
 {
     (void)state;
@@ -94,8 +94,9 @@ static void test_enumeration(void **state)
         }
 }
 
-/* Splits that are not asked for are given where they are shown, and have no part in the sum. */
-static void test_splits(void **state)
+/* Attempts of other splits are conditioned on where they are shown, and are not part of the
+ * sum. */
+static void test_other_splits_are_not_summed(void **state)
 {
     (void)state;
     struct bench b;
@@ -114,9 +115,9 @@ static void test_splits(void **state)
     close_bench(&b);
 }
 
-/* Sampling, against sums: off by as much as it says, less with more chains, and right in the
- * mean of Z itself. */
-static void test_annealing(void **state)
+/* Annealed sampling against sums: its error matches its standard error, falls with more chains,
+ * and the mean of Z itself is correct. */
+static void test_annealed_importance_sampling(void **state)
 {
     (void)state;
     static const char *const variants[] = {"hidden=8", "hidden=8, visible=bernoulli, dense=yes",
@@ -135,7 +136,7 @@ static void test_annealing(void **state)
             off += log_chance(&b, s, &plan, &coarse) - expected;
             variance += coarse.variance;
             assert_int_equal(coarse.n_sampled, 5);
-            /* the estimate of Z is without bias, that of its logarithm not quite */
+            /* the estimate of Z is unbiased, that of its logarithm not quite */
             ratio += exp(expected - coarse.log_chance) - 1;
             plan.n_chains = 400;
             const double close = log_chance(&b, s, &plan, &many);
@@ -157,7 +158,7 @@ static void take(void *arg, uint32_t item, bool correct, bool begins_step)
     *(*end)++ = 4 * item + 2 * correct + begins_step;
 }
 
-/* How often each sequence of outcomes is drawn, and how often it should be. */
+/* Compare how often each sequence of outcomes is drawn with its probability. */
 static void test_samples(void **state)
 {
     (void)state;
@@ -198,8 +199,8 @@ static void test_samples(void **state)
     }
 }
 
-/* Steps of many units come from a Gibbs chain; each unit is on as often as it should be. */
-static void test_chains(void **state)
+/* Steps of many units come from a Gibbs chain; each unit is on with the right frequency. */
+static void test_gibbs_chains(void **state)
 {
     (void)state;
     enum { N = 3000, UNITS = 10 };
@@ -229,8 +230,8 @@ static void test_chains(void **state)
     close_bench(&b);
 }
 
-/* Frames too large to be summed are predicted by Gibbs chains: close to the sums over states,
- * also where the weights are sharp, and whoever the student is. */
+/* Frames too large for sums are predicted with Gibbs chains: close to the sums over states,
+ * also for sharp distributions, and independent of the student's number. */
 static void test_dense_predictions(void **state)
 {
     (void)state;
@@ -251,9 +252,9 @@ static void test_dense_predictions(void **state)
             }
         }
         if (!(most < 0.06 && mean < 0.015))
-            fail_msg("scale %g: off by up to %g, %g in the mean", scales[v], most, mean);
+            fail_msg("scale %g: off by up to %g, %g on average", scales[v], most, mean);
         for (size_t a = 0; a < N_ITEMS;
-             a++) /* the first step: student 1 begins an item later */
+             a++) /* in the first step student 1 begins one item later */
             assert_true(p[0][(a + 1) % N_ITEMS] == p[1][a]);
         close_bench(&b);
     }
@@ -264,9 +265,12 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_enumeration), cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_annealing),   cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_chains),      cmocka_unit_test(test_dense_predictions),
+        cmocka_unit_test(test_enumeration),
+        cmocka_unit_test(test_other_splits_are_not_summed),
+        cmocka_unit_test(test_annealed_importance_sampling),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_gibbs_chains),
+        cmocka_unit_test(test_dense_predictions),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

@@ -1,5 +1,5 @@
 /* ranks: 1 2 3 5 */
-/* Matrices over grids of ranks against plain loops, on every grid that the ranks allow. */
+/* Matrices over grids of ranks against plain loops, on every grid the ranks allow. */
 #include "base/comm.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -17,7 +17,7 @@ static struct comm world;
 enum { N = 2 * GRID_BLOCK + 19 };
 static double whole[N][N], lower[N][N];
 
-/* A positive definite matrix, and its Cholesky factor by the school's method. */
+/* A positive definite matrix, and its Cholesky factor by the textbook method. */
 static void make_matrix(void)
 {
     const struct rng rng = {.seed = 4, .purpose = RNG_INIT};
@@ -57,7 +57,7 @@ static void expect_algebra(struct scalapack_grid *grid)
     int64_t n_own = (int64_t)(matrix.n_own_rows * matrix.n_own_columns), most = n_own;
     comm_sum_i64(&world, &n_own, 1);
     comm_max_i64(&world, &most, 1);
-    assert_int_equal(n_own, N * N); /* everything is somewhere, once, and spread */
+    assert_int_equal(n_own, N * N); /* every number is stored once, and distributed */
     if (grid->n_rows * grid->n_columns > 1)
         assert_true(most < N * N);
     fill(&matrix);
@@ -87,7 +87,7 @@ static void expect_algebra(struct scalapack_grid *grid)
     expect_near(product, x, N, 1e-12);
 
     fill(&matrix);
-    for (size_t c = 0; c < matrix.n_own_columns; c++) /* one that is not positive */
+    for (size_t c = 0; c < matrix.n_own_columns; c++) /* not positive definite */
         for (size_t r = 0; r < matrix.n_own_rows; r++)
             if (matrix.row_of[r] == N - 3 && matrix.column_of[c] == N - 3)
                 matrix.value[c * matrix.n_own_rows + r] = -1;
@@ -95,7 +95,7 @@ static void expect_algebra(struct scalapack_grid *grid)
     scalapack_matrix_destroy(&matrix);
 }
 
-static void test_algebra(void **state)
+static void test_matrix_operations(void **state)
 {
     (void)state;
     make_matrix();
@@ -109,13 +109,13 @@ static void test_algebra(void **state)
         }
 }
 
-/* The bits of a result depend on the grid alone. */
-static void test_bits(void **state)
+/* The bits of a result depend only on the grid. */
+static void test_bits_depend_on_the_grid_alone(void **state)
 {
     (void)state;
     make_matrix();
     double results[2][N];
-    for (int ranks = 0; ranks < 2; ranks++) { /* all, and the first two at most */
+    for (int ranks = 0; ranks < 2; ranks++) { /* all, and at most the first two */
         struct comm team;
         comm_split(&world, ranks == 1 && world.rank >= 2, &team);
         if (ranks == 0 || world.rank < 2) {
@@ -168,8 +168,8 @@ static void test_shapes(void **state)
     scalapack_grid_destroy(&grid);
 }
 
-/* OpenBLAS, and not the slow reference, multiplies for ScaLAPACK. */
-static void test_blas(void **state)
+/* ScaLAPACK uses OpenBLAS for its products, and not the slow reference BLAS. */
+static void test_blas_is_openblas(void **state)
 {
     (void)state;
     const char *library = NULL;
@@ -182,10 +182,10 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_algebra),
-        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_matrix_operations),
+        cmocka_unit_test(test_bits_depend_on_the_grid_alone),
         cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_blas),
+        cmocka_unit_test(test_blas_is_openblas),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

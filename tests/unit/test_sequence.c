@@ -1,4 +1,4 @@
-/* Students of a block side by side in time: every attempt has one row, and those still there
+/* Students of a block aligned in time: every attempt has one row, and the students still active
  * at a step are a prefix of the block. */
 #include "base/memory.h"
 #include "base/rng.h"
@@ -38,7 +38,7 @@ static void test_rows(void **state)
     assert_null(sequence.student);
 }
 
-static void test_few(void **state)
+static void test_small_blocks(void **state)
 {
     (void)state;
     static const uint32_t length[] = {0, 1, 3}, none[] = {0, 0}, one[] = {2}, short_one[] = {1};
@@ -72,8 +72,8 @@ static void test_few(void **state)
     sequence_free(&sequence);
 }
 
-/* Random blocks, one after the other in the same memory. */
-static void test_random(void **state)
+/* Random blocks in succession, in the same memory. */
+static void test_random_blocks(void **state)
 {
     (void)state;
     enum { MOST = 70, CLASS = 1000 };
@@ -124,8 +124,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_few),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_small_blocks),
+        cmocka_unit_test(test_random_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Simulated classes against the truth stored beside them. */
+/* Simulated classes against the stored truth. */
 #include "base/h5.h"
 #include "imported.h"
 #include <math.h>
@@ -36,7 +36,7 @@ static double *read_truth(const char *name, uint64_t n_rows, uint64_t n_columns)
     return values;
 }
 
-/* Log-likelihood against what is expected if p is the truth, in standard deviations. */
+/* Log-likelihood minus its expectation if p is the truth, in standard deviations. */
 struct judge {
     double surplus, variance, log_loss;
     size_t n;
@@ -89,8 +89,8 @@ static void test_irt(void **state)
             assert_true(q[i * K + k] == (double)needs);
             assert_true(needs ? a[i * K + k] > 0 : a[i * K + k] == 0);
         }
-    /* With the truth the outcomes are as likely as they should be; with another student's, or
-     * without discriminations, they are not. */
+    /* With the truth the outcomes have the expected likelihood; with another student's, or
+     * without discriminations, they do not. */
     struct judge truth = {0}, other = {0}, plain = {0};
     for (size_t s = 0; s < N; s++)
         for (uint64_t t = class.shard.first[s]; t < class.shard.first[s + 1]; t++) {
@@ -133,7 +133,7 @@ static void test_bkt(void **state)
     double *p0 = read_truth("p0", K, 0), *learn = read_truth("learn", K, 0);
     double *guess = read_truth("guess", K, 0), *slip = read_truth("slip", K, 0);
     double *forget = read_truth("forget", K, 0);
-    /* The forward algorithm with the truth; and with nobody ever learning. */
+    /* The forward algorithm with the truth; and without any learning. */
     struct judge truth = {0}, frozen = {0};
     for (size_t s = 0; s < N; s++) {
         double known[2][K];
@@ -197,7 +197,8 @@ static void test_grockit(void **state)
     qsort(popularity, M, sizeof *popularity, compare_counts);
     assert_true(popularity[M - 1] > 4 * popularity[M / 2]);
 
-    /* What is unknown about one in twelve; knowing the student beats the item's mean. */
+    /* About one in twelve outcomes is unknown; predictions from student and item beat the
+     * item's mean. */
     double *ability = read_truth("ability", N, 0),
            *track = read_truth("track_ability", N, N_TRACKS);
     double *a = read_truth("discrimination", M, 0), *b = read_truth("difficulty", M, 0);
@@ -224,7 +225,7 @@ static void test_grockit(void **state)
                 b[i];
             const double p = sigmoid(logit);
             judge(&by_truth, p / (p + 0.8 * (1 - p)),
-                  outcome); /* of what is wrong 1 in 5 is unknown */
+                  outcome); /* 1 in 5 of the wrong answers is unknown */
             judge(&by_item, (n_item[i][1] + 1) / (n_item[i][0] + n_item[i][1] + 2), outcome);
         }
     print_message("test log loss: item means %.3f, student and item %.3f\n",
@@ -239,7 +240,7 @@ static void test_grockit(void **state)
     free_class(&class);
 }
 
-/* As busy a class as one asks for. */
+/* The number of attempts can be chosen. */
 static void test_grockit_attempts(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Splits: their proportions, what is shown, and that they depend on seed and names alone. */
+/* Splits: their proportions, which attempts are shown, and that they depend only on seed and
+ * names. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-#undef fail /* cmocka's word for its own kind of failure */
+#undef fail /* cmocka defines a macro of this name */
 
 /* A class of n students, student number s (whose place is `order[s]`) with 1 + s % 9 attempts;
  * attempt t is unknown if (s + t) % 5 is 0. Times are global: 100 t + s % 100. */
@@ -151,7 +152,7 @@ static void test_by_student(void **state)
     }
 }
 
-/* The first come are for training; numbers of students without attempts may be missing. */
+/* The first students are for training; numbers of students without attempts may be missing. */
 static void test_by_order(void **state)
 {
     (void)state;
@@ -173,8 +174,8 @@ static void test_by_order(void **state)
     free_class(&class);
 }
 
-/* Each attempt by its student's name, whatever the order of students. */
-static void test_order_and_seed(void **state)
+/* The split of an attempt follows its student's name, in any order of students. */
+static void test_splits_depend_on_names_and_seed(void **state)
 {
     (void)state;
     static const char *const texts[] = {"by-student=60/20/20", "by-attempt=60/20/20",
@@ -197,7 +198,7 @@ static void test_order_and_seed(void **state)
                                 a.content.head.first[p + 1] - first);
         }
         const bool same = memcmp(a.mark, c.mark, a.content.head.n_attempts) == 0;
-        assert_int_equal(same, i >= 3); /* only the first three have something random */
+        assert_int_equal(same, i >= 3); /* only the first three are random */
         free_class(&a);
         free_class(&b);
         free_class(&c);
@@ -281,7 +282,7 @@ static void test_by_time(void **state)
     }
     assert_true(last[TRAIN] < first[VALID] && last[VALID] < first[TEST]);
 
-    /* A wide range of times is cut as well as a narrow one. */
+    /* A wide range of times is split as well as a narrow one. */
     for (uint64_t t = 0; t < class.content.head.n_attempts; t++)
         class.time[t] = class.time[t] * 9000000000000000 - INT64_MAX / 2;
     apply(&class, "by-time=80/10/10", 1);
@@ -302,7 +303,7 @@ static void test_by_time(void **state)
     free_class(&class);
 }
 
-/* Every student is in the test fold once, in the validation fold once. */
+/* Every student is in the test fold once, and in the validation fold once. */
 static void test_folds(void **state)
 {
     (void)state;
@@ -337,7 +338,7 @@ static void test_folds(void **state)
     free_class(&class);
 }
 
-static void test_given(void **state)
+static void test_given_splits(void **state)
 {
     (void)state;
     struct class class;
@@ -358,10 +359,14 @@ static void test_given(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),          cmocka_unit_test(test_by_student),
-        cmocka_unit_test(test_order_and_seed), cmocka_unit_test(test_by_last),
-        cmocka_unit_test(test_by_attempt),     cmocka_unit_test(test_by_time),
-        cmocka_unit_test(test_folds),          cmocka_unit_test(test_given),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_by_student),
+        cmocka_unit_test(test_splits_depend_on_names_and_seed),
+        cmocka_unit_test(test_by_last),
+        cmocka_unit_test(test_by_attempt),
+        cmocka_unit_test(test_by_time),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_given_splits),
         cmocka_unit_test(test_by_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Designs of sweeps: which trials there are, what they are called, and the rungs of halving. */
+/* Designs of sweeps: which trials there are, their ids, and the rungs of halving. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "sweep/sweep.h"
@@ -22,7 +22,7 @@ static void open_sweep(struct sweep *sweep, const char *lines)
         fail_msg("%s", fail_sentence());
 }
 
-static void test_grid(void **state)
+static void test_grid_design(void **state)
 {
     (void)state;
     static const char *const expected[][2] = {{"5", "0.001"}, {"5", "0.01"}, {"5", "0.1"},
@@ -42,8 +42,8 @@ static void test_grid(void **state)
     sweep_destroy(&sweep);
 }
 
-/* A trial keeps its id when the lists grow, when it is trained longer, and wherever it is. */
-static void test_ids(void **state)
+/* A trial keeps its id when the lists grow, when it is trained longer, and at any position. */
+static void test_trial_ids(void **state)
 {
     (void)state;
     struct sweep small, large, other;
@@ -59,8 +59,8 @@ static void test_ids(void **state)
     sweep_destroy(&other);
 }
 
-/* Of 64 points in each coordinate, and of 2 x 3 fields of both, each part has its share. */
-static void test_halton(void **state)
+/* Of 64 points, each bin of a coordinate, and each of 2 x 3 cells of both, has its share. */
+static void test_halton_design(void **state)
 {
     (void)state;
     struct sweep sweep;
@@ -83,7 +83,7 @@ static void test_halton(void **state)
     sweep_destroy(&sweep);
 }
 
-static void test_random(void **state)
+static void test_random_design(void **state)
 {
     (void)state;
     static const char lines[] = "hidden = log(1, 1000)\ncopies = {1, 2}\n[sweep]\n"
@@ -95,7 +95,7 @@ static void test_random(void **state)
         memory_free(text);
     }
     assert_int_equal(sweeps[0].n_trials + sweeps[0].n_twins, 300);
-    assert_true(sweeps[0].n_twins > 0); /* of 1, 2, 3, ... there are many */
+    assert_true(sweeps[0].n_twins > 0); /* 1, 2, 3, ... repeat often */
     size_t n_low = 0, n_two = 0;
     for (size_t t = 0; t < sweeps[0].n_trials; t++) {
         char *end = NULL;
@@ -128,8 +128,8 @@ static void test_rungs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),   cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_halton), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_grid_design),   cmocka_unit_test(test_trial_ids),
+        cmocka_unit_test(test_halton_design), cmocka_unit_test(test_random_design),
         cmocka_unit_test(test_rungs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

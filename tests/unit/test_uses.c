@@ -1,5 +1,5 @@
-/* What a model says it makes use of, it does, and nothing else: by this, data whose items have
- * other skills or groups than the model knows are refused or not. */
+/* A model uses the skills and groups it declares, and no others. This decides whether data
+ * whose items have other skills or groups than the model's are refused. */
 #include "base/h5.h"
 #include "tiny.h"
 #include <setjmp.h>
@@ -11,7 +11,7 @@ static struct comm world;
 
 enum { N_ITEMS = 7, N_STUDENTS = 9 };
 
-/* In every kind's standard options and these. */
+/* With every kind's default settings and these. */
 static const struct {
     const char *kind, *options;
     unsigned uses;
@@ -84,7 +84,7 @@ static void check(const char *kind, const char *options, const unsigned *expecte
     tiny_close(&class);
 }
 
-static void test_uses(void **state)
+static void test_declared_uses(void **state)
 {
     (void)state;
     for (size_t v = 0; v < COUNT(variants); v++)
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
     h5_start();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_uses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_declared_uses)};
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
     return n_failed;

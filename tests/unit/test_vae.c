@@ -1,8 +1,8 @@
 /* builds: float double */
 /* The gradient of the ML2P-VAE: against differences of its own loss for every kind of
  * posterior, prior and bound; the divergence against its mean over samples; the reparameterised
- * gradient against the REINFORCE identity; the doubly reparameterised one against the plain
- * one. */
+ * gradient against the REINFORCE identity; the doubly reparameterised gradient against the
+ * plain one. */
 #include "base/h5.h"
 #include "vae_class.h"
 
@@ -27,7 +27,7 @@ static void compare_with_differences(const struct tiny *class, const char *optio
     close_bench(&bench);
 }
 
-static void test_differences(void **state)
+static void test_gradient_against_differences(void **state)
 {
     (void)state;
     static const char *const priors[] = {"", "1 0.6 / 0.6 1"};
@@ -54,7 +54,7 @@ static void test_differences(void **state)
 #endif
 
 /* KL in closed form is the mean of log q - log p. */
-static void test_divergence(void **state)
+static void test_divergence_by_sampling(void **state)
 {
     (void)state;
     static const char *const priors[] = {"", "1 0.5 0.2 / 0.5 1 -0.3 / 0.2 -0.3 1"};
@@ -102,8 +102,8 @@ static void test_divergence_by_hand(void **state)
     vae_prior_free(&prior);
 }
 
-/* A student of one answer sheet, and the derivative of its bound by the encoder's outputs: that
- * by the biases of the last layer. */
+/* A student of one answer sheet, and the derivative of its bound by the encoder's outputs,
+ * which is the derivative by the biases of the last layer. */
 static void output_gradient(struct bench *bench, double *gradient, size_t n)
 {
     const struct tensor *tensor = find_tensor(bench, "encoder_output_bias");
@@ -113,7 +113,8 @@ static void output_gradient(struct bench *bench, double *gradient, size_t n)
         gradient[j] = tiny_statistic(&bench->tally, at + j);
 }
 
-/* The score function says the same as the reparameterised gradient:
+/* The score function gives the same as the reparameterised gradient:
+ *
  *     d/d phi E_q[log p(x, theta) - log q] = E_q[(log p(x, theta) - log q) d log q / d phi] */
 static void test_reinforce(void **state)
 {
@@ -165,8 +166,8 @@ static void test_reinforce(void **state)
     tiny_close(&class);
 }
 
-/* The doubly reparameterised gradient has the plain one's mean and less noise. */
-static void test_double_gradient(void **state)
+/* The doubly reparameterised gradient has the mean of the plain one and less noise. */
+static void test_doubly_reparameterised_gradient(void **state)
 {
     (void)state;
     struct tiny class;
@@ -200,7 +201,7 @@ static void test_double_gradient(void **state)
     tiny_close(&class);
 }
 
-/* Beginnings teach the encoder only. */
+/* Prefixes train the encoder only. */
 static void test_prefixes(void **state)
 {
     (void)state;
@@ -234,10 +235,12 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
 #ifdef COHORT_REAL_DOUBLE
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_gradient_against_differences),
 #endif
-        cmocka_unit_test(test_divergence),  cmocka_unit_test(test_divergence_by_hand),
-        cmocka_unit_test(test_reinforce),   cmocka_unit_test(test_double_gradient),
+        cmocka_unit_test(test_divergence_by_sampling),
+        cmocka_unit_test(test_divergence_by_hand),
+        cmocka_unit_test(test_reinforce),
+        cmocka_unit_test(test_doubly_reparameterised_gradient),
         cmocka_unit_test(test_prefixes),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

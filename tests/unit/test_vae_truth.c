@@ -1,14 +1,14 @@
 /* builds: float double */
-/* What must be true of the ML2P-VAE whatever its parameters: no gradient at the truth,
- * likelihoods of all answer sheets that add up to one, bounds below the likelihood that near
- * it, predictions that are means over the posterior, standard errors; and what it refuses. */
+/* Properties of the ML2P-VAE for any parameters: no gradient at the truth, likelihoods of all
+ * answer sheets that add up to one, bounds that approach the likelihood from below, predictions
+ * that are means over the posterior, standard errors; and what it refuses. */
 #include "base/h5.h"
 #include "base/log.h"
 #include "kernels/vec.h"
 #include "vae_class.h"
 
-/* Where data follow the model exactly (y is the probability itself), the items' and abilities'
- * gradients vanish at the truth, and not beside it. */
+/* Where data follow the model exactly (y is the probability itself), the gradients of items and
+ * abilities vanish at the truth, and not next to it. */
 static void test_truth_is_stationary(void **state)
 {
     (void)state;
@@ -112,8 +112,8 @@ static void test_kernels(void **state)
         memory_free(all[i]);
 }
 
-/* The chances of all answer sheets add up to one, on the grid and by sampling; a single
- * answer's is the integral of sigma over the prior. */
+/* The probabilities of all answer sheets add up to one, on the grid and by sampling; that of a
+ * single answer is the integral of sigma over the prior. */
 static void test_likelihood(void **state)
 {
     (void)state;
@@ -144,13 +144,13 @@ static void test_likelihood(void **state)
         }
         const double slack = o == 3 ? 4.5 * sqrt(variance) : is_double ? 1e-7 : 2e-6;
         if (!(fabs(sum - 1) <= slack) || (o == 3 && !(slack < 0.3)))
-            fail_msg("%s: chances add up to %.9f, slack %g", options[o], sum, slack);
+            fail_msg("%s: probabilities add up to %.9f, tolerance %g", options[o], sum, slack);
         close_bench(&bench);
         tiny_close(&class);
     }
 }
 
-/* More samples, a higher bound; none above the likelihood. */
+/* More samples give a higher bound, and none exceeds the likelihood. */
 static void test_bounds(void **state)
 {
     (void)state;
@@ -199,8 +199,8 @@ static void test_predictions(void **state)
         real p[5];
         bench.model->kind->predict(bench.model, bench.work, 0, 7, p);
         struct vae_work *work = bench.work;
-        /* student 1 answers item b first: the posterior before it is that of student 0's first
-         */
+        /* student 1 answers item b first: the posterior before it is that before student 0's
+         * first answer */
         vae_encoder_read(bench.model, work, NULL, 0, &work->posterior);
         vae_reserve(work, WIDTH, 1, 1);
         const uint32_t unit = 1; /* item a, correct */
@@ -221,9 +221,9 @@ static void test_predictions(void **state)
     tiny_close(&class);
 }
 
-/* The same for items that ask so much of an ability that the chance rises like a step, by sums
- * over fine steps of the predictor. */
-static void test_steep(void **state)
+/* The same for items so discriminating that the probability rises like a step, by sums over
+ * fine steps of the predictor. */
+static void test_steep_items(void **state)
 {
     (void)state;
     struct tiny class;
@@ -255,8 +255,8 @@ static void test_steep(void **state)
     tiny_close(&class);
 }
 
-/* A posterior stays within what the prior allows, whatever the encoder says. */
-static void test_held_roots(void **state)
+/* A posterior stays within the range of the prior, for any output of the encoder. */
+static void test_posterior_is_bounded(void **state)
 {
     (void)state;
     struct tiny class;
@@ -274,9 +274,9 @@ static void test_held_roots(void **state)
     tiny_close(&class);
 }
 
-/* Abilities beyond any class give scores whose squares no sum holds: no errors, then, and no
- * overflow. */
-static void test_far_abilities(void **state)
+/* Extreme abilities give scores whose squares overflow a sum: then there are no standard
+ * errors, and no overflow. */
+static void test_extreme_abilities(void **state)
 {
     (void)state;
     struct tiny class;
@@ -301,8 +301,8 @@ static void test_far_abilities(void **state)
     tiny_close(&class);
 }
 
-/* An item that nobody answered begins, and stays, as hard as all others together. */
-static void test_unanswered(void **state)
+/* An item without answers starts, and stays, at the difficulty of all others together. */
+static void test_item_without_answers(void **state)
 {
     (void)state;
     struct tiny class;
@@ -324,8 +324,8 @@ static void test_unanswered(void **state)
     tiny_close(&class);
 }
 
-/* Standard errors: of one item and one ability, from the information computed here. */
-static void test_errors(void **state)
+/* Standard errors of one item and one ability, from the information computed here. */
+static void test_standard_errors(void **state)
 {
     (void)state;
     struct tiny class;
@@ -347,7 +347,7 @@ static void test_errors(void **state)
     params_take(&bench.model->params, tensor, bench.model->params.value, errors);
     params_take(&bench.model->params, b, bench.model->params.value, difficulty);
     double info[2][2] = {{0}};
-    for (size_t s = 0; s < 60; s++) { /* scores by a sum over theta, step by step */
+    for (size_t s = 0; s < 60; s++) { /* scores by a sum over theta */
         double total = 0, score[2] = {0};
         for (double theta = -8; theta <= 8; theta += 0.01) {
             double weight = exp(-theta * theta / 2), d[2];
@@ -393,7 +393,7 @@ static enum status declare(const struct tiny *class, const char *options)
     return status;
 }
 
-static void test_contradictions(void **state)
+static void test_contradictory_settings(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
@@ -422,7 +422,7 @@ static void test_contradictions(void **state)
     tiny_text(&class, "a1 b0");
     tiny_finish(&class, &world);
     assert_int_equal(declare(&class, ""), BAD_USER);
-    assert_non_null(strstr(fail_sentence(), "'item 0' is in no skill"));
+    assert_non_null(strstr(fail_sentence(), "'item 0' has no skill"));
     fail_clear();
     assert_int_equal(declare(&class, "dimensions = 2"), OK);
     tiny_close(&class);
@@ -433,12 +433,17 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truth_is_stationary), cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_likelihood),          cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_predictions),         cmocka_unit_test(test_steep),
-        cmocka_unit_test(test_unanswered),          cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_contradictions),      cmocka_unit_test(test_held_roots),
-        cmocka_unit_test(test_far_abilities),
+        cmocka_unit_test(test_truth_is_stationary),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_likelihood),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_steep_items),
+        cmocka_unit_test(test_item_without_answers),
+        cmocka_unit_test(test_standard_errors),
+        cmocka_unit_test(test_contradictory_settings),
+        cmocka_unit_test(test_posterior_is_bounded),
+        cmocka_unit_test(test_extreme_abilities),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

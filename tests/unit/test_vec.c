@@ -1,6 +1,5 @@
 /* builds: float double */
-/* Element-by-element kernels: what they compute, and that every instruction set computes the
- * same bits. */
+/* Element-by-element kernels: their results, and the same bits on every instruction set. */
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -24,7 +23,7 @@ static const struct vec_table *const tables[N_ISAS] = {&vec_plain, &vec_plain, &
 static const bool is_double = sizeof(real) == sizeof(double);
 static const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : FLT_EPSILON;
 
-/* The instruction sets beyond plain that this CPU has, one after another; 0 at the end. */
+/* The instruction sets of this CPU beyond plain, one by one; 0 at the end. */
 static enum isa next_isa(enum isa isa)
 {
     do
@@ -36,7 +35,7 @@ static enum isa next_isa(enum isa isa)
 #define EACH_ISA(isa)                                                                          \
     for (enum isa isa = next_isa(ISA_PLAIN); (isa) != ISA_PLAIN; (isa) = next_isa(isa))
 
-static void test_isas(void **state)
+static void test_instruction_sets(void **state)
 {
     (void)state;
     int n = 0;
@@ -51,7 +50,7 @@ static void test_isas(void **state)
         skip();
 }
 
-/* Numbers at which something may go wrong, then random ones of all sizes. */
+/* Critical numbers, then random ones of all magnitudes. */
 static void fill(real *x, size_t n, uint32_t which)
 {
     static const real special[] = {
@@ -106,7 +105,7 @@ static void test_maps(void **state)
                 : isinf((real)expected) ? isinf(got) && got > 0
                                         : false)
                 continue;
-            /* log(1 + tiny) cannot be had more exactly than 1 + tiny */
+            /* log(1 + tiny) cannot be more exact than 1 + tiny */
             const double slack = which == 2 ? epsilon : is_double ? 1e-300 : 1e-37;
             if (!(fabs(got - expected) <= 8 * epsilon * expected + slack))
                 fail_msg("%s(%.9g) = %.9g instead of %.9g", map_names[which], (double)x[i], got,
@@ -124,7 +123,7 @@ static void test_maps(void **state)
     memory_free(z);
 }
 
-/* No kernel writes behind its n numbers. */
+/* No kernel writes beyond its n numbers. */
 static void test_lengths(void **state)
 {
     (void)state;
@@ -207,7 +206,7 @@ static double binomial_chance(int n, int k, double logit)
     return chance * pow(1 / (1 + exp(logit)), n - k);
 }
 
-/* With evenly spaced u every count must come up exactly as often as it should; and a larger u
+/* With evenly spaced u every count must come up exactly as often as expected, and a larger u
  * never gives a smaller count. */
 static void test_binomial_frequencies(void **state)
 {
@@ -241,7 +240,7 @@ static void test_binomial_frequencies(void **state)
     memory_free(count);
 }
 
-/* The same with the numbers that training draws: chi-square. */
+/* The same with random numbers as in training: chi-square. */
 static void test_binomial_draws(void **state)
 {
     (void)state;
@@ -332,7 +331,7 @@ static void test_quantize(void **state)
     memory_free(q);
 }
 
-/* What the two updates need, made anew for each instruction set. */
+/* Input of the two updates, created anew for each instruction set. */
 struct update {
     real *w, *m, *v, *rate, *decay;
     int32_t *narrow;
@@ -423,8 +422,8 @@ static void test_updates(void **state)
     }
 }
 
-/* A parameter that is no number any more is reported wherever it is. */
-static void test_updates_report_what_is_not_finite(void **state)
+/* A parameter that has become NaN or infinite is reported, wherever it is. */
+static void test_updates_report_nan_and_infinity(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY, -1e35};
@@ -443,7 +442,7 @@ static void test_updates_report_what_is_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_isas),
+        cmocka_unit_test(test_instruction_sets),
         cmocka_unit_test(test_maps),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_uniform),
@@ -452,7 +451,7 @@ int main(void)
         cmocka_unit_test(test_binomial_bits),
         cmocka_unit_test(test_quantize),
         cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_updates_report_what_is_not_finite),
+        cmocka_unit_test(test_updates_report_nan_and_infinity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

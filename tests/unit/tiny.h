@@ -1,4 +1,4 @@
-/* tests: classes of a few students, written down in the test, and models for them. */
+/* tests: classes of a few students written in the test, and models for them. */
 #ifndef COHORT_TINY_H
 #define COHORT_TINY_H
 
@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A class: begin, add students, finish; then `dataset` is open over `comm`, and `shard` holds
+/* A class: begin, add students, finish. Then `dataset` is open over `comm`, and `shard` holds
  * all of its students on every rank. */
 struct tiny {
     struct dataset_content draft;
     uint64_t *first;
     uint32_t *item;
     uint8_t *mark;
-    double *covariate; /* by whoever sets draft.head.covariates; freed with the class */
+    double *covariate; /* set with draft.head.covariates; freed with the class */
     size_t n_students, n_attempts, room, room_first;
     char path[512];
     struct dataset dataset;
@@ -72,7 +72,7 @@ static inline void tiny_begin(struct tiny *tiny, size_t n_items, bool withheld)
     tiny->room_first = 1;
 }
 
-/* Other skills of the items: those of item i are skills[first[i] .. first[i + 1]]. */
+/* Replace the skills of the items: item i has skills[first[i] .. first[i + 1]]. */
 static inline void tiny_q_matrix(struct tiny *tiny, const uint64_t *first,
                                  const uint32_t *skills)
 {
@@ -119,7 +119,7 @@ static inline void tiny_attempt(struct tiny *tiny, uint32_t item, uint8_t mark)
 }
 
 /* A student as a text: "a1 b0 c? d1v a0t." is item a correct, b incorrect, c unknown, d correct
- * in the valid split, a again in the test split with an outcome that is not shown. */
+ * in the valid split, a again in the test split with a hidden outcome. */
 static inline void tiny_text(struct tiny *tiny, const char *text)
 {
     tiny_student(tiny);
@@ -138,8 +138,8 @@ static inline void tiny_text(struct tiny *tiny, const char *text)
     }
 }
 
-/* A student with n random attempts: known with chance 9/10, of the training split with `train`
- * tenths, shown according to `withheld`. */
+/* A student with n random attempts: known with probability 9/10, in the training split with
+ * probability `train` / 10, shown according to `withheld`. */
 static inline void tiny_random(struct tiny *tiny, const struct rng *rng, size_t n, int train)
 {
     const struct dataset *head = &tiny->draft.head;
@@ -156,7 +156,7 @@ static inline void tiny_random(struct tiny *tiny, const struct rng *rng, size_t 
     }
 }
 
-/* Collective over `comm`, which must outlive the class. Every rank brings the same students. */
+/* Collective over `comm`, which must outlive the class. Every rank passes the same students. */
 static inline void tiny_finish(struct tiny *tiny, const struct comm *comm)
 {
     struct dataset *head = &tiny->draft.head;
@@ -205,7 +205,8 @@ static inline void tiny_close(struct tiny *tiny)
     memory_free(tiny->covariate);
 }
 
-/* A model, declared for a class; `options` are those of [model], as in "hidden=3, copies=2". */
+/* A model declared for a class; `options` are settings of [model], such as "hidden=3,
+ * copies=2". */
 struct tiny_model {
     struct config *config;
     struct model *model;
@@ -240,7 +241,7 @@ static inline void tiny_model_close(struct tiny_model *tiny)
     config_destroy(tiny->config);
 }
 
-/* All parameters become normal numbers with this standard deviation; padding stays zero. */
+/* Set all parameters to normal numbers with this standard deviation; padding stays zero. */
 static inline void tiny_model_scatter(const struct tiny_model *tiny, double scale,
                                       uint64_t seed)
 {
@@ -257,7 +258,7 @@ static inline void tiny_model_scatter(const struct tiny_model *tiny, double scal
     }
 }
 
-/* Number i of a tally, as the number it stands for. */
+/* Number i of a tally, as a real number. */
 static inline double tiny_statistic(const struct tally *tally, size_t i)
 {
     return tally_unit(tally) * (tally->wide ? (double)((const int64_t *)tally->values)[i]

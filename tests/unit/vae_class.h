@@ -1,6 +1,4 @@
-/* A small class with a Q-matrix and a VAE of it with random parameters, for
- * tests/unit/test_vae*.c.
- */
+/* tests: a small class with a Q-matrix, and a VAE of it with random parameters. */
 #ifndef TESTS_VAE_CLASS_H
 #define TESTS_VAE_CLASS_H
 
@@ -45,8 +43,8 @@ static inline const struct tensor *find_tensor(const struct bench *bench, const 
     return NULL;
 }
 
-/* Random parameters, but discriminations away from zero, where |a| has no derivative, and a
- * Q-matrix that is the data's. */
+/* Random parameters, with discriminations away from zero, where |a| has no derivative, and with
+ * the Q-matrix of the data. */
 static inline void open_bench(struct bench *bench, const struct tiny *class,
                               const char *options)
 {
@@ -80,7 +78,7 @@ static inline void open_bench(struct bench *bench, const struct tiny *class,
     bench_attach(bench, class, 40);
 }
 
-/* Mean and standard error of numbers that come one after the other. */
+/* Mean and standard error of a sequence of numbers. */
 struct moments {
     double n, sum, squares;
 };

@@ -48,8 +48,7 @@ static void reserve_all(struct rtrbm_work *work, bool recompute)
     const size_t width = work->shape->width, n = sequence->n;
     size_t largest = 0, n_stretches = 0;
     for (size_t from = 0; from < sequence->n_steps; from += work->stretch, n_stretches++)
-        largest =
-            size_max(largest, rows_between(sequence, from, segment_end(work, from)));
+        largest = size_max(largest, rows_between(sequence, from, segment_end(work, from)));
     const size_t n_rows = recompute ? largest : sequence->n_rows;
     if (n_rows > work->rows.capacity) {
         size_t capacity = 0;
