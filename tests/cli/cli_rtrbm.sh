@@ -270,5 +270,5 @@ model.dense=yes|requires model.visible = bernoulli
 model.structure=skills|the data set has no skills
 model.hidden=0|leaves no hidden units
 model.cd_schedule=3|expected epoch:steps pairs
-model.structure=items model.skill_units=1024 model.hidden=4096 data.file=none|cannot open the data set
+model.structure=items model.skill_units=1024 model.hidden=4096 data.file=none|cannot open the data set none
 END
