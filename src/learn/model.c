@@ -90,10 +90,11 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
     model->n_skills = n_skills;
     TRY(model->kind->declare(model));
     if (model->most_params > 0 && params_count(&model->params) > model->most_params)
-        return fail(BAD_DATA,
-                    "the settings and names in the checkpoint require %zu parameters, but it "
-                    "has room for %llu: the checkpoint was modified",
-                    params_count(&model->params), (unsigned long long)model->most_params);
+        return fail(
+            BAD_DATA,
+            "the settings and names in the checkpoint require %zu parameters, but its file is "
+            "only large enough for %llu: the checkpoint was modified; train the model again",
+            params_count(&model->params), (unsigned long long)model->most_params);
     params_allocate(&model->params);
     return OK;
 }
