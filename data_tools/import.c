@@ -146,8 +146,8 @@ static enum status read_titles(struct import *import, const char *path,
     csv_close(&csv);
     if (status == OK && n_used == 0)
         status = fail(BAD_USER,
-                      "%s: none of its names occurs in the data; expected a name and its title "
-                      "in each line",
+                      "%s: none of these names occurs in the data; expected two columns: a "
+                      "name as in the data, and the name to show instead",
                       path);
     return status;
 }
@@ -366,7 +366,7 @@ enum status import_run(const struct import_format *format, const struct import_f
     struct split_plan split;
     enum status status = choose_split(&import, &split);
     if (status == OK && import.n_files == 0)
-        status = fail(BAD_USAGE, "import: no input file; expected FILES, or --train FILE and "
+        status = fail(BAD_USAGE, "import: no input file; name FILES, or --train FILE and "
                                  "optionally --valid FILE and --test FILE");
     if (status == OK)
         status = choose_delimiter(&import);

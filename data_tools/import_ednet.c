@@ -51,7 +51,8 @@ static enum status read_questions(struct ednet *ednet, const char *path)
         const struct span name = span_trim(csv->cells[id]);
         const size_t n_known = ednet->questions.names.n;
         if (name_index_add(&ednet->questions, name.start, name.n) < n_known)
-            return fail(BAD_DATA, "%s:%llu: question %.*s is listed twice", path,
+            return fail(BAD_DATA,
+                        "%s:%llu: question %.*s is listed twice; remove one of the rows", path,
                         (unsigned long long)csv->line, (int)size_min(name.n, 40), name.start);
         static char nothing[1];
         const struct span none = {nothing, 0};

@@ -78,8 +78,9 @@ static const char matrix_help[] =
     "without a header. --q-matrix may be items by skills or skills by items. --student "
     "names the column with the students' names.";
 static const char sequences_help[] =
-    "Read, for each sequence, its length T and T lines of the keys that sound (0, 1, ...; "
-    "may be empty). Each line is a step with one attempt per key, correct if the key sounds. "
+    "Read music: for each sequence its length T, then T lines with the numbers of the keys "
+    "that sound (0, 1, ...; may be empty). Each line becomes a step with one attempt per key, "
+    "correct if the key sounds. "
     "Needs --items, the number of keys.";
 static const char grockit_help[] =
     "Read the contest What Do You Know? (Grockit, 2011): training.csv, or --train "

@@ -92,8 +92,8 @@ static enum status check_letters(const struct matrix *m)
             if (!(letters->seen >> k & 1) || (!foreign && anywhere >> (k ^ 1) & 1))
                 continue;
             return fail(BAD_DATA,
-                        "%s: column %zu ('%s') holds '%c' and %s%s%s, so its letters are not "
-                        "outcomes; remove the column, or write outcomes as 1 and 0",
+                        "%s: column %zu ('%s') holds '%c' and %s%s%s, so its letters cannot be "
+                        "read as outcomes; remove the column, or write outcomes as 1 and 0",
                         import->files[0].path, c + 1,
                         names_get(builder_items(import->builder), m->items[c]),
                         outcome_letters[k], foreign ? "'" : "no column holds '",
@@ -126,15 +126,19 @@ static enum status open_file(struct matrix *m, const char *path, bool *has_heade
             const size_t n_known = builder_items(import->builder)->n;
             m->items[c] = builder_item(import->builder, name, strlen(name));
             if (builder_items(import->builder)->n == n_known)
-                return fail(BAD_DATA, "%s: two columns are called '%s'", path, name);
+                return fail(BAD_DATA,
+                            "%s: two columns are called '%s'; rename or remove one of them",
+                            path, name);
         }
     }
     const struct names *items = builder_items(import->builder);
     for (size_t c = 0; *has_header && c < size_min(m->csv.n_columns, m->n_columns); c++)
         if (c != m->student_column &&
             strcmp(m->csv.columns[c], names_get(items, m->items[c])) != 0)
-            return fail(BAD_DATA, "%s: column %zu is '%s', but '%s' in %s", path, c + 1,
-                        m->csv.columns[c], names_get(items, m->items[c]),
+            return fail(BAD_DATA,
+                        "%s: column %zu is '%s', but '%s' in %s; all files need the same "
+                        "columns in the same order",
+                        path, c + 1, m->csv.columns[c], names_get(items, m->items[c]),
                         import->files[0].path);
     return OK;
 }

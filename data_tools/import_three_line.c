@@ -68,7 +68,8 @@ static enum status read_triple(struct triple *triple, struct import *import, boo
     }
     if (!got_outcomes)
         return fail(BAD_DATA,
-                    "%s:%llu: the file ends within a student; expected three lines: the number "
+                    "%s:%llu: the last student is incomplete; expected three lines per "
+                    "student: the number "
                     "of attempts, their items, their outcomes",
                     text->path, (unsigned long long)text->line);
     const size_t n_items = count_pieces(triple->items);
@@ -153,11 +154,10 @@ static enum status read_q_matrix(struct import *import)
         const char *name = names_get(items, i);
         csv_cell_integer((struct span){(char *)name, strlen(name)}, &number);
         if (number > MOST_PLACE)
-            status =
-                fail(BAD_DATA,
-                     "%s: item %s cannot be a place in a Q-matrix; expected items numbered "
-                     "from 1, like its rows",
-                     import->files[0].path, name);
+            status = fail(BAD_DATA,
+                          "%s: item %s is too large for a row number of the Q-matrix; expected "
+                          "items numbered from 1, like its rows",
+                          import->files[0].path, name);
         place[i] = (uint32_t)number;
         first = number == 0 ? 0 : first;
         most = place[i] > most ? place[i] : most;

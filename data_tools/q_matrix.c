@@ -36,7 +36,8 @@ static enum status read_row(struct matrix *matrix, const struct csv *csv)
     }
     for (size_t c = 0; c < csv->n_cells; c++)
         if (!read_cell(csv->cells[c], &matrix->cells[matrix->n_rows * matrix->n_columns + c]))
-            return fail(BAD_DATA, "%s:%llu: '%.*s' in a Q-matrix; expected 0 or 1",
+            return fail(BAD_DATA,
+                        "%s:%llu: '%.*s' is not a cell of a Q-matrix; expected 0 or 1",
                         csv->text.path, (unsigned long long)csv->line,
                         (int)size_min(csv->cells[c].n, 40), csv->cells[c].start);
     matrix->n_rows++;

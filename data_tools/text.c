@@ -127,7 +127,8 @@ static enum status recognize(struct text *text)
     enum { GZIP_ONLY = 16 };
     return inflateInit2(&text->gzip->stream, MAX_WBITS + GZIP_ONLY) == Z_OK
                ? OK
-               : fail(BAD_IO, "%s: zlib cannot start to read this file", text->path);
+               : fail(BAD_IO, "%s: zlib cannot read this file; is there enough memory?",
+                      text->path);
 }
 
 enum status text_more(struct text *text)

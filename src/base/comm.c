@@ -112,8 +112,8 @@ enum status comm_agree_on(const struct comm *comm, const char *text, const char 
         const char *own = differing(text, copy), *first = differing(copy, text);
         status = fail(
             BAD_IO,
-            "%s: rank %d has '%.*s' but rank 0 has '%.*s': the nodes do not see the same "
-            "files; run the same command again when they do",
+            "%s: rank %d has '%.*s' but rank 0 has '%.*s': the ranks read different files; put "
+            "data, settings and runs on a file system that all nodes share",
             what, comm->rank, (int)strcspn(own, "\n"), own, (int)strcspn(first, "\n"), first);
     }
     memory_free(copy);

@@ -44,8 +44,8 @@ enum status file_lock_take(const char *path, int32_t seconds, int *file)
     *file = open_lock(path, O_RDWR | O_CREAT);
     if (*file < 0 && (errno == ELOOP || errno == EMLINK || errno == ENXIO))
         return fail(BAD_USER,
-                    "%s: this is a link, a pipe or a file with a second name, but cohort locks "
-                    "only its own plain files; remove it",
+                    "%s: this lock file is a link, a pipe, or has a second hard link; expected "
+                    "a plain file; remove it and run the same command again",
                     path);
     if (*file < 0)
         return fail(BAD_IO, "cannot open %s: %s", path, strerror(errno));

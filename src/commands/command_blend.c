@@ -245,15 +245,15 @@ const struct command command_blend = {
         "Fit one weight per model on the validation attempts, for the smallest log-loss. All "
         "runs must be trained on the same data set and hold out the same attempts.\n\n"
         "The table shows each model, the blend of every pair and the blend of all. The column "
-        "`gain` compares a blend with its best member on validation: how much smaller its "
-        "log-loss is on the test attempts.\n\n"
+        "`gain` is the test log-loss of the member with the best validation score, minus that "
+        "of the blend; above 0, the blend is better.\n\n"
         "The blend is a run directory. `cohort evaluate`, `predict`, `inspect`, `export`, "
         "`report` and `verify` accept it, and it no longer needs the directories of its "
         "members.\n\n"
         "Refits (`cohort train refit=RUN`) were trained on the validation attempts. Their "
         "weights are therefore fitted on the predictions of the original runs, which must "
-        "still exist unchanged. Validation scores belong to those runs, test scores to the "
-        "refits.",
+        "still exist unchanged. The validation scores are those of the original runs; the test "
+        "scores are those of the refits.",
     .examples = "Blend three models and evaluate the result:\n\n"
                 "  cohort blend runs/rbm runs/dkt runs/lme -o runs/blend\n"
                 "  cohort evaluate runs/blend",

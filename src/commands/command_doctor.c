@@ -339,7 +339,8 @@ static enum status examine(const struct comm *comm, const struct values *values)
                       "OPENBLAS_CORETYPE, or use another OpenBLAS",
                       own.host, own.kernel);
     if (!doctor_sum(comm, &sum_seconds))
-        status = fail(BAD_IO, "doctor: MPI computes wrong sums");
+        status = fail(BAD_IO, "doctor: MPI computes wrong sums over the ranks; do not train "
+                              "with this MPI; check its installation, or use another one");
     status = comm_agree(comm, status);
     struct doctor_rank *ranks = comm_gather(comm, &own, sizeof own, &n_bytes);
     if (comm->rank == 0) {
@@ -383,7 +384,7 @@ const struct command command_doctor = {
     .details = "Start it the way training will be started: on the same nodes with the same "
                "number of ranks. It measures matrix products and memory bandwidth on all ranks "
                "at once, sums between ranks, and the disk. It takes about a second and leaves "
-               "no files behind. What only slows training down is printed as advice.",
+               "no files behind. Problems that only slow training down are printed as advice.",
     .examples = "Check this machine with 8 ranks, and the file system of the runs:\n\n"
                 "  mpirun -n 8 cohort doctor --disk /scratch/me/runs",
     .exit_status = "74 if something does not work at all; 0 otherwise, with or without advice.",

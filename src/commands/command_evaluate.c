@@ -62,21 +62,21 @@ static const struct flag flags[] = {
      0,
      NULL},
     {{"enumerate", OPTION_INTEGER, AT(most_bits), "12", 0, 30, NULL,
-      "likelihood of an rtrbm: sum exactly over the states of a step whose smaller side has "
-      "at most this many units"},
+      "likelihood of an rtrbm: compute the exact sum for steps with at most this many visible "
+      "or hidden units"},
      0,
      NULL},
     {{"chains", OPTION_INTEGER, AT(n_chains), "16", 2, 1e5, NULL,
-      "likelihood of an rtrbm: annealed chains for each larger step"},
+      "likelihood of an rtrbm: annealed importance sampling chains for each larger step"},
      0,
      NULL},
     {{"temperatures", OPTION_INTEGER, AT(n_temperatures), "200", 1, 1e6, NULL,
-      "likelihood of an rtrbm: temperatures of each chain at first; doubled until the mean "
-      "settles"},
+      "likelihood of an rtrbm: initial number of temperatures per chain, doubled until the "
+      "estimate is stable"},
      0,
      NULL},
     {{"most-temperatures", OPTION_INTEGER, AT(most_temperatures), "6400", 1, 1e6, NULL,
-      "likelihood of an rtrbm: upper limit on the temperatures"},
+      "likelihood of an rtrbm: maximum number of temperatures per chain"},
      0,
      NULL},
     {{"json", OPTION_SWITCH, AT(json), "no", 0, 0, NULL, "print one JSON object"}, 0, NULL},
@@ -538,27 +538,31 @@ const struct command command_evaluate = {
     .usage = "evaluate RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] [--json] ...",
     .summary = "Score a model's predictions on attempts it has not seen",
     .details =
-        "Predict each attempt from the student's earlier attempts whose outcome is shown, and "
-        "compare with the outcome. For a run directory, the checkpoint of the best epoch is "
+        "Predict each attempt from the student's earlier attempts, and compare with the "
+        "outcome. Outcomes of earlier attempts are used only if they are shown: known, and not "
+        "withheld by `cohort import` (--withheld, --split by-last or by-attempt). For a run "
+        "directory, the checkpoint of the best epoch is "
         "used (best.h5), or the last one where nothing was validated.\n\n"
         "Scores: capped binomial deviance (CBD: base 10, probabilities capped to [0.01, "
         "0.99]; 0.30103 is a coin flip), log-loss in nats, area under the ROC curve (AUC), "
         "accuracy at 0.5, root mean squared error (RMSE) and calibration error (mean distance "
         "between probability and share correct over 15 bins). Each is given for all attempts "
-        "and excluding first attempts, where a model knows nothing but the item. The rows "
+        "and excluding each student's first attempt, for which a model knows only the item. "
+        "The rows "
         "`item mean` are a baseline: (correct + 1) / (all + 2) of each item's training "
         "answers.\n\n"
         "--likelihood adds the joint log-likelihood of the scored answers, in nats per step. "
         "For an rtrbm, a step is scored given the steps before it. The sum over its states "
-        "is exact where one side of the step has at most --enumerate units; for larger steps "
+        "is exact for steps with at most --enumerate visible or hidden units; for larger steps "
         "it is estimated by annealed importance sampling. For a vae, all scored answers of a "
         "student are one step, given the shown ones outside the split. The integral over "
         "abilities is computed on a grid for up to 3 dimensions, and by importance sampling "
         "for more. Other models have no joint likelihood.\n\n"
-        "A model of one target per student is scored on the targets instead and compared with "
+        "A model that predicts one target per student (dkt with model.task=final) is scored on "
+        "the targets instead and compared with "
         "the mean of the training targets: log-loss (for scores: minus the log of the "
         "predicted density), RMSE, and AUC and accuracy (passing) or R2 (scores).\n\n"
-        "All numbers have the same bits at any number of ranks.",
+        "All numbers are bit-identical for any number of ranks.",
     .examples = "Score the test attempts, with 95 % intervals:\n\n"
                 "  cohort evaluate runs/rbm --confidence 1000\n\n"
                 "Score students of another data set on 4 ranks, for a program:\n\n"

@@ -30,7 +30,8 @@ static const struct flag flags[] = {
      "FILE"},
     {{"tensor", OPTION_TEXT, AT(tensor), "", 0, 0, NULL, "export only this tensor"}, 0, "NAME"},
     {{"hidden", OPTION_SWITCH, AT(hidden), "no", 0, 0, NULL,
-      "also export each student's hidden activations after all shown attempts"},
+      "also export each student's hidden activations after the last attempt whose outcome is "
+      "shown (see cohort-evaluate(1))"},
      0,
      NULL},
     {{"graph", OPTION_SWITCH, AT(graph), "no", 0, 0, NULL,
@@ -193,7 +194,7 @@ static enum status hidden_fill(struct hidden *hidden, const struct inference *in
 {
     const struct model_kind *kind = inference->model->kind;
     if (kind->view.hidden == NULL)
-        return fail(BAD_USER, "%s: %s models have no hidden activations",
+        return fail(BAD_USER, "%s: %s models have no hidden activations; omit --hidden",
                     inference->checkpoint.path, kind->name);
     hidden->n_students = inference->shard.n_students;
     hidden->m = kind->view.n_hidden(inference->model);
@@ -414,8 +415,9 @@ const struct command command_export = {
     .details =
         "HDF5 files get /tensors/NAME in their shapes, /items/names and, with --hidden, "
         "/hidden (students by hidden units) and /students/names.\n\n"
-        "CSV files have one line per item, skill or row and one column per further place in "
-        "the tensor, named NAME_2_1 and so on, counted from 1. Probabilities that a model "
+        "CSV files have one line per item, skill or row and one column per element of it, "
+        "named NAME_2_1 and so on after the element's other indices, counted from 1. "
+        "Probabilities that a model "
         "stores as logits are named logit_NAME. Hidden activations have the columns "
         "student,h1,h2,... or the model's own names for them (theta_1, sigma_1).\n\n"
         "A directory gets one CSV file per tensor, and table_NAME.csv for each table that "
@@ -423,7 +425,7 @@ const struct command command_export = {
         "standard errors where the model has them.\n\n"
         "A graph has one line per pair of skills: from,to,gate,strength. The gate is how far "
         "the edge is open, from 0 to 1.\n\n"
-        "The bytes are the same at any number of ranks.",
+        "The output is identical, byte for byte, for any number of ranks.",
     .examples = "Export all tensors and tables as CSV files:\n\n"
                 "  cohort export runs/rbm -o tables\n\n"
                 "Write the abilities of all students:\n\n"

@@ -30,7 +30,7 @@ static const struct flag flags[] = {
 
 static const char about[] =
     "cohort trains models of student knowledge on answer logs, on a laptop or a cluster. The "
-    "results have the same bits at any number of ranks.";
+    "results are bit-identical for any number of ranks (MPI processes).";
 
 static const char first_run[] =
     "Simulate a class, train a model on it with 2 ranks, and evaluate it:\n\n"
@@ -45,7 +45,7 @@ struct entry {
 
 static const struct entry exit_codes[] = {
     {"0", "success"},
-    {"1", "a wrong setting, value or path; a sentence on standard error tells which"},
+    {"1", "a wrong setting, value or path; the message on standard error says which"},
     {"2", "a wrong command line"},
     {"3", "bad or damaged data"},
     {"4", "training diverged"},
@@ -55,10 +55,10 @@ static const struct entry exit_codes[] = {
 };
 
 static const struct entry environment[] = {
-    {"COHORT_MPI", "no: ignore the launcher and run each process as a command of its own; yes: "
-                   "start MPI even if no launcher is detected"},
+    {"COHORT_MPI", "no: do not start MPI, even under mpirun or srun, so that each process runs "
+                   "the command alone; yes: start MPI even if no launcher is detected"},
     {"COHORT_ISA", "plain, avx2 or avx512: use these vector instructions instead of the widest "
-                   "of the CPU; the results are the same"},
+                   "that the CPU supports; the results do not change"},
     {"OPENBLAS_CORETYPE",
      "the kernels of OpenBLAS; cohort sets it where OpenBLAS does not recognize the CPU"},
     {"OPENBLAS_NUM_THREADS", "ignored: cohort uses one thread per rank"},
@@ -124,7 +124,8 @@ static void settings_page(struct manual *manual)
                 "accepted too.");
     manual_paragraph(manual, "A setting that is given more than once has the value that comes "
                              "first in this list:");
-    manual_item(manual, "1.", "the command line; the last word counts", NULL);
+    manual_item(manual, "1.", "the command line; of repeated settings the last one counts",
+                NULL);
     manual_item(manual, "2.", "files; the last file counts", NULL);
     manual_item(manual, "3.", "config.ini of a run that is continued", NULL);
     manual_item(manual, "4.", "the preset (model.preset)", NULL);

@@ -46,8 +46,8 @@ static const struct flag flags[] = {
     TEXT("valid", valid, "", "FILE", "read attempts for validation"),
     TEXT("test", test, "", "FILE", "read attempts for testing"),
     SWITCH("withheld", withheld,
-           "hold out single attempts: the outcomes of validation and test attempts are not "
-           "shown to later attempts"),
+           "hold out single attempts: predictions of a student's later attempts do not use the "
+           "outcomes of validation and test attempts; by-last and by-attempt always do this"),
     TEXT("split", split, "", "SPLIT",
          "split the attempts into training, validation and test: see SPLITS below"),
     INTEGER("seed", seed, "1", 0, 9e15, "seed for splits and for the order of students"),
@@ -66,7 +66,8 @@ static const struct flag flags[] = {
          "separator of skills in a cell: any text, space, comma, semicolon, none or auto"),
     TEXT("group", group, "", "COLUMN", "column of the item's group"),
     TEXT("target", target, "", "COLUMN",
-         "column of the number to predict for the whole student, from the student's last row"),
+         "column of a number to predict once per student, such as an exam score; the student's "
+         "last row counts"),
     TEXT("covariates", covariates, "", "COLUMNS",
          "columns of numbers to store with every attempt, as in COLUMN,NAME=COLUMN; for "
          "model.fixed of lme and model.features of ktm"),
@@ -92,7 +93,8 @@ static const struct flag flags[] = {
     TEXT("questions", questions, "", "FILE", "EdNet's questions.csv"),
     INTEGER("items", n_items, "0", 0, 1e6, "number of keys in sequences"),
     CHOICE("step", step, "every", steps, NULL,
-           "what begins a new step: every attempt, a new time, or a new session"),
+           "which attempts begin a new step, the group of attempts that an rtrbm models "
+           "together: every attempt, each new time, or each new session"),
     INTEGER("session-gap", session_gap, "1800", 0, 9e15,
             "with --step session: a pause of this many seconds ends a session"),
 };
@@ -129,8 +131,8 @@ static void more_help(struct manual *manual)
     static const char *const splits[][2] = {
         {"by-student=80/10/10", "whole students, by a hash of seed and name"},
         {"by-order=80/10/10", "whole students, in the order of the files"},
-        {"by-last", "each student's last known attempt is for test, the one before it for "
-                    "validation; the first known attempt is always for training"},
+        {"by-last", "of each student's attempts with a known outcome, the last is for test, "
+                    "the one before it for validation; the first is always for training"},
         {"by-time=80/10/10", "earlier attempts for training, later ones for test"},
         {"by-attempt=80/10/10", "single attempts at random"},
         {"folds=K/F", "students in K folds: fold F (1 if omitted) is for test, the next for "
@@ -153,13 +155,13 @@ const struct command command_import = {
         "Students are stored in a random order that depends on --seed and their names alone. "
         "Each student's attempts are in time order or, without times, in the order of the "
         "rows: training files first, then validation, then test.\n\n"
-        "Which attempts are for training, validation and test follows from the files (--train, "
-        "--valid, --test), from --split-column or from --split. The default is "
+        "The files (--train, --valid, --test), --split-column or --split decide which attempts "
+        "are for training, validation and test. The default is "
         "by-student=80/10/10, and by-last for grockit.\n\n"
         "A row that cannot be read stops the import, with its file and line; --skip-bad skips "
-        "and counts such rows. --skill-separator tells how skills are separated in a cell. "
-        "With auto it is ~~, ; or | where there is one, a blank or comma between numbers, and "
-        "lists like [1, 5] are understood.\n\n"
+        "and counts such rows. --skill-separator sets the text between the skills of a cell. "
+        "With auto, cells are split at ~~, ; or |, and cells that hold only numbers also at "
+        "blanks and commas. Lists like [1, 5] are read too.\n\n"
         "Names are stored as UTF-8; files that are not UTF-8 are read as Latin-1.",
     .examples = "Import a CSV file whose columns have other names than usual:\n\n"
                 "  cohort import csv log.csv.gz --student user --item problem \\\n"

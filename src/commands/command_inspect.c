@@ -98,7 +98,7 @@ const struct command command_inspect = {
     .usage = "inspect PATH [--items] [--students N] [--truth] [--errors] [--json]",
     .summary = "Show the content of a data set, a checkpoint or a run",
     .details =
-        "PATH may be any of these; the file itself tells which. For a data set, print the "
+        "The kind of PATH is detected from its content. For a data set, print the "
         "numbers of students, attempts, items and skills, the outcomes, splits, time range "
         "and digest. For a checkpoint, print model, epoch, step, settings, digests, and the "
         "mean, standard deviation and range of each tensor. For a run, print the same for its "
@@ -109,8 +109,8 @@ const struct command command_inspect = {
         "error and bias of the estimates for items and students, compared with /truth of the "
         "data set, which `cohort simulate` and `cohort import matrix --truth` store. Mixed "
         "models (lme), and ktm models with weights for items and students, are compared as a "
-        "Rasch model, logit P = theta - b. There b is minus the intercept (bias) and all "
-        "effects (weights) of the item, and theta is the student's effect (weight).",
+        "Rasch model, logit P = theta - b. There b is minus the sum of the intercept (bias) "
+        "and all effects (weights) of the item, and theta is the student's effect (weight).",
     .examples = "Show a data set and its items:\n\n"
                 "  cohort inspect class.h5 --items\n\n"
                 "Compare a trained model with the truth of a simulated class:\n\n"

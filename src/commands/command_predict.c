@@ -111,7 +111,8 @@ static enum status predict_finals(const struct inference *inference,
     size_t n = 0;
     if (file_ends_in(values->output, ".h5"))
         return fail(BAD_USER,
-                    "-o %s: a model of one target per student writes CSV only; choose a name "
+                    "-o %s: this model predicts one target per student, which is written as "
+                    "CSV only; choose a name "
                     "that does not end in .h5",
                     values->output);
     enum status status = targets_predict(inference->model, inference->work, shard,
@@ -305,18 +306,21 @@ const struct command command_predict = {
     .usage = "predict RUN_OR_CHECKPOINT [--data DATA.h5] [--split SPLIT] -o FILE.csv|FILE.h5",
     .summary = "Write the probability of a correct answer for every attempt",
     .details =
-        "Predict each attempt from the student's earlier attempts whose outcome is shown, and "
-        "write one line per attempt, in the order of the data set.\n\n"
+        "Predict each attempt from the student's earlier attempts, and write one line per "
+        "attempt, in the order of the data set. Outcomes of earlier attempts are used only if "
+        "they are shown: known, and not withheld by `cohort import` (--withheld, --split "
+        "by-last or by-attempt).\n\n"
         "CSV columns: student,item,time,outcome,probability; time and outcome are empty where "
         "they are unknown. HDF5 arrays: student and item (numbers into /students/names and "
         "/items/names, from 0), time, outcome (-1: unknown), split (0 train, 1 valid, 2 test) "
         "and probability.\n\n"
         "For new students, import their answers and name the file with --data. The model must "
         "have been trained on every item in it.\n\n"
-        "A model of one target per student writes student,target,prediction,deviation instead: "
+        "A model that predicts one target per student (dkt with model.task=final) writes "
+        "student,target,prediction,deviation instead: "
         "the known target, its predicted mean and its standard deviation, which is empty where "
         "the model does not predict it.\n\n"
-        "The file has the same bytes at any number of ranks.",
+        "The file is identical, byte for byte, for any number of ranks.",
     .examples = "Predict the test attempts:\n\n"
                 "  cohort predict runs/rbm --split test -o test.csv\n\n"
                 "Predict new students:\n\n"

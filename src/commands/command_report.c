@@ -30,7 +30,10 @@ static const struct flag flags[] = {
      0,
      NULL},
     {{"title", OPTION_TEXT, AT(title), "", 0, 0, NULL, "title of the page"}, 0, "TEXT"},
-    {{"top", OPTION_INTEGER, AT(n_rows), "20", 1, 1e6, NULL, "rows of long tables"}, 0, NULL},
+    {{"top", OPTION_INTEGER, AT(n_rows), "20", 1, 1e6, NULL,
+      "maximum number of rows in long tables"},
+     0,
+     NULL},
 };
 
 static enum status run(const struct comm *comm, int argc, char **argv)
@@ -67,13 +70,14 @@ const struct command command_report = {
     .summary = "Write an HTML page on how good a model is and what it learned",
     .details =
         "The page is one HTML file that can be mailed: it contains its pictures, loads nothing "
-        "and needs no scripts. It shows the scores of `cohort evaluate` with 95 % intervals, "
+        "from the network and needs no scripts. It shows the scores of `cohort evaluate` with "
+        "95 % intervals, "
         "compared with the mean of each item; calibration; how predictions improve as more "
         "attempts of a student are known; the hardest and easiest items; the learning curve; "
         "the model's tables; a summary of the data; and the settings, with the command that "
         "trains the same model again.\n\n"
-        "Up to 8 runs are compared side by side. The bytes are the same at any number of "
-        "ranks.",
+        "Up to 8 runs are compared side by side. The output is identical, byte for byte, for "
+        "any number of ranks.",
     .examples = "Write a page about one run, and one that compares two:\n\n"
                 "  cohort report runs/rbm -o rbm.html\n"
                 "  cohort report runs/rbm runs/dkt -o comparison.html",

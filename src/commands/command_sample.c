@@ -104,7 +104,10 @@ static enum status write(const struct inference *inference, const struct values 
     content->item = draft->item;
     content->mark = draft->mark;
     if (draft->n == 0)
-        return fail(BAD_USER, "%s: no student has any attempts", inference->dataset.path);
+        return fail(BAD_USER,
+                    "%s: no student has any attempts, so there are no item sequences to sample "
+                    "from; name another data set with --data",
+                    inference->dataset.path);
     TRY(split_apply(&plan, content, draft->mark));
     TRY(dataset_write(content, values->output));
     summary_say(content);
@@ -116,7 +119,7 @@ static enum status sample(const struct inference *inference, const struct values
 {
     const struct dataset *dataset = &inference->dataset;
     if (inference->model->kind->sequence.sample == NULL)
-        return fail(BAD_USER, "%s: %s models cannot be sampled from",
+        return fail(BAD_USER, "%s: %s models cannot be sampled from; only rtrbm models can",
                     inference->checkpoint.path, inference->model->kind->name);
     struct dataset_content content = {
         .head = {.n_students = (size_t)values->n_students,
@@ -182,8 +185,8 @@ const struct command command_sample = {
     .details =
         "A sampled student is asked the items of a randomly chosen student of the data set, "
         "and answers as the model predicts: each step is sampled given the sampled steps "
-        "before it. The result is a data set like any other. Its bits depend only on model, "
-        "data and options.",
+        "before it. The result is a data set like any other. The same model, data and options "
+        "always give the same file, byte for byte.",
     .examples = "Sample 1000 students and train on them:\n\n"
                 "  cohort sample runs/rtrbm --students 1000 \\\n"
                 "      --split by-student=80/10/10 -o sampled.h5\n"

@@ -96,7 +96,7 @@ const struct command command_simulate = {
         "Write a data set whose true parameters are known. The truth (abilities, difficulties "
         "and so on) is stored in the group /truth of the file, in the order of the file's "
         "students and items; `cohort inspect RUN --truth` compares a trained model with it. "
-        "The bits of the file depend only on the options.",
+        "The same options always give the same file, byte for byte.",
     .examples = "Simulate a class, train a model on it and compare it with the truth:\n\n"
                 "  cohort simulate irt --students 2000 --items 50 -o class.h5\n"
                 "  cohort train model.kind=vae model.preset=2pl data=class.h5 run=runs/vae\n"

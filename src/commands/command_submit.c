@@ -39,8 +39,9 @@ static enum status check(const struct settings *settings, const struct slurm_job
     if (job->ranks > n_lanes)
         return fail(BAD_USER,
                     "--ranks %" PRId64 " is more than the %" PRId64
-                    " lanes (train.batch = %" PRId64 " in blocks of train.block = %" PRId64
-                    "): use at most %" PRId64 " ranks, a larger batch or a smaller block",
+                    " blocks of students per mini-batch (train.batch = %" PRId64
+                    ", train.block = %" PRId64 "): use at most %" PRId64
+                    " ranks, a larger batch or a smaller block",
                     job->ranks, n_lanes, settings->train.batch, settings->train.block, n_lanes);
     if (job->nodes > job->ranks)
         return fail(BAD_USER,

@@ -50,7 +50,8 @@ static const struct flag flags[] = {
      0,
      NULL},
     {{"packs", OPTION_INTEGER, AT(submission.packs), "0", 0, 1e6, NULL,
-      "tasks per array, which share its trials; 0: enough for about 20 trials per rank"},
+      "number of packs into which the trials are split, one per array task; 0: enough for "
+      "about 20 trials per rank"},
      0,
      NULL},
     {{"throttle", OPTION_INTEGER, AT(submission.throttle), "0", 0, 1e6, NULL,
@@ -323,7 +324,8 @@ const struct command command_sweep = {
         "[--json]",
     .summary = "Train many trials and rank their settings",
     .details =
-        "The file is one for `cohort train` in which some values are lists or ranges:\n\n"
+        "Read a settings file as for `cohort train`, in which some values are lists or "
+        "ranges:\n\n"
         "  model.hidden = {15, 30, 60}\n"
         "  optimizer.rate = log(1e-4, 1e-2)\n"
         "  model.dropout = uniform(0, 0.5)\n\n"

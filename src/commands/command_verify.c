@@ -37,7 +37,10 @@ static enum status verify_dataset(const char *path)
     TRY(dataset_verify(path));
     hid_t file = h5_open(path, MPI_COMM_SELF, 1);
     if (file < 0)
-        return fail(BAD_DATA, "%s: HDF5 cannot open it again", path);
+        return fail(BAD_DATA,
+                    "%s: HDF5 cannot open the file a second time; was it removed or replaced? "
+                    "Run the same command again",
+                    path);
     enum status status = h5_each(file, "/truth", read_truth, &file);
     h5_let_go(file);
     return status == OK ? OK : fail_context(status, "%s", path);
@@ -126,7 +129,10 @@ static void verify_path(struct verdicts *files, const char *path, bool is_fold)
         verify_run(files, path, is_fold);
     else if (kind == PATH_DATA_SET && is_fold && is_of_run(path))
         note(files, path, "",
-             fail(BAD_DATA, "%s: a data set; expected a checkpoint of the run", path));
+             fail(BAD_DATA,
+                  "%s: this is a data set; expected a checkpoint of the run; remove it or move "
+                  "it elsewhere",
+                  path));
     else if (kind == PATH_CHECKPOINT)
         note(files, path, "a checkpoint", verify_checkpoint(path));
     else

@@ -74,7 +74,7 @@ static void add_run(struct manual *manual)
         {"best.h5, previous_best.h5",
          "the checkpoint of the epoch with the best validation score, and the one before it"},
         {"result.json", "the scores, written when the run is finished"},
-        {"lock", "locked while a job trains in the directory; left behind, it has no effect"},
+        {"lock", "locked while a job trains in the directory; a leftover file is harmless"},
         {"slurm.log", "output of the jobs of `cohort submit`"},
         {"last.h5.damaged", "a damaged checkpoint that was set aside on continuing"},
         {"fold-1, fold-2, ...",
@@ -83,7 +83,8 @@ static void add_run(struct manual *manual)
     static const char *const records[][2] = {
         {"epoch, step", "counted from 1; step counts mini-batches since the start of the run"},
         {"loss", "training loss of the epoch; cohort-models(7) tells what each kind uses"},
-        {"valid", "scores on the validation attempts, as in result.json, if it validated"},
+        {"valid", "scores on the validation attempts, as in result.json; only in epochs with "
+                  "validation"},
         {"likelihood", "with train.monitor = likelihood: nats per step"},
         {"blas", "the OpenBLAS kernels, for models whose last bits depend on them"},
         {"seconds, attempts_per_second", "time and speed of training in this epoch"},
@@ -91,7 +92,8 @@ static void add_run(struct manual *manual)
     static const char *const results[][2] = {
         {"model, parameters", "kind of the model and number of its parameters"},
         {"epochs, best_epoch", "epochs trained; the best one by validation (0: none)"},
-        {"monitor, stopped_early", "the score that decided; whether train.patience ended it"},
+        {"monitor, stopped_early",
+         "the score that selected the best epoch; whether train.patience stopped the run"},
         {"data_digest", "digest of the data set"},
         {"valid, test",
          "scores with these keys: n, cbd, log_loss, auc, accuracy, rmse, calibration_error, r2 "
@@ -122,7 +124,7 @@ static void add_checkpoint(struct manual *manual)
          "best_epoch, best, stale, n_scored, loss, finished, converged"},
         {"/parameters/NAME", "each tensor in its shape"},
         {"/optimizer/SLOT/NAME", "momentum, or Adam's two moments, of each tensor"},
-        {"/state", "uint8: what belongs to students, such as persistent chains"},
+        {"/state", "uint8: training state of each student, such as persistent Gibbs chains"},
         {"/items, /skills, /groups, /covariates",
          "as in a data set: names, and the skills and group of each item"},
         {"/covariates/K/own",
@@ -136,11 +138,12 @@ static void add_checkpoint(struct manual *manual)
                 "the checkpoint directly. Its content does not depend on the number of "
                 "ranks, the time or the machine.");
     add_items(manual, parts, COUNT(parts));
-    manual_paragraph(
-        manual, "A model knows the skills and groups of its items. It predicts the same for "
-                "data imported without them, and refuses data that contradict those it "
-                "uses. A run that is continued after the arithmetic of its model has "
-                "changed prints a warning.");
+    manual_paragraph(manual,
+                     "A checkpoint stores the skills and groups of its items. Predictions for "
+                     "data imported without them are therefore the same. Data whose skills or "
+                     "groups contradict the stored ones are refused if the model uses them. A "
+                     "run that is continued after the arithmetic of its model has "
+                     "changed prints a warning.");
 }
 
 static void add_tables(struct manual *manual)
@@ -171,8 +174,8 @@ static void add_tables(struct manual *manual)
     manual_paragraph(manual,
                      "CSV files contain names as they were imported, in UTF-8, so that other "
                      "programs can match them. A name that begins with =, +, - or @ is not "
-                     "changed; import such columns as text in a spreadsheet, or it may take "
-                     "them for formulas. On standard output and standard error, control "
+                     "changed; a spreadsheet may read it as a formula, so import such columns "
+                     "as text. On standard output and standard error, control "
                      "characters in names are shown as text, such as \\u001b.");
 }
 

@@ -145,7 +145,10 @@ static enum status truths_json(const char *path, json_t *object)
     struct truths truths = {.file = h5_open(path, MPI_COMM_SELF, 1), .array = json_array()};
     json_object_set_new(object, "truth", truths.array);
     if (truths.file < 0)
-        return fail(BAD_DATA, "%s: HDF5 cannot open it again", path);
+        return fail(BAD_DATA,
+                    "%s: HDF5 cannot open the file a second time; was it removed or replaced? "
+                    "Run the same command again",
+                    path);
     enum status status = h5_each(truths.file, "/truth", add_truth, &truths);
     h5_let_go(truths.file);
     return status;

@@ -283,8 +283,8 @@ static enum status nothing_compared(const struct comparison *comparison)
                     inference->checkpoint.path, inference->model->kind->name,
                     comparison->rasch.why_not);
     return fail(BAD_USER,
-                "%s: %s models have no table to compare with the truth of %s (`cohort inspect "
-                "%s` lists it)",
+                "%s: %s models estimate none of the true parameters in %s (`cohort inspect %s` "
+                "lists them)",
                 inference->checkpoint.path, inference->model->kind->name,
                 inference->dataset.path, inference->dataset.path);
 }
@@ -296,12 +296,17 @@ static enum status compare_all(const struct inference *inference, json_t *object
     json_object_set_new(object, "truth", comparison.array);
     json_object_set_new(object, "truth_notes", comparison.notes);
     if (!inference->own_data)
-        return fail(BAD_USER, "%s: its truth is about other items than the model's",
+        return fail(BAD_USER,
+                    "%s: the true parameters in this data set do not match the items of the "
+                    "model; --truth needs the data set that the model was trained on",
                     inference->dataset.path);
     make_tables(&comparison);
     comparison.file = h5_open(inference->dataset.path, MPI_COMM_SELF, 1);
-    enum status status = comparison.file < 0 ? fail(BAD_DATA, "%s: HDF5 cannot open it again",
-                                                    inference->dataset.path)
+    enum status status = comparison.file < 0
+                             ? fail(BAD_DATA,
+                                    "%s: HDF5 cannot open the file a second time; was it "
+                                    "removed or replaced? Run the same command again",
+                                    inference->dataset.path)
                          : h5_exists(comparison.file, "/truth")
                              ? h5_each(comparison.file, "/truth", compare_truth, &comparison)
                              : fail(BAD_USER,
@@ -328,7 +333,7 @@ enum status inspect_with_data(const char *path, const struct inspect_flags *flag
     enum status status = inference_open(&inference, path, "", &self);
     const struct model_kind *kind = status == OK ? inference.model->kind : NULL;
     if (status == OK && flags->errors && kind->view.examine == NULL)
-        status = fail(BAD_USER, "%s: %s models have no standard errors",
+        status = fail(BAD_USER, "%s: %s models have no standard errors; omit --errors",
                       inference.checkpoint.path, kind->name);
     if (status == OK && kind->view.examine != NULL)
         status = kind->view.examine(inference.model, &inference.shard, &self);

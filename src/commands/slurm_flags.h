@@ -17,7 +17,7 @@
          0,                                                                                    \
          NULL},                                                                                \
         {{"time", OPTION_TEXT, AT(time), "1:00:00", 0, 0, NULL,                                \
-          "time limit of each start of a job: minutes, h:mm:ss or days-hours"},                \
+          "time limit of a job, for each of its starts: minutes, h:mm:ss or days-hours"},      \
          0,                                                                                    \
          "TIME"},                                                                              \
         {{"modules", OPTION_TEXT, AT(modules), "", 0, 0, NULL,                                 \
@@ -29,7 +29,7 @@
          0,                                                                                    \
          NULL},                                                                                \
         {{"restarts", OPTION_INTEGER, AT(restarts), "50", 0, 1e6, NULL,                        \
-          "how often a job that ran out of time goes back into the queue"},                    \
+          "maximum number of times that a job that ran out of time is requeued"},              \
          0,                                                                                    \
          NULL},                                                                                \
         {{"launch", OPTION_CHOICE, AT(launch), "auto", 0, 0, slurm_launches,                   \

@@ -42,9 +42,13 @@ static enum status check_head(const struct dataset *head)
 {
     for (size_t s = 0; s < head->n_students; s++)
         if (head->first[s + 1] < head->first[s])
-            return fail(BAD_DATA, "the attempts of student %zu end before they begin", s);
+            return fail(BAD_DATA,
+                        "/students/first decreases at student %zu: the file is damaged or was "
+                        "changed; import it again",
+                        s);
     if (head->first[0] != 0 || head->first[head->n_students] != head->n_attempts)
-        return fail(BAD_DATA, "the students do not cover all attempts");
+        return fail(BAD_DATA, "/students/first does not match the number of attempts: the file "
+                              "is damaged or was changed; import it again");
     for (size_t s = 0; head->target != NULL && s < head->n_students; s++)
         if (fabs(head->target[s]) > DATASET_MOST)
             return fail(BAD_DATA,
@@ -52,13 +56,20 @@ static enum status check_head(const struct dataset *head)
                         head->target[s], s, DATASET_MOST);
     for (size_t i = 0; i < head->n_items; i++) {
         if (head->item_first[0] != 0 || head->item_first[i + 1] < head->item_first[i])
-            return fail(BAD_DATA, "the skills of item %zu are out of order", i);
+            return fail(BAD_DATA,
+                        "/items/skill_first is wrong at item %zu: the file is damaged or was "
+                        "changed; import it again",
+                        i);
         if (head->item_group[i] < -1 || head->item_group[i] >= (int64_t)head->n_groups)
-            return fail(BAD_DATA, "item %zu is in a group that does not exist", i);
+            return fail(BAD_DATA,
+                        "item %zu is in a group that does not exist: the file is damaged or "
+                        "was changed; import it again",
+                        i);
     }
     for (uint64_t j = 0; j < head->item_first[head->n_items]; j++)
         if (head->item_skills[j] >= head->n_skills)
-            return fail(BAD_DATA, "an item has a skill that does not exist");
+            return fail(BAD_DATA, "an item has a skill that does not exist: the file is "
+                                  "damaged or was changed; import it again");
     return OK;
 }
 

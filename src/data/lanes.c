@@ -32,12 +32,12 @@ enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, siz
     const size_t n_ranks = (size_t)comm->size, rank = (size_t)comm->rank;
     const size_t n_lanes = size_max(1, (batch + block - 1) / block);
     if (n_ranks > n_lanes)
-        return fail(
-            BAD_USER,
-            "there are %zu ranks but only %zu lane%s (train.batch = %zu in blocks of "
-            "train.block = %zu); use at most %zu rank%s, a larger batch or a smaller block",
-            n_ranks, n_lanes, n_lanes == 1 ? "" : "s", batch, block, n_lanes,
-            n_lanes == 1 ? "" : "s");
+        return fail(BAD_USER,
+                    "there are %zu ranks but only %zu block%s of students per mini-batch "
+                    "(train.batch = %zu, train.block = %zu); use at most %zu rank%s, a larger "
+                    "batch or a smaller block",
+                    n_ranks, n_lanes, n_lanes == 1 ? "" : "s", batch, block, n_lanes,
+                    n_lanes == 1 ? "" : "s");
     *lanes = (struct lanes){.n_lanes = n_lanes};
     lanes->first_lane = size_cut(n_lanes, rank, n_ranks);
     lanes->n_own = size_cut(n_lanes, rank + 1, n_ranks) - lanes->first_lane;

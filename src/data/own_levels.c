@@ -48,8 +48,9 @@ void own_levels_find(struct dataset *dataset, const struct shard *shard)
             n_own += count[l] == 1;
         }
         if (n_own > 0)
-            log_say("note: %zu of %zu levels of %s have training attempts of one student only; "
-                    "predictions skip their effects, which also depend on later answers",
+            log_say("note: %zu of %zu levels of %s occur in the training attempts of only one "
+                    "student; predictions do not use their effects, which were learned from "
+                    "that student's later answers too",
                     n_own, n, names_get(&covariates->names, k));
         memory_free(count);
         memory_free(last);

@@ -90,10 +90,11 @@ enum status model_declare(struct model *model, const struct dataset *dataset, si
     model->n_skills = n_skills;
     TRY(model->kind->declare(model));
     if (model->most_params > 0 && params_count(&model->params) > model->most_params)
-        return fail(BAD_DATA,
-                    "the settings and names in the checkpoint require %zu parameters, but it "
-                    "has room for %llu: the checkpoint was modified",
-                    params_count(&model->params), (unsigned long long)model->most_params);
+        return fail(
+            BAD_DATA,
+            "the settings and names in the checkpoint require %zu parameters, but its file is "
+            "only large enough for %llu: the checkpoint was modified; train the model again",
+            params_count(&model->params), (unsigned long long)model->most_params);
     params_allocate(&model->params);
     return OK;
 }
@@ -166,7 +167,8 @@ void model_help(struct manual *manual, const struct model_kind *kind)
     if (kind->made_by != NULL)
         manual_paragraph(manual, "`%s` makes it; `cohort train` does not train it.",
                          kind->made_by);
-    config_help(manual, &group, 1);
+    if (kind->n_options > 0)
+        config_help(manual, &group, 1);
     if (kind->defaults != NULL) {
         char title[128];
         snprintf(title, sizeof title, "Defaults of %s in other sections", kind->name);

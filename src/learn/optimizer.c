@@ -57,8 +57,8 @@ const struct option optimizer_table[] = {
     {"clip", OPTION_NUMBER, AT(clip), "0", 0, 1e30, NULL,
      "largest norm of the summed gradient; 0: no limit"},
     {"average", OPTION_NUMBER, AT(average), "0", 0, 0.999999, NULL,
-     "decay rate of a running mean of the parameters, which is validated and saved as the best "
-     "in their place; 0: no mean"},
+     "decay rate of a running mean of the parameters; validation and best.h5 use the mean "
+     "instead of the parameters; 0: no mean"},
     {"schedule", OPTION_CHOICE, AT(schedule), "constant", 0, 0, schedules,
      "how the learning rate falls over train.epochs"},
     {"floor", OPTION_NUMBER, AT(floor), "0", 0, 1, NULL,

@@ -149,10 +149,11 @@ static enum status note_origin(struct blend *blend, const struct inference *infe
     const char *epochs = config_get(inference->config, "refit", "epochs");
     const int64_t epoch = inference->checkpoint.progress.epoch;
     if (epochs != NULL && epoch < strtoll(epochs, NULL, 10))
-        return fail(BAD_USER,
-                    "%s: this refit is not finished (epoch %lld of %s), but would get the "
-                    "weight of the finished %s; repeat the command that started it",
-                    inference->checkpoint.path, (long long)epoch, epochs, inference->origin);
+        return fail(
+            BAD_USER,
+            "%s: this refit is not finished (epoch %lld of %s), so the weight fitted for the "
+            "finished %s does not apply to it; repeat the command that started it",
+            inference->checkpoint.path, (long long)epoch, epochs, inference->origin);
     blend->origins[m] = memory_text("%s", inference->origin);
     char *all = blend->digests != NULL ? memory_text("%s %s", blend->digests, digest)
                                        : memory_text("%s", digest);
@@ -233,8 +234,8 @@ enum status blend_create(struct blend *blend, const struct comm *comm, const cha
     if (n_valid == 0)
         return fail(
             BAD_USER,
-            "%s: no validation attempt has a known outcome, but the weights of a blend are "
-            "fitted on these; import with a validation part, as in --split by-student=80/10/10",
+            "%s: no validation attempt has a known outcome, but a blend fits its weights on "
+            "them; import the data with validation attempts, as in --split by-student=80/10/10",
             blend->data);
     return OK;
 }

@@ -115,10 +115,11 @@ static enum status read_flat(const struct checkpoint *checkpoint, const char *gr
         enum status status = h5_read(file, name, memory_type(), n, dense);
         for (size_t i = 0; status == OK && i < n; i++)
             if (!isfinite(dense[i]))
-                status = fail(
-                    BAD_DATA,
-                    "number %zu of %s is not finite; the run diverged or the file was modified",
-                    i, name);
+                status = fail(BAD_DATA,
+                              "number %zu of %s is not finite: the run diverged or the file "
+                              "was modified; train the model again, with a lower "
+                              "optimizer.rate if it diverged",
+                              i, name);
         if (status == OK)
             params_put(params, tensor, dense, flat);
         memory_free(dense);

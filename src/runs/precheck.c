@@ -15,10 +15,9 @@ void precheck_settings(const struct settings *settings, const struct stepper *st
     comm_sum_i64(stepper->comm, &n_valid, 1);
     if ((n_valid > 0 && decides) || stepper->n_joined > 0)
         return;
-    const char *why =
-        decides
-            ? "the data set has no validation part; import it with --valid or another --split"
-            : "the result of this model is its last epoch, not the best one";
+    const char *why = decides ? "the data set has no validation attempts; import it with "
+                                "--valid or another --split"
+                              : "the result of this model is its last epoch, not the best one";
     if (settings->train.patience > 0)
         log_warn("train.patience = %lld has no effect: %s", (long long)settings->train.patience,
                  why);

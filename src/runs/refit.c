@@ -100,8 +100,8 @@ static enum status check_kind(const struct origin *origin)
                     origin->directory, kind->name, kind->name);
     if (refit_digest(origin->config) != NULL)
         return fail(BAD_USER,
-                    "train.refit = %s: this is already a refit: it was trained on its "
-                    "validation attempts too",
+                    "train.refit = %s: this is already a refit, trained on its validation "
+                    "attempts too; name the original run instead",
                     origin->directory);
     return OK;
 }

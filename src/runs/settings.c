@@ -21,22 +21,25 @@ static const struct option train_table[] = {
     {"batch", OPTION_INTEGER, AT(train_options, batch), "1000", 1, 1e9, NULL,
      "approximate number of students per mini-batch"},
     {"block", OPTION_INTEGER, AT(train_options, block), "10", 1, 1e9, NULL,
-     "students per block; at most batch / block ranks can be used"},
+     "students per block; a mini-batch is split into batch / block blocks, which the ranks "
+     "share, so at most that many ranks can be used"},
     {"seed", OPTION_INTEGER, AT(train_options, seed), "1", 0, 9e18, NULL,
      "seed of all random numbers of the run"},
     {"patience", OPTION_INTEGER, AT(train_options, patience), "0", 0, 1e9, NULL,
      "stop after this many epochs without a better validation score; 0: never"},
     {"monitor", OPTION_CHOICE, AT(train_options, monitor), "log_loss", 0, 0, monitors,
-     "validation score that selects the best epoch; likelihood: the log-likelihood of whole "
-     "steps, for models that have one"},
+     "validation score that selects the best epoch; likelihood: the joint log-likelihood that "
+     "`cohort evaluate --likelihood` computes (rtrbm and vae)"},
     {"valid_every", OPTION_INTEGER, AT(train_options, valid_every), "1", 1, 1e9, NULL,
      "number of epochs between validations"},
     {"chains", OPTION_INTEGER, AT(train_options, chains), "4", 2, 1e5, NULL,
-     "with monitor = likelihood: annealed chains per step that is too large to sum exactly"},
+     "with monitor = likelihood: annealed importance sampling chains for each step that is too "
+     "large for an exact sum"},
     {"temperatures", OPTION_INTEGER, AT(train_options, temperatures), "60", 1, 1e6, NULL,
-     "with monitor = likelihood: temperatures per chain, doubled until the mean settles"},
+     "with monitor = likelihood: initial number of temperatures per chain, doubled until the "
+     "estimate is stable"},
     {"most_temperatures", OPTION_INTEGER, AT(train_options, most_temperatures), "960", 1, 1e6,
-     NULL, "with monitor = likelihood: upper limit for that doubling"},
+     NULL, "with monitor = likelihood: maximum number of temperatures per chain"},
     {"folds", OPTION_INTEGER, AT(train_options, folds), "0", 0, 1000, NULL,
      "number of cross-validation folds; 0: train once on the data set's own split"},
     {"fold", OPTION_INTEGER, AT(train_options, fold), "0", 0, 1000, NULL,
@@ -87,29 +90,29 @@ static enum status check(const struct settings *settings)
         return fail(BAD_USER, "run= is empty; expected a directory for checkpoints and log");
     if (settings_metric(settings) < 0 && settings->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
-                    "train.monitor = likelihood, but %s models have no likelihood of steps; "
-                    "use another score",
+                    "train.monitor = likelihood, but %s models have no joint likelihood (rtrbm "
+                    "and vae do); use another score",
                     settings->model->kind->name);
     if (train->refit[0] != '\0')
         return fail(BAD_USER,
-                    "train.refit = %s: a refit has no validation attempts to choose anything "
-                    "by; use it with `cohort train` or `cohort submit` only",
+                    "train.refit = %s: a refit has no validation scores to compare trials or "
+                    "folds by; use it with `cohort train` or `cohort submit` only",
                     train->refit);
     if (train->block > train->batch)
-        return fail(
-            BAD_USER,
-            "train.block = %lld is larger than train.batch = %lld; a block is part of a batch",
-            (long long)train->block, (long long)train->batch);
+        return fail(BAD_USER,
+                    "train.block = %lld is larger than train.batch = %lld; a block is part of "
+                    "a mini-batch: use a smaller block or a larger batch",
+                    (long long)train->block, (long long)train->batch);
     if (train->folds == 1 || train->folds == 2)
         return fail(BAD_USER,
                     "train.folds = %lld: expected at least 3 (one fold for test, one for "
                     "validation, the rest for training), or 0 for no cross-validation",
                     (long long)train->folds);
     if (train->fold > train->folds)
-        return fail(
-            BAD_USER,
-            "train.fold = %lld, but train.folds = %lld; expected a fold no larger than that",
-            (long long)train->fold, (long long)train->folds);
+        return fail(BAD_USER,
+                    "train.fold = %lld, but train.folds = %lld; expected train.fold from 0 "
+                    "(all folds) to train.folds",
+                    (long long)train->fold, (long long)train->folds);
     return OK;
 }
 

@@ -37,7 +37,7 @@ static enum status check_outcomes(const struct stepper *stepper,
                     n_right > 0 ? "correct" : "incorrect");
     if (n_new > 0)
         log_say("note: items without a training attempt: %lld of %zu; predictions for them "
-                "depend on the student alone",
+                "depend on the student only, not on the item",
                 (long long)n_new, counts->n_items);
     return OK;
 }
@@ -50,7 +50,8 @@ static enum status join(struct stepper *stepper)
     if (stepper->n_joined == 0)
         return fail(BAD_USER,
                     "%s: there are no validation attempts, so a refit of %s would change "
-                    "nothing; import with a validation part, as in --split by-student=80/10/10",
+                    "nothing; import the data with validation attempts, as in --split "
+                    "by-student=80/10/10",
                     stepper->dataset.path, stepper->settings->train.refit);
     return OK;
 }

@@ -372,7 +372,8 @@ static enum status score_best(struct trainer *t, struct result *result)
              best.progress.best != t->progress.best))
             status = fail(BAD_DATA,
                           "%s: this is epoch %lld with score %.6g, but the best was epoch %lld "
-                          "with %.6g; the files are from different times or different runs",
+                          "with %.6g; best.h5 and last.h5 are from different runs, or one was "
+                          "replaced by an older copy",
                           path, (long long)best.progress.epoch, best.progress.best,
                           (long long)t->progress.best_epoch, t->progress.best);
         if (status == OK)
@@ -479,14 +480,14 @@ static enum status begin(struct trainer *t, bool *done)
     const struct lanes *lanes = &t->stepper.lanes;
     const size_t per_step = (lanes->n_training + lanes->n_steps - 1) / lanes->n_steps;
     log_say("%s on %s: %zu parameters; %lld training attempts, %zu student%s per step, %zu "
-            "step%s per epoch, %zu lane%s, %d rank%s",
+            "step%s per epoch, %zu block%s per step, %d rank%s",
             t->model->kind->name, t->stepper.dataset.path, params_count(&t->model->params),
             (long long)t->stepper.n_training, per_step, per_step == 1 ? "" : "s",
             lanes->n_steps, lanes->n_steps == 1 ? "" : "s", lanes->n_lanes,
             lanes->n_lanes == 1 ? "" : "s", t->comm->size, t->comm->size == 1 ? "" : "s");
     precheck_settings(t->settings, &t->stepper);
     if (t->stepper.n_joined > 0)
-        log_say("refit of %s: %s%lld epoch%s; validation attempts joined to training: %lld",
+        log_say("refit of %s: %s%lld epoch%s; validation attempts added to training: %lld",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
                 (long long)n_epochs(t), n_epochs(t) == 1 ? "" : "s",
                 (long long)t->stepper.n_joined);

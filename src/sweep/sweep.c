@@ -38,7 +38,7 @@ const struct option sweep_table[] = {
      "number of rungs of successive halving: all trials are trained briefly; the best "
      "continue; 1: no halving"},
     {"factor", OPTION_NUMBER, AT(factor), "3", 1.1, 100, NULL,
-     "factor per rung: this many times fewer trials, this many times more epochs"},
+     "at each rung, divide the number of trials and multiply the epochs by this factor"},
 };
 const size_t n_sweep_table = COUNT(sweep_table);
 

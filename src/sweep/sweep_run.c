@@ -106,7 +106,8 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
     settings_destroy(&settings);
     if (status == OK && result->valid.n == 0)
         status = fail(BAD_USER, "the data set has no validation attempts to compare trials by; "
-                                "import with a validation part, or set train.folds");
+                                "import the data with validation attempts, as in --split "
+                                "by-student=80/10/10, or set train.folds");
     return status;
 }
 
@@ -255,7 +256,7 @@ static enum status check_before(const struct runner *r, int64_t rung)
     if (n_open > 0)
         return fail(BAD_USER,
                     "%s: not done yet: %zu of the %zu trials of rung %lld, so the trials of "
-                    "rung %lld are not known; run the earlier rung again first",
+                    "rung %lld cannot be selected yet; finish the earlier rung first",
                     r->sweep->directory, n_open, n, (long long)rung - 1, (long long)rung);
     return OK;
 }

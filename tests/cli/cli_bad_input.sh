@@ -76,10 +76,10 @@ bad 1 'train.block = 300 is larger than train.batch = 200' train.block=300
 bad 1 'train.folds = 1: expected at least 3' train.folds=1
 bad 1 'train.fold = 7, but train.folds = 5' train.folds=5 train.fold=7
 
-section 'more ranks than lanes'
+section 'more ranks than blocks'
 for n in 2 3; do
     expect_status 1 on $n "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/lanes" train.batch=4 train.block=4
-    expect_match "^cohort: there are $n ranks but only 1 lane"
+    expect_match "^cohort: there are $n ranks but only 1 block of students per mini-batch"
     check 'nothing is made' test ! -e "$TMP/lanes"
 done
 
@@ -197,7 +197,7 @@ printf '1,0\n0,1\n' >"$TMP/q.csv"
 for item in 4294967296 4294967297 9223372036854775807; do # cut to 32 bits, the second would be item 1
     printf '2\n1,%s\n1,0\n' $item >"$TMP/large.txt"
     expect_status 3 "$COHORT" import three-line "$TMP/large.txt" --q-matrix "$TMP/q.csv" -o "$TMP/large.h5"
-    expect_match "item $item cannot be a place in a Q-matrix"
+    expect_match "item $item is too large for a row number of the Q-matrix"
 done
 
 section 'a model larger than the memory'

@@ -120,7 +120,7 @@ expect_match '^2 students'
 expect_status 3 matrix a,b,sex 1,0,f 0,1,m
 expect_match "m.csv:3: column 3 is 'm'"
 expect_status 3 "$COHORT" import matrix "$TMP/m.csv" --skip-bad --split none -o "$TMP/x.h5"
-expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters are not outcomes"
+expect_match "column 3 \('sex'\) holds 'f' and 'm', so its letters cannot be read as outcomes"
 expect_status 3 matrix a,b,sex 1,0,f 0,1,f
 expect_match "column 3 \('sex'\) holds 'f' and no column holds 't'"
 

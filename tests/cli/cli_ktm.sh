@@ -181,7 +181,7 @@ expect_match '^skill,skill,wins_skill_log,fails_skill_log$' "$TMP/tables/table_s
 expect_match '^feature,rows,l2,mean,spread,least,most,factors$' "$TMP/tables/table_features.csv"
 expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of items"
 expect_status 0 "$COHORT" help models
-expect_match '^ +wins_skill +correct answers shown before at each skill of the item$'
+expect_match '^ +wins_skill +earlier correct answers at each skill'
 expect_match '^ +:decay=X '
 
 section "comparison with the truth"

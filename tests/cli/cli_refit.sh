@@ -61,7 +61,7 @@ train rbm class "${rbm[@]}"
 best=$(json_of "$TMP/rbm/result.json" best_epoch)
 check "a best epoch before the last ($best)" test "$best" -gt 2
 refit rbm
-expect_match "^refit of $TMP/rbm: $best epochs?; validation attempts joined to training: [0-9]+"
+expect_match "^refit of $TMP/rbm: $best epochs?; validation attempts added to training: [0-9]+"
 expect_match "^done: $best epochs? in [0-9.]+ s\$"
 expect_no_match '^(best epoch|valid)'
 expect_match '^test '

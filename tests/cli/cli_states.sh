@@ -131,7 +131,7 @@ each_rank() { on 2 sh -c "rank=\$OMPI_COMM_WORLD_RANK; exec $1"; }
 export PATIENCE=20
 train="'$COHORT' train model.kind=rbm data='$class' run='$TMP/nodes'"
 expect_status 74 each_rank "$train '$TMP/'\$rank.ini"
-expect_match "^cohort: the settings: rank 1 has 'hidden = 4' but rank 0 has 'hidden = 3': the nodes do not see"
+expect_match "^cohort: the settings: rank 1 has 'hidden = 4' but rank 0 has 'hidden = 3': the ranks read different files"
 rm "$TMP/1.ini"
 expect_status 1 each_rank "$train '$TMP/'\$rank.ini"
 expect_match 'cannot open .*1.ini: No such file'

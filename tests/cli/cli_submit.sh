@@ -58,7 +58,7 @@ expect_match 'did you mean --ranks'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" model.hiden=3
 expect_match "the nearest is model.hidden"
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --ranks 5
-expect_match 'more than the 4 lanes'
+expect_match 'more than the 4 blocks of students per mini-batch'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --ranks 2 --nodes 3
 expect_match 'at least one rank on every node'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" --account $'a\nb'

@@ -192,7 +192,7 @@ expect_match 'the Q-matrix is 2 by 2, but the number of items is 3; expected 3 r
 expect_status 0 "$COHORT" import matrix "$TMP/answers.csv" --q-matrix "$TMP/lone_q.csv" --split none -o "$TMP/lone.h5"
 # shellcheck disable=SC2086
 expect_status 1 on 2 "$COHORT" train "data=$TMP/lone.h5" $small "run=$TMP/lone"
-expect_match "item '2' is in no skill"
+expect_match "item '2' has no skill"
 printf '1,0.5,0\n0.5,1,0\n0,0,1\n' >"$TMP/three.csv"
 printf '1,1.5\n1.5,1\n' >"$TMP/improper.csv"
 for case in "three.csv:has 3 rows and 9 numbers; the model has 2 abilities" "improper.csv:not positive definite" \

@@ -455,7 +455,7 @@ static void test_more_parameters_than_the_file_has(void **state)
     struct config *config = config_create();
     struct model *model = NULL;
     assert_int_equal(checkpoint_model(&checkpoint, &world, config, NULL, &model), BAD_DATA);
-    assert_non_null(strstr(fail_sentence(), "has room for"));
+    assert_non_null(strstr(fail_sentence(), "only large enough for"));
     fail_clear();
     assert_null(model);
     config_destroy(config);

@@ -285,7 +285,7 @@ static const struct {
     {no_offsets_of_items, "names in /items are damaged"},
     {offset_behind_the_names, "names in /students are damaged"},
     {first_name_from_nowhere, "names in /items are damaged"},
-    {skills_from_nowhere, "are out of order"},
+    {skills_from_nowhere, "/items/skill_first is wrong at item"},
     {another_outcome, "do not match their stored digest"},
     {another_item, "do not match their stored digest"},
     {another_length, "but "},

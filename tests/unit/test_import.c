@@ -209,7 +209,7 @@ static void test_item_metadata(void **state)
     import_class("csv @/a.csv --item-names @/titles.tsv --split none", &class);
     assert_string_equal(story(&class, "anna", false), "Same (1)+ Same (2)- Other+");
     free_class(&class);
-    import_fails("csv @/a.csv --skill-names @/titles.tsv", BAD_USER, "none of its names");
+    import_fails("csv @/a.csv --skill-names @/titles.tsv", BAD_USER, "none of these names");
 }
 
 static void test_three_line(void **state)
@@ -242,7 +242,7 @@ static void test_three_line(void **state)
     write_text("bad.txt", "1\n5\n7\n");
     import_fails("three-line @/bad.txt", BAD_DATA, "bad.txt:3");
     write_text("bad.txt", "1\n5\n");
-    import_fails("three-line @/bad.txt", BAD_DATA, "ends within a student");
+    import_fails("three-line @/bad.txt", BAD_DATA, "the last student is incomplete");
     write_text("bad.txt", "user,item\n5\n1\n");
     import_fails("three-line @/bad.txt", BAD_DATA, "not a number of attempts");
 }

@@ -49,7 +49,7 @@ static const struct option table[] = {
     {"smoothing", OPTION_NUMBER, AT(smoothing), "0", 0, 0.5, NULL,
      "label smoothing: outcomes 0 and 1 count as this and one minus this"},
     {"window", OPTION_INTEGER, AT(window), "0", 0, 1e9, NULL,
-     "truncate backpropagation through time at multiples of so many steps; 0: never"},
+     "truncate backpropagation through time every this many steps; 0: never"},
     {"reconstruction", OPTION_NUMBER, AT(reconstruction), "0", 0, 1e6, NULL,
      "DKT+ weight r: predict the outcome just seen as well; 0.1 is usual"},
     {"waviness", OPTION_NUMBER, AT(waviness), "0", 0, 1e6, NULL,
@@ -62,7 +62,7 @@ static const struct option table[] = {
      "with task=final: cross_entropy for targets 0 and 1, squared for scores, gaussian for "
      "scores with a learned variance"},
     {"after", OPTION_INTEGER, AT(after), "0", 0, 1e9, NULL,
-     "with task=final: predict the target after so many attempts; 0: after all"},
+     "with task=final: predict the target after this many attempts; 0: after all"},
     {"center", OPTION_NUMBER, AT(center), "0", -1e30, 1e30, NULL,
      "with task=final: learn (score - center) / unit; the mean score is a good center"},
     {"unit", OPTION_NUMBER, AT(unit), "1", 1e-30, 1e30, NULL,
@@ -188,7 +188,8 @@ const struct model_kind dkt_kind = {
     .name = "dkt",
     .title = "deep knowledge tracing: a recurrent network over a student's attempts",
     .source = "Piech and others 2015",
-    .loss = "cross-entropy of training answers in nats, plus penalties; task=final: model.loss",
+    .loss = "cross-entropy of training answers in nats, plus penalties; with task=final, the "
+            "loss that model.loss selects",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct dkt_options),

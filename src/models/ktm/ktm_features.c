@@ -25,7 +25,7 @@ static const struct {
 } words[] = {
     {"student", KTM_STUDENT, KTM_OF_ALL,
      "the student: one row per student, learned in training; predictions use an estimate "
-     "from the answers shown before instead, also for new students"},
+     "from the student's earlier shown outcomes instead, also for new students"},
     {"item", KTM_ITEM, KTM_OF_ITEM, "the item"},
     {"skill", KTM_SKILL, KTM_OF_SKILL, "each skill of the item"},
     {"previous_item", KTM_PREVIOUS, KTM_OF_ITEM,
@@ -36,14 +36,17 @@ static const struct {
     {"attempts_item", KTM_ATTEMPTS, KTM_OF_ITEM, "earlier attempts at this item"},
     {"attempts_skill", KTM_ATTEMPTS, KTM_OF_SKILL,
      "earlier attempts at each skill of the item"},
-    {"wins", KTM_WINS, KTM_OF_ALL, "number of correct answers shown before"},
-    {"wins_item", KTM_WINS, KTM_OF_ITEM, "correct answers shown before at this item"},
+    {"wins", KTM_WINS, KTM_OF_ALL,
+     "number of earlier correct answers, where the outcome is shown (see cohort-evaluate(1))"},
+    {"wins_item", KTM_WINS, KTM_OF_ITEM, "earlier correct answers at this item, as in wins"},
     {"wins_skill", KTM_WINS, KTM_OF_SKILL,
-     "correct answers shown before at each skill of the item"},
-    {"fails", KTM_FAILS, KTM_OF_ALL, "number of incorrect answers shown before"},
-    {"fails_item", KTM_FAILS, KTM_OF_ITEM, "incorrect answers shown before at this item"},
+     "earlier correct answers at each skill of the item, as in wins"},
+    {"fails", KTM_FAILS, KTM_OF_ALL,
+     "number of earlier incorrect answers, where the outcome is shown"},
+    {"fails_item", KTM_FAILS, KTM_OF_ITEM,
+     "earlier incorrect answers at this item, as in fails"},
     {"fails_skill", KTM_FAILS, KTM_OF_SKILL,
-     "incorrect answers shown before at each skill of the item"},
+     "earlier incorrect answers at each skill of the item, as in fails"},
     {"elapsed", KTM_TIME, KTM_OF_ALL, "time since the student's previous attempt"},
     {"elapsed_item", KTM_TIME, KTM_OF_ITEM, "time since the previous attempt at this item"},
     {"elapsed_skill", KTM_TIME, KTM_OF_SKILL,
@@ -92,7 +95,7 @@ void ktm_design_help(struct manual *manual)
                 "that were not trained on) or `import --covariates` (the number itself); the "
                 "words above take precedence",
                 NULL);
-    manual_subheading(manual, "What may follow a feature, as in wins_skill:log:l2=3");
+    manual_subheading(manual, "Modifiers of a feature, as in wins_skill:log:l2=3");
     for (size_t c = 0; c < COUNT(changes); c++) {
         char name[32];
         snprintf(name, sizeof name, ":%s%s", changes[c].name, changes[c].needs ? "=X" : "");
@@ -211,8 +214,8 @@ static enum status parse_feature(struct ktm_feature *f, const struct model *mode
         TRY(parse_change(f, feature, change));
     if (f->decay < 1 && f->value == KTM_LOG)
         return fail(BAD_USER,
-                    "model.features, '%s': use either log or decay, not both: a decaying "
-                    "count is small already",
+                    "model.features, '%s': use either log or decay, not both: a decaying count "
+                    "stays small and needs no log",
                     feature);
     if (f->decay < 1 && f->within > 0)
         return fail(BAD_USER,

@@ -63,7 +63,7 @@ static const struct option option_table[] = {
      "--covariates`; separate several by spaces"},
     {"eliminate", OPTION_CHOICE, AT(eliminate), "auto", 0, 0, eliminates,
      "which random effects to eliminate before building the dense matrix; auto: students or "
-     "items, whichever are more"},
+     "items, whichever are more numerous"},
     {"grid", OPTION_TEXT, AT(grid), "auto", 0, 0, NULL,
      "grid of ranks that holds the dense matrix, as RxC: results are bit-identical for the "
      "same grid at any number of ranks; auto: one rank below order 2000, otherwise all"},

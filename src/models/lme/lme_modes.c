@@ -230,7 +230,8 @@ static enum status lost(struct lme_work *work, const char *what)
     comm_sum_i64(work->solver->comm, &work->n_bad, 1);
     return fail(
         DIVERGED,
-        "no mode of the random effects was found: %s (student sd %g, intercept %g); start "
+        "the search for the mode of the random effects failed: %s (student sd %g, intercept "
+        "%g); start "
         "another run= without fixed effects or factors that the data cannot distinguish",
         what, work->solver->spread[0], work->solver->fixed[0]);
 }

@@ -81,8 +81,8 @@ static const struct option table[] = {
     {"loop", OPTION_NUMBER, AT(loop), "4", 0, 100, NULL,
      "initial weight from a hidden unit to itself one step later; at 4 it forgets nothing"},
     {"spread", OPTION_NUMBER, AT(spread), "0", 0, 1, NULL,
-     "initial weights of hidden units to themselves fall evenly from loop to (1 - spread) "
-     "loop"},
+     "let the initial weights of hidden units to themselves differ: evenly spaced from loop "
+     "down to (1 - spread) * loop"},
     {"scale", OPTION_NUMBER, AT(scale), "0.01", 0, 10, NULL,
      "standard deviation of the other initial weights"},
     {"structure", OPTION_CHOICE, AT(structure), "none", 0, 0, structure_kinds,
@@ -257,8 +257,8 @@ const struct model_kind rtrbm_kind = {
     .name = "rtrbm",
     .title = "recurrent temporal restricted Boltzmann machine over a student's steps",
     .source = "Sutskever, Hinton and Taylor 2008; Mittelman and others 2014",
-    .loss = "negative log-likelihood in nats per training answer; in steps trained by cd, "
-            "that of the reconstruction",
+    .loss = "negative log-likelihood in nats per training answer; for steps trained by cd, of "
+            "their reconstruction",
     .options = table,
     .n_options = COUNT(table),
     .options_size = sizeof(struct rtrbm_options),

@@ -57,8 +57,8 @@ static const struct option table[] = {
     {"gradient", OPTION_CHOICE, AT(gradient), "double", 0, 0, gradients,
      "gradient of the encoder if samples > 1: doubly reparameterized (less noise) or plain"},
     {"prefixes", OPTION_INTEGER, AT(prefixes), "1", 0, 64, NULL,
-     "random prefixes of each student that the encoder also learns to read, for "
-     "predictions in mid-sequence"},
+     "number of random prefixes of each student's answers that the encoder is also trained on, "
+     "so that it predicts well from few answers"},
     {"kl_warm_up", OPTION_INTEGER, AT(kl_warm_up), "0", 0, 1e9, NULL,
      "epochs over which the weight of the KL divergence rises from 0 to 1"},
     {"hidden", OPTION_INTEGER, AT(hidden), "64", 1, 4096, NULL,
@@ -117,10 +117,11 @@ static enum status check(const struct model *model)
          dataset != NULL && dataset->item_map == NULL && follows_skills && i < dataset->n_items;
          i++)
         if (dataset->item_first[i] == dataset->item_first[i + 1])
-            return fail(BAD_USER,
-                        "%s: item '%s' has no skill, so no ability would explain it; give it a "
-                        "skill in the Q-matrix, or set model.dimensions to 1 or a few",
-                        dataset->path, names_get(&dataset->items, i));
+            return fail(
+                BAD_USER,
+                "%s: item '%s' has no skill, so no ability influences its answers; give it a "
+                "skill in the Q-matrix, or set model.dimensions to 1 or a few",
+                dataset->path, names_get(&dataset->items, i));
     return OK;
 }
 
