@@ -69,7 +69,7 @@ ln -s "$COHORT" "$work/bin/cohort"
 cat >"$work/bin/make" <<END
 #!/bin/bash
 # The demo without its set-up, in the directory of the document; all else in the project itself.
-if [ "\$*" = demo ]; then COHORT=build/cohort exec tests/demo.sh 2>&1; fi
+if [ "\$*" = demo ]; then COHORT=build/cohort exec tests/demo.sh; fi
 exec $(type -P make) --no-print-directory -C '$root' BUILD='$build' "\$@"
 END
 cat >"$work/long/cohort" <<END
