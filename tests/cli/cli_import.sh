@@ -43,7 +43,7 @@ expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
 expect_status 0 "$COHORT" predict "$TMP/own" -o "$TMP/p.h5"
 cp "$TMP/own.h5" "$TMP/own/last.h5"
 expect_status 3 "$COHORT" verify "$TMP/own"
-expect_match 'last.h5: a data set; expected a checkpoint'
+expect_match 'last.h5: this is a data set; expected a checkpoint'
 expect_status 74 sh -c '"$COHORT" verify "$TMP/own.h5" >/dev/full'
 
 section "a pipe in the directory of students"

@@ -311,7 +311,7 @@ static void test_too_many_ranks(void **state)
         snprintf(ranks, sizeof ranks, "there are %d ranks", world.size);
         assert_int_equal(status, BAD_USER);
         assert_non_null(strstr(fail_sentence(), ranks));
-        assert_non_null(strstr(fail_sentence(), "only 1 lane "));
+        assert_non_null(strstr(fail_sentence(), "only 1 block "));
     }
     fail_clear();
     lanes_destroy(&lanes);
