@@ -123,7 +123,7 @@ expect_status 0 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.epochs
 expect_status 1 "$COHORT" evaluate "$TMP/rbm" --likelihood
 expect_match 'rbm models have no joint likelihood'
 expect_status 1 "$COHORT" train "data=$TMP/tails.h5" model.kind=rbm train.monitor=likelihood "run=$TMP/none"
-expect_match 'train.monitor = likelihood, but rbm models have no likelihood'
+expect_match 'train.monitor = likelihood, but rbm models have no joint likelihood'
 
 section "likelihood of a sharp model"
 # Few chords and a melody on 44 keys, overfitted with 12 hidden units, whose states can be summed. With few

@@ -82,7 +82,7 @@ for name in lock log.jsonl last.h5 config.ini; do
     rm "$TMP/odd/$name"
     mkfifo "$TMP/odd/$name"
     expect_status 1 timeout 30 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/odd"
-    expect_match "^cohort: .*odd/$name: this is a .*pipe"
+    expect_match "^cohort: .*odd/$name: this .*pipe"
 done
 for name in lock log.jsonl; do
     rm -rf "$TMP/odd"
