@@ -32,8 +32,15 @@ static void predict_average(const struct model *model, const struct shard *shard
     average->kind->init(average, 0, counts);
     void *work = average->kind->attach(average, shard, TO_PREDICT);
     real *p = NEW_SCRATCH(real, shard->n_attempts);
-    for (size_t s = 0; s < shard->n_students; s++)
-        average->kind->predict(average, work, s, (1u << N_SPLITS) - 1, p + shard->first[s]);
+    uint32_t *students = NEW_SCRATCH(uint32_t, shard->n_students);
+    size_t n = 0;
+    for (size_t k = 0; k < predictions->n; k++) {
+        const uint32_t s = predictions->list[k].student - (uint32_t)shard->first_student;
+        if (n == 0 || students[n - 1] != s)
+            students[n++] = s;
+    }
+    model_predict(average, work, shard, students, n, (1u << N_SPLITS) - 1, p);
+    memory_free(students);
     for (size_t k = 0; k < predictions->n; k++)
         list[k].probability = (float)p[predictions->place[k]];
     memory_free(p);

@@ -64,3 +64,23 @@ for kind in gaussian relu; do
             awk -v a="$(json_of "$TMP/$kind-$preset/result.json" valid log_loss)" -v b="$items" 'BEGIN { exit !(a > 0 && a < b) }'
     done
 done
+
+# An untrained `average` is the baseline of running means, found by another path.
+section "baselines"
+run "$COHORT" simulate bkt --students 300 --skills 4 --seed 2 -o "$TMP/bkt.h5" || fail simulate
+expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" "run=$TMP/start" model.kind=average train.epochs=0
+expect_status 0 "$COHORT" evaluate "$TMP/start" --json
+expect_equal "$(json log_loss)" "$(json running_mean log_loss)" "log-loss of running means"
+expect_equal "$(json skip_first auc)" "$(json running_mean skip_first auc)" "AUC of running means"
+expect_number 'running_mean log_loss' '<' "$(json item_mean log_loss)"
+expect_no_match 'item means have'
+expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" "run=$TMP/average" model.kind=average
+expect_match '^test log-loss [0-9.]+; item means have [0-9.]+, running means [0-9.]+$'
+expect_no_match '^warning'
+expect_status 0 ranks 3 "$COHORT" evaluate "$TMP/average"
+expect_match '^running mean, all +1200 '
+expect_no_match '^warning'
+expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" "run=$TMP/poor" model.kind=rbm train.epochs=1
+expect_match '^warning: the model is no better than '
+expect_status 0 ranks 2 "$COHORT" evaluate "$TMP/poor"
+expect_match '^warning: the model is no better than '
