@@ -1,4 +1,4 @@
-/* cohort evaluate: how well a model predicts, compared with the mean of each item (baseline.h). */
+/* cohort evaluate: how well a model predicts, compared with baselines (baseline.h). */
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -548,9 +548,11 @@ const struct command command_evaluate = {
         "accuracy at 0.5, root mean squared error (RMSE) and calibration error (mean distance "
         "between probability and share correct over 15 bins). Each is given for all attempts "
         "and excluding each student's first attempt, for which a model knows only the item. "
-        "The rows "
-        "`item mean` are a baseline: (correct + 1) / (all + 2) of each item's training "
-        "answers.\n\n"
+        "Two "
+        "baselines follow. `item mean`: (correct + 1) / (all + 2) of each item's training "
+        "answers. "
+        "`running mean`: the student's earlier answers to the skill, as an untrained `average` "
+        " model predicts. Prints a warning unless the model beats both.\n\n"
         "--likelihood adds the joint log-likelihood of the scored answers, in nats per step. "
         "For an rtrbm, a step is scored given the steps before it. The sum over its states "
         "is exact for steps with at most --enumerate visible or hidden units; for larger steps "
