@@ -1,12 +1,13 @@
 /* RFC 4180: records end with LF or CR LF; a quoted cell may hold delimiters, line ends and
  * doubled quotes. A record is first scanned without changing it, jumping from one stop byte
- * (delimiter or LF) to the next. Quotes are removed in place once the record is complete. The
- * buffer always ends in LF, so the inner loop needs no bounds check. If the record does not end
- * within the buffer, more is read and the scan starts over. */
+ * (delimiter or LF) to the next. Doubled quotes are removed in place once the record is
+ * complete. The buffer always ends in LF, so the inner loop needs no bounds check. If the record
+ * does not end within the buffer, more is read and the scan starts over. */
 #include "data_tools/csv.h"
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "data_tools/csv_cell.h"
 #include <string.h>
 
 enum { LONGEST_QUOTE = 1 << 26 };
@@ -63,8 +64,11 @@ static char *end_of_quoted(char *quote, const char *end)
     }
 }
 
+/* Without doubled quotes the bytes stay as they are, so that messages can show the record. */
 static struct span unquoted(struct span cell)
 {
+    if (memchr(cell.start + 1, '"', cell.n - 2) == NULL)
+        return (struct span){cell.start + 1, cell.n - 2};
     char *to = cell.start;
     for (const char *from = cell.start + 1; from < cell.start + cell.n - 1; from++) {
         *to++ = *from;
@@ -152,8 +156,10 @@ static enum status next_record(struct csv *csv, bool *got)
         for (const char *c = csv->record.start; c < csv->record.start + csv->record.n; c++)
             text->line += *c == '\n';
     struct span *last = &csv->cells[csv->n_cells - 1];
-    if (last->n > 0 && last->start[last->n - 1] == '\r')
+    if (last->n > 0 && last->start[last->n - 1] == '\r') {
         last->n--;
+        csv->record.n--;
+    }
     csv->malformed = false;
     if (has_quotes)
         unquote_cells(csv);
@@ -181,6 +187,35 @@ enum status csv_read_header(struct csv *csv)
         csv->columns[c] = memory_text("%.*s", (int)size_min(name.n, 1000), name.start);
     }
     return OK;
+}
+
+/* Parses a copy, since reading changes the buffer. The last record may be incomplete. */
+void csv_sample(const struct csv *csv, size_t column, size_t most, struct names *cells)
+{
+    struct csv copy = *csv;
+    const size_t n = csv->text.end - csv->text.begin;
+    copy.cells = NULL;
+    copy.n_cells = copy.capacity = 0;
+    copy.text.buffer = memory_resize(NULL, n + 1, 1);
+    memcpy(copy.text.buffer, csv->text.buffer + csv->text.begin, n);
+    copy.text.begin = 0;
+    copy.text.end = n;
+    if (!csv->text.at_end) /* without the last line */
+        while (copy.text.end > 0 && copy.text.buffer[copy.text.end - 1] != '\n')
+            copy.text.end--;
+    copy.text.buffer[copy.text.end] = '\n';
+    copy.text.at_end = true;
+    for (bool got = true; cells->n < most;) {
+        if (csv_next(&copy, &got) != OK || !got)
+            break;
+        const struct span cell =
+            column < copy.n_cells ? span_trim(copy.cells[column]) : (struct span){0};
+        if (!csv_cell_is_missing(cell))
+            names_add(cells, cell.start, cell.n);
+    }
+    fail_clear(); /* a quote that is never closed is reported when its record is read */
+    memory_free(copy.cells);
+    memory_free(copy.text.buffer);
 }
 
 size_t csv_column(const struct csv *csv, const char *name)

@@ -3,6 +3,7 @@
 #define COHORT_CSV_H
 
 #include "base/base.h"
+#include "base/names.h"
 #include "data_tools/text.h"
 
 struct csv {
@@ -29,6 +30,10 @@ CHECKED enum status csv_next(struct csv *csv, bool *got);
 
 /* Reads the next record as the header. */
 CHECKED enum status csv_read_header(struct csv *csv);
+
+/* Cells of a column in the next records, without reading them: as many as are in the buffer,
+ * at most `most`. Skips missing cells. */
+void csv_sample(const struct csv *csv, size_t column, size_t most, struct names *cells);
 
 /* The column with this name, exact or else ignoring case; a name that ends in * matches the
  * first column with that prefix. SIZE_MAX if there is none. */

@@ -1,5 +1,6 @@
 /* Cells are parsed in place, without copies: they have a length, not a NUL byte at the end. */
 #include "data_tools/csv_cell.h"
+#include "data/time_format.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,66 +77,6 @@ bool csv_cell_integer(struct span cell, int64_t *value)
     return true;
 }
 
-/* The number in exactly n digits at `text`, or -1. */
-static int digits(const char *text, int n)
-{
-    int value = 0;
-    for (int i = 0; i < n; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -1;
-        value = 10 * value + (text[i] - '0');
-    }
-    return value;
-}
-
-/* Days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
- * leap day is the last of its year, in eras of 400 years. */
-static int64_t days_of(int year, int month, int day)
-{
-    const int64_t y = month > 2 ? year : year - 1;
-    const int64_t era = (y >= 0 ? y : y - 399) / 400;
-    const int64_t year_of_era = y - era * 400;
-    const int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 +
-           day_of_year - 719468;
-}
-
-static bool iso_time(struct span cell, int64_t *milliseconds)
-{
-    static const int days_in_month[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const char *c = cell.start;
-    if (cell.n > 11 && (c[cell.n - 1] == 'Z' || c[cell.n - 1] == 'z'))
-        cell.n--;
-    const bool has_time = cell.n >= 16, has_seconds = cell.n >= 19;
-    if (!(cell.n == 10 || cell.n == 16 || has_seconds) || c[4] != '-' || c[7] != '-')
-        return false;
-    const int year = digits(c, 4), month = digits(c + 5, 2), day = digits(c + 8, 2);
-    if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month[month - 1])
-        return false;
-    int hour = 0, minute = 0, second = 0, thousandths = 0;
-    if (has_time) {
-        hour = digits(c + 11, 2);
-        minute = digits(c + 14, 2);
-        if ((c[10] != ' ' && c[10] != 'T') || c[13] != ':' || hour < 0 || hour > 23 ||
-            minute < 0 || minute > 59)
-            return false;
-    }
-    if (has_seconds) {
-        second = digits(c + 17, 2);
-        if (c[16] != ':' || second < 0 || second > 60 || (cell.n > 19 && c[19] != '.'))
-            return false;
-        int weight = 100;
-        for (size_t i = 20; i < cell.n; i++, weight /= 10) {
-            if (c[i] < '0' || c[i] > '9')
-                return false;
-            thousandths += weight * (c[i] - '0');
-        }
-    }
-    *milliseconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 +
-                    second * 1000 + thousandths;
-    return true;
-}
-
 bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds)
 {
     int64_t value = 0;
@@ -147,8 +88,11 @@ bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *millisec
         *milliseconds = value;
         return true;
     }
-    if (iso_time(cell, milliseconds))
+    struct time_reading reading;
+    if (time_format_read_iso(cell.start, cell.n, &reading)) {
+        *milliseconds = reading.microseconds / 1000 - (reading.microseconds % 1000 < 0);
         return true;
+    }
     char text[48];
     if (cell.n == 0 || cell.n >= sizeof text)
         return false;
@@ -235,13 +179,10 @@ void csv_cell_say_time(int64_t seconds, char text[CELL_TIME_ROOM])
         snprintf(text, CELL_TIME_ROOM, "%lld", (long long)seconds);
         return;
     }
-    int year = 1970 + (int)(day / 366);
-    while (days_of(year + 1, 1, 1) <= day)
-        year++;
-    int month = 1;
-    while (month < 12 && days_of(year, month + 1, 1) <= day)
-        month++;
+    int64_t year = 0;
+    int month = 0, day_of_month = 0;
+    time_format_date(day, &year, &month, &day_of_month);
     const int rest = (int)(seconds % 86400);
-    snprintf(text, CELL_TIME_ROOM, "%04d-%02d-%02d %02d:%02d:%02d", year, month,
-             (int)(day - days_of(year, month, 1)) + 1, rest / 3600, rest / 60 % 60, rest % 60);
+    snprintf(text, CELL_TIME_ROOM, "%04d-%02d-%02d %02d:%02d:%02d", (int)year, month,
+             day_of_month, rest / 3600, rest / 60 % 60, rest % 60);
 }

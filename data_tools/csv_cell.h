@@ -11,8 +11,8 @@
 bool csv_cell_outcome(struct span cell, enum outcome *outcome);
 bool csv_cell_is_missing(struct span cell);
 
-/* A time in milliseconds: a number with units_per_second, or YYYY-MM-DD[ HH:MM[:SS[.fff]]]
- * (UTC; T instead of the space and Z at the end are allowed). */
+/* A time in milliseconds: a number with units_per_second, or a date as in ISO 8601. For columns
+ * of times see time_reader.h. */
 bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds);
 
 /* A list of skills: "[0, 1, 5]" is split at commas, anything else at `separator`: a text, or

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "data_tools/csv.h"
 #include "data_tools/csv_cell.h"
+#include "data_tools/pseudonym.h"
 #include "data_tools/summary.h"
 #include "data_tools/truths.h"
 #include <inttypes.h>
@@ -29,6 +30,51 @@ enum status import_begin(struct import *import)
                     step == STEP_TIME ? "time" : "session", import->files[0].path);
     import->builder = builder_create(&import->plan);
     return OK;
+}
+
+/* The name of a file without its directory, which is private. */
+static struct span base_name(const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    return (struct span){(char *)path + start, end - start};
+}
+
+void import_next_file(struct import *import, const char *path)
+{
+    struct origin *origin = &import->origin;
+    const struct span name = base_name(path);
+    char number[32]; /* instead of its name, which may be a student's */
+    const int n_number = snprintf(number, sizeof number, "%zu", origin->files.n + 1);
+    GROW(origin->first, origin->files.n, import->origin_capacity);
+    origin->first[origin->files.n] = import->n_source;
+    if (import->key != NULL)
+        names_add(&origin->files, number, (size_t)n_number);
+    else
+        names_add(&origin->files, name.start, name.n);
+}
+
+void import_next_row(struct import *import)
+{
+    builder_row(import->builder, import->n_source++);
+}
+
+/* The row after the last one ends the table of files. */
+static const struct origin *finish_origin(struct import *import, struct builder_result *result)
+{
+    struct origin *origin = &import->origin;
+    GROW(origin->first, origin->files.n, import->origin_capacity);
+    origin->first[origin->files.n] = import->n_source;
+    origin->row = result->row; /* the result still owns them */
+    origin->microsecond = result->microsecond;
+    if (result->row == NULL)
+        log_say("note: %" PRIu64 " rows are too many to remember: attempts have no row numbers",
+                import->n_source);
+    return origin;
 }
 
 enum status import_bad_row(struct import *import, const char *path, uint64_t line,
@@ -52,7 +98,11 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
 void import_target(struct import *import, struct span student, double target)
 {
     const size_t n_known = import->targeted.names.n;
-    const uint32_t number = name_index_add(&import->targeted, student.start, student.n);
+    char *other = import->key ? pseudonym_make(import->key, student.start, student.n) : NULL;
+    const uint32_t number = other != NULL
+                                ? name_index_add(&import->targeted, other, strlen(other))
+                                : name_index_add(&import->targeted, student.start, student.n);
+    memory_free(other);
     if (number == n_known)
         GROW(import->target, n_known, import->target_capacity);
     import->target[number] = target;
@@ -107,18 +157,20 @@ static enum status choose_split(struct import *import, struct split_plan *plan)
     const struct import_flags *flags = import->flags;
     const struct import_preset *preset = import->format->preset;
     *plan = (struct split_plan){.way = SPLIT_GIVEN, .seed = (uint64_t)flags->seed};
-    if (import->has_split && flags->split[0] != '\0')
+    if (flags->split[0] != '\0' && (flags->valid[0] || flags->split_column[0]))
         return fail(BAD_USAGE,
-                    "import: --split %s contradicts --valid, --test or --split-column, which "
-                    "already split the attempts; remove one of these options",
+                    "import: --split %s contradicts --valid or --split-column, which already "
+                    "choose the attempts for validation; remove one of these options",
                     flags->split);
     import->split = "as given";
-    if (import->has_split)
+    if (import->has_split && flags->split[0] == '\0')
         return OK;
-    import->split = flags->split[0] != '\0'           ? flags->split
+    import->split_is_default = flags->split[0] == '\0';
+    import->split = !import->split_is_default         ? flags->split
                     : preset != NULL && preset->split ? preset->split
                                                       : "by-student=80/10/10";
-    return split_parse(import->split, plan);
+    return import->has_split ? split_parse_train(import->split, plan)
+                             : split_parse(import->split, plan);
 }
 
 /* Reads titles of items or skills from a file with two columns, name and title. */
@@ -213,28 +265,24 @@ static enum status finish_targets(const struct import *import, struct dataset_co
     return OK;
 }
 
-/* Lists the files by name, without their directories, which are private. */
+/* Lists the files by name, unless students have pseudonyms: EdNet's files are called after
+ * students. */
 static char *describe(const struct import *import)
 {
     char *text = memory_text("%s:", import->format->entry.name);
-    for (size_t f = 0; f < import->n_files; f++) {
-        const char *path = import->files[f].path;
-        size_t end = strlen(path);
-        while (end > 1 && path[end - 1] == '/')
-            end--;
-        size_t start = end;
-        while (start > 0 && path[start - 1] != '/')
-            start--;
+    for (size_t f = 0; f < import->n_files && import->key == NULL; f++) {
+        const struct span name = base_name(import->files[f].path);
         char *longer =
-            memory_text("%s%s %.*s", text, f > 0 ? "," : "", (int)(end - start), path + start);
+            memory_text("%s%s %.*s", text, f > 0 ? "," : "", (int)name.n, name.start);
         memory_free(text);
         text = longer;
         if (f == 9 && import->n_files > 10)
             break;
     }
-    char *whole = memory_text("%s%s; split %s%s", text, import->n_files > 10 ? ", ..." : "",
-                              import->split,
-                              import->flags->shuffle_outcomes ? "; outcomes shuffled" : "");
+    char *whole = memory_text(
+        "%s%s; split %s%s%s", text, import->n_files > 10 ? ", ..." : "", import->split,
+        import->has_split && import->flags->split[0] != '\0' ? " of the training files" : "",
+        import->flags->shuffle_outcomes ? "; outcomes shuffled" : "");
     memory_free(text);
     return whole;
 }
@@ -242,6 +290,41 @@ static char *describe(const struct import *import)
 static const char *plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
+}
+
+/* Rows of one student, item and time, or without times adjacent rows with one outcome. */
+static void report_repeats(const struct import *import, const struct builder_result *result)
+{
+    const bool timed = import->plan.has_time && !result->forgot_times;
+    const uint64_t n_skills = result->n_merged_skills,
+                   n_same = result->n_merged - result->n_merged_skills;
+    if (n_skills > 0)
+        log_say("merged %" PRIu64 " row%s with another skill into %s attempt (same student, "
+                "item%s%s)%s",
+                n_skills, plural(n_skills), n_skills == 1 ? "its" : "their",
+                timed ? ", time" : "", import->plan.merge == MERGE_SKILLS ? " and outcome" : "",
+                import->plan.merge == MERGE_SKILLS ? "; --keep-repeats keeps them" : "");
+    if (n_same > 0)
+        log_say("skipped %" PRIu64
+                " row%s that repeat%s an attempt (same student, item and %s)",
+                n_same, plural(n_same), n_same == 1 ? "s" : "", timed ? "time" : "outcome");
+    if (result->n_merged_other > 0)
+        log_say("note: %" PRIu64 " of the merged rows ha%s another outcome; the first counts",
+                result->n_merged_other, result->n_merged_other == 1 ? "s" : "ve");
+    if (result->n_repeats > 0 && timed)
+        log_say("note: %" PRIu64 " row%s repeat%s an attempt (same student, item, time and "
+                "outcome); --merge-repeats skips them",
+                result->n_repeats, plural(result->n_repeats),
+                result->n_repeats == 1 ? "s" : "");
+    else if (result->n_repeats > 0)
+        log_say("note: %" PRIu64 " row%s repeat%s the student's previous row (same item and "
+                "outcome); if these are not new attempts, --merge-repeats skips them",
+                result->n_repeats, plural(result->n_repeats),
+                result->n_repeats == 1 ? "s" : "");
+    if (import->n_reskilled > 0)
+        log_say("note: %" PRIu64 " item%s different skills in different rows; an item has all "
+                "skills of its rows",
+                import->n_reskilled, import->n_reskilled == 1 ? " has" : "s have");
 }
 
 static void report(const struct import *import, const struct builder_result *result)
@@ -253,10 +336,11 @@ static void report(const struct import *import, const struct builder_result *res
     if (import->n_bad > 0)
         log_say("skipped %" PRIu64 " bad row%s; first: %s", import->n_bad,
                 plural(import->n_bad), import->first_bad);
-    if (result->n_merged > 0)
-        log_say("skipped %" PRIu64
-                " row%s that repeat%s an attempt (same student, item and time)",
-                result->n_merged, plural(result->n_merged), result->n_merged == 1 ? "s" : "");
+    report_repeats(import, result);
+    if (result->n_converted > 0)
+        log_say("note: %" PRIu64 " name%s not UTF-8 and %s read as Latin-1",
+                result->n_converted, result->n_converted == 1 ? " is" : "s are",
+                result->n_converted == 1 ? "was" : "were");
     if (result->n_idle_students > 0)
         log_say("skipped %" PRIu64 " student%s without attempts", result->n_idle_students,
                 plural(result->n_idle_students));
@@ -267,6 +351,12 @@ static void report(const struct import *import, const struct builder_result *res
     if (import->n_undescribed > 0)
         log_say("note: %" PRIu64 " item%s not in %s", import->n_undescribed,
                 import->n_undescribed == 1 ? " is" : "s are", import->flags->item_meta);
+    if (import->split_is_default)
+        log_say("split %s, the default; --split chooses another", import->split);
+    else if (import->flags->test[0] != '\0' && import->flags->valid[0] == '\0' &&
+             import->flags->split[0] == '\0')
+        log_say("note: nothing is for validation; --split by-student=90/10 takes it from the "
+                "training files");
     log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
 }
 
@@ -332,6 +422,7 @@ static enum status finish(struct import *import, struct split_plan *plan)
         status = truths_read(&truths, flags->truth, &result, import->n_rows);
     result.content.truths = truths.list;
     result.content.n_truths = truths.n;
+    result.content.origin = finish_origin(import, &result);
     if (status == OK)
         status = dataset_write(&result.content, flags->output);
     if (status == OK)
@@ -339,9 +430,16 @@ static enum status finish(struct import *import, struct split_plan *plan)
     memory_free(head->source);
     result.content.truths = NULL;
     result.content.n_truths = 0;
+    result.content.origin = NULL;
+    import->origin.row = import->origin.microsecond = NULL;
     truths_free(&truths);
     builder_result_free(&result);
     return status;
+}
+
+static char *rename_student(void *arg, const char *name, size_t length)
+{
+    return pseudonym_make(arg, name, length);
 }
 
 enum status import_run(const struct import_format *format, const struct import_flags *flags,
@@ -353,11 +451,16 @@ enum status import_run(const struct import_format *format, const struct import_f
         .files = NEW(struct import_file, n_paths + N_SPLITS),
         .has_split = flags->valid[0] || flags->test[0] || flags->split_column[0],
         .plan = {.seed = (uint64_t)flags->seed,
+                 .has_rows = true,
                  .step = (enum builder_step)flags->step,
-                 .pause = flags->session_gap,
-                 .merge_repeats =
-                     flags->merge_repeats || (format->preset && format->preset->merge_repeats)},
+                 .pause = flags->session_gap},
     };
+    const struct import_preset *preset = format->preset;
+    import.plan.merge = flags->merge_repeats  ? MERGE_ALL
+                        : flags->keep_repeats ? MERGE_NONE
+                        : preset != NULL      ? preset->merge
+                                              : MERGE_NONE;
+    import.plan.count_repeats = preset != NULL && preset->merge == MERGE_SKILLS;
     for (size_t p = 0; p < n_paths; p++)
         add_file(&import, paths[p], TRAIN);
     add_file(&import, flags->train, TRAIN);
@@ -368,12 +471,25 @@ enum status import_run(const struct import_format *format, const struct import_f
     if (status == OK && import.n_files == 0)
         status = fail(BAD_USAGE, "import: no input file; name FILES, or --train FILE and "
                                  "optionally --valid FILE and --test FILE");
+    if (status == OK && flags->merge_repeats && flags->keep_repeats)
+        status =
+            fail(BAD_USAGE, "import: --merge-repeats contradicts --keep-repeats; remove one "
+                            "of them");
+    struct pseudonym_key key;
     if (status == OK)
         status = choose_delimiter(&import);
+    if (status == OK && flags->pseudonyms[0] != '\0') {
+        status = pseudonym_key_read(flags->pseudonyms, &key);
+        import.key = &key;
+        import.plan.rename = rename_student;
+        import.plan.rename_arg = &key;
+    }
     const double start = log_clock();
     if (status == OK)
         status = read_all(&import);
     import.n_seconds = log_clock() - start;
+    if (status == OK)
+        log_live("sorting and writing %.1f million rows", (double)import.n_rows / 1e6);
     if (status == OK)
         status = finish(&import, &split);
     builder_destroy(import.builder);
@@ -385,5 +501,6 @@ enum status import_run(const struct import_format *format, const struct import_f
         name_index_free(&import.covariates[k].levels);
     }
     memory_free(import.target);
+    origin_free(&import.origin);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "data/builder.h"
 #include "data/dataset.h"
 #include "data/name_index.h"
+#include "data/origin.h"
 #include "data/split.h"
 #include "data_tools/subcommand.h"
 #include "data_tools/text.h"
@@ -16,16 +17,16 @@ struct import_flags {
     /* columns */
     const char *student, *item, *outcome, *time, *order, *skills, *group, *split_column,
         *target, *covariates, *factors;
-    const char *delimiter, *skill_separator;
-    int time_unit;
+    const char *delimiter, *skill_separator, *time_format, *threshold;
+    int time_unit; /* enum time_unit */
     /* more files */
     const char *item_meta, *time_meta, *questions, *q_matrix, *item_names, *skill_names,
-        *targets, *truth;
+        *targets, *truth, *pseudonyms;
     /* how to treat the rows */
     const char *split;
     int64_t seed, n_items, session_gap;
     int step;
-    bool withheld, skip_bad, merge_repeats, shuffle_outcomes;
+    bool withheld, skip_bad, merge_repeats, keep_repeats, shuffle_outcomes;
 };
 
 /* How a public format differs from a plain CSV. Columns are written "first choice|second|...",
@@ -36,10 +37,14 @@ struct import_preset {
     const char *meta_skills;     /* of --item-meta */
     const char *skill_separator; /* NULL: auto */
     const char *split;           /* default of --split */
+    const char *last_order;      /* to sort by, if there is no time */
     const char *incorrect;       /* codes for incorrect, besides the usual words */
     const char *unknown;         /* codes for skipped, timed out, ... */
     bool outcome_may_lack;       /* without that column all outcomes are unknown */
-    bool merge_repeats, withheld, no_quotes;
+    bool withheld, no_quotes;
+    bool skills_may_be_items; /* if there is no column of items */
+    bool says_columns;        /* prints which columns were found by name */
+    enum builder_merge merge;
 };
 
 enum { IMPORT_MOST_COVARIATES = 16 };
@@ -49,12 +54,14 @@ struct import_file {
     enum split split;
 };
 
+struct pseudonym_key;
 struct import {
     const struct import_format *format;
     const struct import_flags *flags;
     struct import_file *files; /* training files first, then validation, then test */
     size_t n_files;
-    bool has_split;    /* files or a column determine the split */
+    bool has_split; /* files or a column determine the split */
+    bool split_is_default;
     const char *split; /* description of the split */
     char delimiter;    /* 0: detect */
     struct builder_plan plan;
@@ -67,6 +74,11 @@ struct import {
     struct name_index targeted;           /* students with a target, */
     double *target;                       /* and their targets */
     size_t target_capacity;
+    struct origin origin; /* files, their first rows, and the format of times */
+    size_t origin_capacity;
+    uint64_t n_source;               /* rows of the source, as attempts remember them */
+    const struct pseudonym_key *key; /* NULL: students keep their names */
+    uint64_t n_reskilled;            /* items with different skills in different rows */
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
     char *first_bad;  /* NULL: none */
     double n_seconds; /* for reading */
@@ -90,6 +102,11 @@ CHECKED enum status import_run(const struct import_format *format,
 /* Creates import->builder once import->plan is complete. Further calls do nothing. */
 CHECKED enum status import_begin(struct import *import);
 
+/* Begins a source file: attempts remember its rows. import_next_row is called for every row,
+ * before its attempts are added, also for rows that are skipped later. */
+void import_next_file(struct import *import, const char *path);
+void import_next_row(struct import *import);
+
 /* Reports a bad row: fails with file, line and text or, with --skip-bad, counts it and returns
  * OK. */
 enum status import_bad_row(struct import *import, const char *path, uint64_t line,
@@ -101,12 +118,13 @@ void import_target(struct import *import, struct span student, double target);
 /* Names the n-th student (from 1) of files without names: train-17, or 17. */
 uint32_t import_number_student(struct import *import, enum split split, uint64_t n);
 
-/* Updates the progress line. */
+/* Shows progress: on a terminal at once, elsewhere as a line every half minute. */
 void import_show_progress(const struct import *import, const struct text *text);
 
 /* The readers. */
 enum status import_columns(struct import *import);
 enum status import_three_line(struct import *import);
+enum status import_four_line(struct import *import);
 enum status import_matrix(struct import *import);
 enum status import_sequences(struct import *import);
 enum status import_ednet(struct import *import);

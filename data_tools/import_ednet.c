@@ -136,10 +136,12 @@ static enum status read_student(struct ednet *ednet, const char *path, enum spli
     TRY(find(csv, "timestamp", &columns[0]));
     TRY(find(csv, "question_id", &columns[1]));
     TRY(find(csv, "user_answer", &columns[2]));
+    import_next_file(import, path);
     for (bool got = true;;) {
         TRY(csv_next(csv, &got));
         if (!got)
             break;
+        import_next_row(import);
         TRY(read_row(ednet, s, split, columns));
         import->n_rows++;
     }
@@ -243,6 +245,8 @@ enum status import_ednet(struct import *import)
 {
     import->plan.has_time = true;
     import->plan.time_divisor = 1000;
+    import->plan.time_rest = 1000;
+    import->origin.time_format = (struct time_format){.text = "ms"};
     TRY(import_begin(import));
     struct ednet ednet = {.import = import};
     enum status status = read_all(&ednet);

@@ -3,11 +3,29 @@
  * here. */
 #include "data_tools/import.h"
 
+/* The names that public data sets and exports use, the surest first. */
 static const struct import_preset csv_preset = {
-    .student = "student|student_id|user|user_id",
-    .item = "item|item_id|question|question_id|problem_id",
-    .outcome = "correct|is_correct|outcome",
-    .meta_skills = "skills|skill|skill_id|subject_id|tags",
+    .student = "student|student_id|user|user_id|learner|learner_id|anon_student_id|uid|pupil|"
+               "pupil_id|participant|participant_id|candidate|candidate_id|person_id|"
+               "user_full_name|student_name|username|user_name|full_name|email_address|email",
+    .item = "item|item_id|question|question_id|problem_id|exercise_id|task_id|content_id|"
+            "Problem Name+Step Name|problem|exercise|task|problem_name|question_name|item_name|"
+            "exercise_name|template_id",
+    .outcome =
+        "correct|is_correct|outcome|answered_correctly|correct_first_attempt|correctness|"
+        "result|score|grade|response",
+    .time =
+        "timestamp|time|datetime|date_time|answered_at|date_answered|submitted_at|created_at|"
+        "start_time|started_at|first_transaction_time|step_start_time|time_stamp|unix_time|"
+        "submit_time|server_timestamp|time_created|date",
+    .last_order = "order_id|order",
+    .skills = "skills|skill|skill_name|skill_names|kc|kcs|KC(*|knowledge_component|"
+              "knowledge_components|concept|concepts|skill_id|skill_ids|concept_id|concept_ids|"
+              "kc_id|kc_ids|tags|tag|topic|topics|topic_id|subject|subjects|subject_id",
+    .meta_skills = "skills|skill|skill_name|skill_id|concept_id|kc|subject_id|tags|tag|topic",
+    .skills_may_be_items = true,
+    .says_columns = true,
+    .merge = MERGE_SKILLS,
 };
 
 /* Handles all kinds of files: `outcome` is 1 correct, 2 incorrect, 3 skipped, 4 timed out;
@@ -35,7 +53,7 @@ static const struct import_preset assistments_preset = {
     .order = "order_id",
     .skills = "skill_name|skill_id|skill",
     .skill_separator = "none",
-    .merge_repeats = true,
+    .merge = MERGE_ALL,
 };
 
 static const struct import_preset kddcup_preset = {
@@ -62,14 +80,21 @@ static const struct import_preset eedi_preset = {
 
 #define COLUMN_FLAGS                                                                           \
     " student item outcome time order skills group target covariates factors split-column "    \
-    "delimiter skill-separator"                                                                \
-    " time-unit item-meta item-names skill-names step session-gap merge-repeats "
+    "delimiter skill-separator threshold time-unit time-format item-meta q-matrix item-names " \
+    "skill-names step session-gap merge-repeats keep-repeats "
 
 static const char csv_help[] =
-    "Read any CSV or TSV with named columns, one attempt per row. Needs --student, --item "
-    "and --outcome (or columns with the usual names); --time, --skills, --group and "
-    "--split-column are optional. Cells may be quoted. Outcomes are 1/0, true/false, "
-    "correct/incorrect or yes/no; empty or NULL is unknown.";
+    "Read any CSV or TSV with named columns, one attempt per row. Columns of students, items, "
+    "outcomes, times and skills with usual names (user_id, problem_id, is_correct, timestamp, "
+    "skill_name ...) are found; options name the others, and none means that there is no such "
+    "column. Cells may be quoted. Outcomes are 1/0, true/false, correct/incorrect or yes/no, "
+    "or "
+    "scores with --threshold; empty or NULL is unknown. A row per skill is one attempt: rows "
+    "with the same student, item, time and outcome but other skills are merged.";
+static const char four_line_help[] =
+    "Read four lines per student: a number and the student, the items, their skills and the "
+    "outcomes, separated by commas. --merge-repeats makes one attempt of adjacent entries with "
+    "the same item and outcome, which is how such files write an item with several skills.";
 static const char three_line_help[] =
     "Read three lines per student: the number of attempts, their items and their outcomes, "
     "separated by commas. Students are called train-1, train-2, ... after their file.";
@@ -108,6 +133,10 @@ static const struct import_format formats[] = {
     {{"three-line", three_line_help, " q-matrix item-names skill-names "},
      NULL,
      import_three_line},
+    {{"four-line", four_line_help,
+      " q-matrix item-names skill-names skill-separator merge-repeats "},
+     NULL,
+     import_four_line},
     {{"matrix", matrix_help, " q-matrix truth item-names skill-names student delimiter "},
      NULL,
      import_matrix},
@@ -124,7 +153,8 @@ static const struct import_format formats[] = {
 const struct subcommands import_menu = {
     .command = "import",
     .noun = "format",
-    .takes = " train valid test output split seed withheld targets skip-bad shuffle-outcomes ",
+    .takes = " train valid test output split seed withheld targets skip-bad shuffle-outcomes "
+             "pseudonyms ",
     .rows = formats,
     .n = COUNT(formats),
     .stride = sizeof formats[0],

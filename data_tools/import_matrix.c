@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PROGRESS = 1 << 8 };
+
 /* Outcomes may be letters such as t and f, but f and m are not outcomes. What a letter means
  * shows only after all rows: by the rest of its column, and by whether its opposite occurs
  * anywhere. */
@@ -149,6 +151,7 @@ static enum status read_row(struct matrix *m, enum split split)
     const struct csv *csv = &m->csv;
     const uint64_t number = ++m->n_students[split];
     import->n_rows++;
+    import_next_row(import);
     if (csv->n_cells != m->n_columns)
         return import_bad_row(import, csv->text.path, csv->line, csv->record,
                               "%zu cells, but the first line has %zu", csv->n_cells,
@@ -184,6 +187,7 @@ static enum status read_files(struct matrix *m)
         const struct import_file *file = &import->files[f];
         bool has_header = false, got = false;
         TRY(open_file(m, file->path, &has_header));
+        import_next_file(import, file->path);
         if (!has_header)
             TRY(read_row(m, file->split));
         for (;;) {
@@ -191,6 +195,8 @@ static enum status read_files(struct matrix *m)
             if (!got)
                 break;
             TRY(read_row(m, file->split));
+            if (import->n_rows % PROGRESS == 0)
+                import_show_progress(import, &m->csv.text);
         }
         import->n_bytes += m->csv.text.n_bytes;
         csv_close(&m->csv);
@@ -208,13 +214,6 @@ enum status import_matrix(struct import *import)
     memory_free(matrix.items);
     memory_free(matrix.letters);
     const char *q_matrix = import->flags->q_matrix;
-    if (status != OK || q_matrix[0] == '\0')
-        return status;
-    const size_t n_items = builder_items(import->builder)->n;
-    uint32_t *place = NEW(uint32_t, n_items);
-    for (size_t i = 0; i < n_items; i++)
-        place[i] = (uint32_t)i;
-    status = q_matrix_read(q_matrix, import->builder, place, n_items, true);
-    memory_free(place);
-    return status;
+    return status == OK && q_matrix[0] != '\0' ? q_matrix_read(q_matrix, import->builder)
+                                               : status;
 }

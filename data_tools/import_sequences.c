@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PROGRESS = 1 << 8 };
+
 struct sequences {
     struct import *import;
     struct text text;
@@ -51,6 +53,7 @@ static enum status read_sequence(struct sequences *sequences, int64_t n_frames,
                         text->path, (unsigned long long)first_line, (long long)t,
                         (long long)n_frames);
         TRY(read_frame(sequences, line));
+        import_next_row(sequences->import);
         for (size_t i = 0; i < sequences->n_keys; i++)
             builder_add(
                 sequences->import->builder, student, sequences->items[i],
@@ -66,6 +69,7 @@ static enum status read_file(struct sequences *sequences, const struct import_fi
     struct import *import = sequences->import;
     struct text *text = &sequences->text;
     TRY(text_open(text, file->path));
+    import_next_file(import, file->path);
     for (;;) {
         struct span line = {0};
         bool got = false;
@@ -84,6 +88,8 @@ static enum status read_file(struct sequences *sequences, const struct import_fi
                         line.start);
         const uint32_t s = import_number_student(import, file->split, ++*n_students);
         TRY(read_sequence(sequences, n_frames, s, file->split));
+        if (*n_students % PROGRESS == 0)
+            import_show_progress(import, text);
     }
     import->n_bytes += text->n_bytes;
     return OK;

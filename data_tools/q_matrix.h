@@ -5,11 +5,11 @@
 #include "base/base.h"
 #include "data/builder.h"
 
-/* Reads a Q-matrix and adds its skills to the builder's items. Item i is number place[i] of the
- * matrix. n_items is the number of items in the matrix or, unless `exact`, the smallest allowed
- * number. The shape of the matrix decides whether it is items by skills or skills by items; it
- * may have a header. */
-CHECKED enum status q_matrix_read(const char *path, struct builder *builder,
-                                  const uint32_t *place, size_t n_items, bool exact);
+/* Read a Q-matrix and add its skills to the builder's items. A first column of names says which
+ * row is which item. Without it, items are the rows or columns in their order (q_matrix_read),
+ * or those with their numbers (q_matrix_read_named). The shape of the matrix decides whether it
+ * is items by skills or skills by items; it may have a header. */
+CHECKED enum status q_matrix_read(const char *path, struct builder *builder);
+CHECKED enum status q_matrix_read_named(const char *path, struct builder *builder);
 
 #endif

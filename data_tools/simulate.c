@@ -20,7 +20,8 @@ static const char irt_help[] =
 static const char bkt_help[] =
     "Simulate Bayesian knowledge tracing: a skill is known at first with probability p0 and "
     "learned at each attempt with probability `learn`. Students may slip on known skills and "
-    "guess on unknown ones. Truth: p0, learn, forget, guess, slip.";
+    "guess on unknown ones. Truth: p0, learn, forget, guess, slip, and what each student knows "
+    "after the last attempt (known).";
 static const char grockit_help[] =
     "Simulate a class in the shape of the Grockit contest: 131072 students, 6046 items, "
     "about 5 million attempts with long tails of activity and popularity, tracks, tags, "

@@ -6,7 +6,8 @@
  *     after it                    P(learned | unknown) = learn_k
  *                                 P(forgotten | known) = forget
  *
- * Each attempt is at a random item of a random skill; items of a skill differ only in name. */
+ * Each attempt is at a random item of a random skill; items of a skill differ only in name. The
+ * truth has the rates and, as `known`, what each student knows after the last attempt. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data_tools/simulate.h"
@@ -78,9 +79,14 @@ enum status simulate_bkt(struct simulation *simulation)
     };
     simulate_names(simulation);
     make_skills(simulation, &class);
+    double *states =
+        simulate_truth(simulation, "known", simulation->n_students, n_skills, true);
     bool *known = NEW(bool, n_skills);
-    for (size_t s = 0; s < simulation->n_students; s++)
+    for (size_t s = 0; s < simulation->n_students; s++) {
         make_student(simulation, &class, s, n_attempts, known);
+        for (size_t k = 0; k < n_skills; k++)
+            states[s * n_skills + k] = known[k];
+    }
     memory_free(known);
     return OK;
 }

@@ -12,9 +12,9 @@
  *
  * Memory per row, in bytes:
  *
- *     in a pile              student 4 + item 4 + mark 1 + time 8 = 17     9 without times
- *     in the final arrays    item 4 + mark 1 + time 8 = 13                 5 without times
- *     at the peak            about 18
+ *     in a pile              student 4 + item 4 + marks 2 + row 4 + time 8 = 22     14 without
+ *     in the final arrays    item 4 + mark 1 + row 4 + time 8 = 17                   9 times
+ *     at the peak            about 22
  *
  * The peak is lower than the sum because piles are freed as the final arrays are filled, and a
  * page takes memory only when it is first written. Piles are chains of blocks, so growing never
@@ -79,15 +79,28 @@ void builder_destroy(struct builder *builder)
     memory_free(builder->skill_title);
     memory_free(builder->pairs);
     memory_free(builder->covariates);
+    names_free(&builder->renamed);
     memory_free(builder);
 }
 
+const struct names *builder_student_names(const struct builder *builder)
+{
+    return builder->plan.rename != NULL ? &builder->renamed : &builder->students.names;
+}
+
+/* The order of students must not reveal their names, so it follows the stored ones. */
 static uint32_t add_student(struct builder *builder, const char *name, size_t length)
 {
     const size_t n_known = builder->students.names.n;
     const uint32_t s = name_index_add(&builder->students, name, length);
     if (s == n_known) {
-        const char *known = names_get(&builder->students.names, s);
+        if (builder->plan.rename != NULL) {
+            const char *own = names_get(&builder->students.names, s);
+            char *other = builder->plan.rename(builder->plan.rename_arg, own, strlen(own));
+            names_add(&builder->renamed, other, strlen(other));
+            memory_free(other);
+        }
+        const char *known = names_get(builder_student_names(builder), s);
         const struct rng rng = {
             .seed = XXH3_64bits_withSeed(known, strlen(known), builder->plan.seed),
             .purpose = RNG_FILE_ORDER};
@@ -174,12 +187,12 @@ static void add_block(struct pile *pile, size_t row_size)
 }
 
 static void add_row(struct builder *builder, uint32_t student, uint32_t item, uint8_t mark,
-                    int64_t time, uint64_t place)
+                    uint8_t variant, uint32_t source_row, int64_t time, uint64_t place)
 {
     struct pile *pile = &builder->piles[builder->pile_of[student]];
     if (pile->next == pile->end)
         add_block(pile, builder->row_size);
-    const struct packed_row row = {student, item, mark, time, place};
+    const struct packed_row row = {student, item, mark, variant, source_row, time, place};
     if (builder->plan.n_covariates > 0)
         memcpy(pile->next, &row, sizeof row);
     else if (builder->plan.has_time)
@@ -202,7 +215,24 @@ void builder_add(struct builder *builder, uint32_t student, uint32_t item, uint8
                  int64_t time)
 {
     builder_flush(builder);
-    add_row(builder, student, item, mark, time, last_covariates(builder));
+    add_row(builder, student, item, mark, builder->variant, builder->row, time,
+            last_covariates(builder));
+}
+
+void builder_variant(struct builder *builder, uint8_t variant)
+{
+    builder->variant = variant;
+}
+
+void builder_forget_times(struct builder *builder)
+{
+    builder->plan.drop_time = builder->forgets_times = true;
+}
+
+void builder_row(struct builder *builder, uint64_t row)
+{
+    builder->row = (uint32_t)row;
+    builder->row_overflows |= row > UINT32_MAX;
 }
 
 void builder_covariates(struct builder *builder, const double *values)
@@ -222,7 +252,7 @@ void builder_flush(struct builder *builder)
     for (size_t r = 0; r < n; r++) {
         const struct waiting_row *row = &builder->waiting[r];
         add_row(builder, add_student(builder, row->name, row->length), row->item, row->mark,
-                row->time, row->place);
+                row->variant, row->row, row->time, row->place);
     }
     builder->n_waiting = 0;
 }
@@ -233,13 +263,16 @@ void builder_add_named(struct builder *builder, const char *name, size_t length,
     struct waiting_row *row = &builder->waiting[builder->n_waiting];
     if (length > sizeof row->name) {
         const uint32_t student = builder_student(builder, name, length);
-        add_row(builder, student, item, mark, time, last_covariates(builder));
+        add_row(builder, student, item, mark, builder->variant, builder->row, time,
+                last_covariates(builder));
         return;
     }
     memcpy(row->name, name, length);
     row->length = (uint32_t)length;
     row->item = item;
     row->mark = mark;
+    row->row = builder->row;
+    row->variant = builder->variant;
     row->time = time;
     row->place = last_covariates(builder);
     if (++builder->n_waiting == N_WAITING)

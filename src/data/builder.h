@@ -9,16 +9,30 @@
  * marks. */
 enum builder_step { STEP_EVERY, STEP_TIME, STEP_SESSION, STEP_GIVEN };
 
+/* Which rows of one student and item are one attempt. Where rows have times, they must agree;
+ * otherwise only adjacent rows with the same outcome are merged. */
+enum builder_merge {
+    MERGE_NONE,
+    MERGE_SKILLS, /* with times: rows with the same outcome, each with skills of its own */
+    MERGE_ALL
+};
+
 struct builder_plan {
     uint64_t seed;        /* for the order of students */
     bool has_time;        /* rows have times; a student's attempts are sorted by them */
     bool drop_time;       /* times are for sorting only */
     int64_t time_divisor; /* stored time = time / divisor, rounded down; 0 is 1 */
-    bool keep_order;    /* items, skills and groups keep the order of the rows; else by name */
-    bool merge_repeats; /* rows of one student, item and time are one attempt */
+    int64_t time_rest; /* microseconds per unit of time, of what rounding loses; 0: forget it */
+    bool keep_order;   /* items, skills and groups keep the order of the rows; else by name */
+    enum builder_merge merge;
+    bool count_repeats; /* count rows that repeat an attempt and are not merged */
     enum builder_step step;
     size_t n_covariates; /* numbers per row */
     int64_t pause;       /* STEP_SESSION: the longest pause within a session, in stored time */
+    /* Students are stored under other names: the text of rename(arg, name). Caller frees. */
+    char *(*rename)(void *arg, const char *name, size_t length);
+    void *rename_arg;
+    bool has_rows; /* attempts remember their rows: see builder_row */
 };
 
 struct builder;
@@ -39,6 +53,16 @@ void builder_add(struct builder *builder, uint32_t student, uint32_t item, uint8
 
 /* The covariates of the row that is added next. */
 void builder_covariates(struct builder *builder, const double *values);
+
+/* The row of the source that the next attempts come from, counted from 0 over all files. */
+void builder_row(struct builder *builder, uint64_t row);
+
+/* Which of the item's lists of skills the next attempt's row has: 0 for the first, ... */
+enum { BUILDER_MOST_VARIANTS = 63 };
+void builder_variant(struct builder *builder, uint8_t variant);
+
+/* All times are equal: they are neither stored nor decide which rows repeat an attempt. */
+void builder_forget_times(struct builder *builder);
 
 /* Adds an attempt by the student's name. Faster than builder_student and builder_add for many
  * students in mixed order: names are looked up in batches, so that cache misses overlap. */
@@ -61,9 +85,17 @@ struct builder_result {
     struct dataset_content content; /* the caller adds `source` and truths */
     uint8_t *mark;                  /* content.mark, writable for splits */
     uint32_t *student_number;       /* by student: the number from builder_student */
-    uint64_t n_merged;              /* rows that repeat another */
-    uint64_t n_idle_students;       /* skipped: no attempts */
-    uint64_t n_regrouped;           /* rows whose item was already in another group */
+    /* For the content's origin, which the caller makes: rows, NULL without plan.has_rows or
+     * beyond 2^32 rows; microseconds, NULL if all are 0. */
+    uint32_t *row, *microsecond;
+    uint64_t n_merged;        /* rows that repeat another */
+    uint64_t n_merged_skills; /* of these, with other skills */
+    uint64_t n_merged_other;  /* of these, with another outcome, which is lost */
+    uint64_t n_repeats;       /* rows that repeat another and are kept */
+    uint64_t n_converted;     /* names that were not UTF-8 */
+    bool forgot_times;        /* by builder_forget_times */
+    uint64_t n_idle_students; /* skipped: no attempts */
+    uint64_t n_regrouped;     /* rows whose item was already in another group */
 };
 
 /* Empties the builder, which can only be destroyed afterwards. */

@@ -127,8 +127,8 @@ static void finish_items(struct builder *builder, struct dataset *head, struct o
 struct row {
     int64_t time;
     uint64_t place;
-    uint32_t item;
-    uint8_t mark;
+    uint32_t item, source_row;
+    uint8_t mark, variant;
 };
 
 /* Stable merge sort between two arrays: attempts at the same time stay in the order of the
@@ -165,6 +165,21 @@ static int64_t divide_down(int64_t time, int64_t divisor)
     return time / divisor - (time % divisor < 0);
 }
 
+/* Most sources have whole seconds, and their microseconds take no memory. */
+static void keep_rest(struct builder_result *result, size_t n_rows, uint64_t t, int64_t rest)
+{
+    if (rest > 0 && result->microsecond == NULL)
+        result->microsecond = NEW(uint32_t, n_rows);
+    if (rest > 0)
+        result->microsecond[t] = (uint32_t)rest;
+}
+
+/* The last attempt at an item: in which run of rows, and what is merged into it. */
+struct last_attempt {
+    uint64_t run, variants; /* bit v: a row with variant v */
+    enum outcome outcome;
+};
+
 /* State shared by all piles. */
 struct finish {
     const struct builder *builder;
@@ -174,27 +189,50 @@ struct finish {
     uint32_t *item; /* final arrays */
     int64_t *time;  /* NULL if not kept */
     double *covariate;
-    uint64_t *seen; /* for merging: by item, the last run of equal times with it */
+    struct last_attempt *last; /* by item; NULL: nothing is merged or counted */
+    bool by_time; /* a run of rows has equal times; otherwise adjacent rows have one item */
     uint64_t n, n_runs;
 };
+
+/* Whether the row is merged into the last attempt at its item; counts it. */
+static bool is_merged(struct finish *finish, const struct row *row)
+{
+    struct last_attempt *last = &finish->last[row->item];
+    struct builder_result *result = finish->result;
+    const enum builder_merge merge = finish->builder->plan.merge;
+    const enum outcome outcome = mark_outcome(row->mark);
+    const uint64_t bit = (uint64_t)1 << row->variant;
+    if (last->run == finish->n_runs) {
+        const bool agrees = last->outcome == outcome,
+                   other_skills =
+                       row->variant < BUILDER_MOST_VARIANTS && (last->variants & bit) == 0;
+        if ((merge == MERGE_ALL && (agrees || finish->by_time)) ||
+            (merge == MERGE_SKILLS && finish->by_time && agrees && other_skills)) {
+            last->variants |= bit;
+            result->n_merged++;
+            result->n_merged_skills += other_skills;
+            result->n_merged_other += !agrees;
+            return true;
+        }
+        result->n_repeats += agrees && !other_skills;
+    }
+    *last = (struct last_attempt){finish->n_runs, bit, outcome};
+    return false;
+}
 
 /* Appends one student's sorted rows to the final arrays. */
 static void append(struct finish *finish, const struct row *rows, size_t n_rows)
 {
     const struct builder_plan *plan = &finish->builder->plan;
-    int64_t last_time = 0, last_stored = 0;
+    int64_t last_stored = 0;
     for (size_t r = 0; r < n_rows; r++) {
-        const bool is_first = r == 0, is_new_time = is_first || rows[r].time != last_time;
+        const bool is_first = r == 0,
+                   is_new_time = is_first || rows[r].time != rows[r - 1].time;
         const int64_t stored = divide_down(rows[r].time, plan->time_divisor);
-        finish->n_runs += is_new_time;
-        last_time = rows[r].time;
-        if (finish->seen != NULL) {
-            if (finish->seen[rows[r].item] == finish->n_runs) {
-                finish->result->n_merged++;
-                continue;
-            }
-            finish->seen[rows[r].item] = finish->n_runs;
-        }
+        finish->n_runs +=
+            is_first || (finish->by_time ? is_new_time : rows[r].item != rows[r - 1].item);
+        if (finish->last != NULL && is_merged(finish, &rows[r]))
+            continue;
         const bool step = is_first || plan->step == STEP_EVERY ||
                           (plan->step == STEP_TIME && is_new_time) ||
                           (plan->step == STEP_SESSION && stored - last_stored > plan->pause) ||
@@ -203,8 +241,13 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
         finish->item[t] = finish->items->rank[rows[r].item];
         finish->result->mark[t] =
             mark_make(mark_outcome(rows[r].mark), mark_split(rows[r].mark), false, step);
-        if (finish->time != NULL)
+        if (finish->result->row != NULL)
+            finish->result->row[t] = rows[r].source_row;
+        if (finish->time != NULL) {
             finish->time[t] = stored;
+            keep_rest(finish->result, finish->builder->n_rows, t,
+                      (rows[r].time - stored * plan->time_divisor) * plan->time_rest);
+        }
         for (size_t k = 0; k < plan->n_covariates; k++)
             finish->covariate[t * plan->n_covariates + k] =
                 finish->builder->covariates[rows[r].place + k];
@@ -233,8 +276,9 @@ static void finish_pile(struct finish *finish, struct pile *pile, size_t first_p
             const struct packed_row *row = (const struct packed_row *)(block->rows + at);
             const int64_t time = finish->builder->plan.has_time ? row->time : 0;
             rows[end[finish->rank[row->student] - first_place]++] =
-                (struct row){time, finish->builder->plan.n_covariates > 0 ? row->place : 0,
-                             row->item, row->mark};
+                (struct row){time,      finish->builder->plan.n_covariates > 0 ? row->place : 0,
+                             row->item, row->row,
+                             row->mark, row->variant};
         }
     builder_free_pile(pile);
     for (size_t s = 0; s < n_students; s++) {
@@ -265,7 +309,7 @@ static int compare_keyed(const void *a, const void *b)
 /* The students who have attempts, in their final order. */
 static void finish_students(const struct builder *builder, struct builder_result *result)
 {
-    const struct names *names = &builder->students.names;
+    const struct names *names = builder_student_names(builder);
     bool *has_rows = NEW(bool, names->n);
     for (size_t p = 0; p < N_PILES; p++)
         for (const struct block *block = builder->piles[p].first; block != NULL;
@@ -295,7 +339,11 @@ void builder_finish(struct builder *builder, struct builder_result *result)
         if (builder->piles[p].last != NULL)
             builder->piles[p].last->n_bytes =
                 (size_t)(builder->piles[p].next - builder->piles[p].last->rows);
-    *result = (struct builder_result){.n_regrouped = builder->n_regrouped};
+    *result = (struct builder_result){
+        .n_regrouped = builder->n_regrouped,
+        .forgot_times = builder->forgets_times,
+        .n_converted = builder->students.n_converted + builder->items.n_converted +
+                       builder->skills.n_converted + builder->groups.n_converted};
     struct dataset *head = &result->content.head;
     struct order items;
     finish_students(builder, result);
@@ -306,6 +354,8 @@ void builder_finish(struct builder *builder, struct builder_result *result)
     /* memory_resize does not touch the pages: see builder.c. */
     const size_t n_rows = builder->n_rows;
     result->mark = memory_resize(NULL, n_rows, sizeof(uint8_t));
+    if (builder->plan.has_rows && !builder->row_overflows)
+        result->row = memory_resize(NULL, n_rows, sizeof(uint32_t));
     struct finish finish = {
         .builder = builder,
         .result = result,
@@ -314,9 +364,10 @@ void builder_finish(struct builder *builder, struct builder_result *result)
         .item = memory_resize(NULL, n_rows, sizeof(uint32_t)),
         .time = head->has_time ? memory_resize(NULL, n_rows, sizeof(int64_t)) : NULL,
         .covariate = memory_resize(NULL, n_rows * builder->plan.n_covariates, sizeof(double)),
-        .seen = builder->plan.merge_repeats && builder->plan.has_time
-                    ? NEW(uint64_t, head->n_items)
+        .last = builder->plan.merge != MERGE_NONE || builder->plan.count_repeats
+                    ? NEW(struct last_attempt, head->n_items)
                     : NULL,
+        .by_time = builder->plan.has_time && !builder->forgets_times,
     };
     for (size_t s = 0; s < head->n_students; s++)
         finish.rank[result->student_number[s]] = (uint32_t)s;
@@ -334,7 +385,7 @@ void builder_finish(struct builder *builder, struct builder_result *result)
     result->content.time = finish.time;
     result->content.covariate = finish.covariate;
     memory_free(finish.rank);
-    memory_free(finish.seen);
+    memory_free(finish.last);
     order_free(&items);
 }
 
@@ -368,6 +419,8 @@ void builder_result_free(struct builder_result *result)
     memory_free((void *)content->covariate);
     memory_free(result->mark);
     memory_free(result->student_number);
+    memory_free(result->row);
+    memory_free(result->microsecond);
     *result = (struct builder_result){0};
 }
 

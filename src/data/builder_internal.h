@@ -11,7 +11,8 @@ enum { N_PILES = 256, N_WAITING = 64 };
  * piles are written in turn and each should touch one cache line. */
 struct __attribute__((packed)) packed_row {
     uint32_t student, item;
-    uint8_t mark;
+    uint8_t mark, variant;
+    uint32_t row; /* of the source */
     int64_t time;
     uint64_t place; /* of its covariates */
 };
@@ -36,10 +37,10 @@ struct item {
 /* A row whose student has not been looked up yet. */
 struct waiting_row {
     char name[40];
-    uint32_t length, item;
+    uint32_t length, item, row;
     int64_t time;
     uint64_t place;
-    uint8_t mark;
+    uint8_t mark, variant;
 };
 
 struct builder {
@@ -55,11 +56,19 @@ struct builder {
     size_t n_covariates, covariate_capacity;
     size_t row_size; /* bytes per row in a block */
     uint64_t n_rows, n_regrouped;
+    uint32_t row;       /* of the source, for the next attempts */
+    bool row_overflows; /* a row had a larger number */
+    uint8_t variant;    /* of the next attempts */
+    bool forgets_times;
+    struct names renamed; /* by student: with plan.rename, the name to store */
     struct waiting_row waiting[N_WAITING];
     size_t n_waiting;
     uint64_t *pairs; /* hash set of item << 32 | skill, plus 1; 0: free */
     size_t n_pairs, n_pair_slots;
 };
+
+/* The names of students to store. */
+const struct names *builder_student_names(const struct builder *builder);
 
 /* Looks up the students of waiting rows and adds the rows. */
 void builder_flush(struct builder *builder);

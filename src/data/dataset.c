@@ -19,6 +19,7 @@
  *     /skills/names        names
  *     /groups/names        names
  *     /digests/...         uint64                  of pieces: see dataset_digest.c
+ *     /origin/...                                  rows and files of the source: see origin.c
  *     /truth/...           double                  true parameters of a simulated class
  *
  * Names are an array of bytes, each name ended by a NUL byte, and an array of their offsets
@@ -29,9 +30,11 @@
  * before they are used. Version 1 is read too; it has no digests of pieces. */
 #include "data/dataset.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/dataset_internal.h"
 #include "data/name_index.h"
+#include "data/origin.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -180,9 +183,28 @@ static enum status check_file(const char *path)
     return OK;
 }
 
+/* Text, or text that is compressed. */
+static bool looks_like_answers(const char *path)
+{
+    char bytes[256];
+    const size_t n = file_peek(path, bytes, sizeof bytes), length = strlen(path);
+    if (n > 1 && bytes[0] == '\x1f' && bytes[1] == '\x8b')
+        return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)bytes[i] < ' ' && strchr("\t\r\n", bytes[i]) == NULL)
+            return false;
+    const bool is_settings = length > 4 && strcmp(path + length - 4, ".ini") == 0;
+    return n > 0 && memchr(bytes, '\0', n) == NULL && !is_settings;
+}
+
 static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
 {
     *file = h5_open(path, comm, n_ranks);
+    if (*file < 0 && looks_like_answers(path))
+        return fail(BAD_DATA,
+                    "%s: this is not a data set but a file of text; import it first, as in "
+                    "`cohort import csv %s -o DATA.h5`, and use DATA.h5",
+                    path, path);
     if (*file < 0)
         return fail(BAD_DATA,
                     "%s: this is not an HDF5 file, or it is damaged; expected a data set "
@@ -202,6 +224,14 @@ static enum status open_again(const struct dataset *dataset, hid_t *file, MPI_Co
     return same ? OK
                 : fail(BAD_IO, "the file was replaced while cohort read it; run the same "
                                "command again");
+}
+
+enum status dataset_open_again(const struct dataset *dataset, hid_t *file)
+{
+    const enum status status = open_again(dataset, file, MPI_COMM_SELF, 1);
+    if (status != OK && *file >= 0)
+        h5_let_go(*file);
+    return status;
 }
 
 enum status dataset_open(struct dataset *dataset, const char *path, const struct comm *comm)
@@ -238,6 +268,13 @@ void dataset_close(struct dataset *dataset)
     memory_free(dataset->other_skills);
     memory_free(dataset->other_groups);
     memory_free(dataset->target);
+    names_free(&dataset->unseen.items);
+    memory_free(dataset->unseen.first);
+    memory_free(dataset->unseen.skill);
+    memory_free(dataset->unseen.group);
+    names_free(&dataset->unseen.group_names);
+    names_free(&dataset->unseen.file_groups);
+    memory_free(dataset->unseen.file_group);
     names_free(&dataset->items);
     names_free(&dataset->skills);
     names_free(&dataset->groups);
@@ -368,7 +405,7 @@ static enum status check_attempts(uint64_t first, const struct shard *shard)
     for (uint64_t t = 0; map != NULL && t < n; t++)
         shard->item[t] = shard->item[t] < map[0] ? map[1 + shard->item[t]] : UINT32_MAX;
     for (uint64_t t = 0; t < n; t++)
-        if (shard->item[t] >= shard->dataset->n_items ||
+        if (shard->item[t] >= shard->dataset->n_items + shard->dataset->unseen.items.n ||
             mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS)
             return fail(BAD_DATA, "attempt %llu is damaged: item %u, mark %u",
                         (unsigned long long)(first + t), shard->item[t], shard->mark[t]);
@@ -492,7 +529,11 @@ enum status dataset_verify(const char *path)
     struct shard shard = {0};
     struct names students = {0};
     TRY(dataset_open(&dataset, path, &self));
+    struct origin origin = {0};
     enum status status = dataset_read(&dataset, 0, dataset.n_students, &shard);
+    if (status == OK)
+        status = origin_read(&shard, &origin);
+    origin_free(&origin);
     shard_free(&shard);
     if (status == OK) {
         status = dataset_read_names(&dataset, 0, dataset.n_students, &students);

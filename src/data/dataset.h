@@ -51,6 +51,19 @@ struct item_table {
     const int32_t *group;  /* -1: none */
 };
 
+/* Items of a file that the model was not trained on, see dataset_renumber. */
+struct unseen_items {
+    bool allowed; /* set before dataset_renumber; otherwise such an item is an error */
+    struct names items;
+    uint64_t *first; /* items + 1 */
+    uint32_t *skill; /* those skills of item i that the model knows: as in struct dataset */
+    int32_t *group;  /* -1: none; after dataset_show_groups */
+    struct names group_names; /* of these items, "" without one */
+    struct names
+        file_groups;     /* groups of the file, and of its known items, if the file and the */
+    int32_t *file_group; /* model disagree; else none */
+};
+
 /* The largest covariate or target: squares can still be summed. */
 #define DATASET_MOST 1e30
 
@@ -77,6 +90,7 @@ struct dataset {
     /* After dataset_renumber: an error message about an item on which the file and the model
      * disagree; NULL: they agree. */
     char *other_skills, *other_groups;
+    struct unseen_items unseen; /* numbered from n_items on, after dataset_renumber */
 };
 
 /* The attempts of a contiguous range of students, held by one rank, each student's in time
@@ -108,9 +122,15 @@ CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t fir
 /* Renumbers items, skills, groups and levels of factors to match a trained model with `items`
  * and `covariates`. Call it before dataset_read, which then uses these numbers. Items get the
  * model's skills and groups; see other_skills for files that disagree. An item unknown to the
- * model is an error; an unknown level becomes NaN. */
+ * model is an error, or one of `unseen` if they are allowed: attempts of a shard then have items
+ * from n_items on. An unknown level becomes NaN. */
 CHECKED enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,
                                      const struct covariates *covariates);
+
+/* After dataset_renumber with unseen items allowed, and after the model was declared: numbers
+ * the groups of unseen items, new groups last, and uses the file's groups of known items if
+ * `files`, where they are not the model's. */
+void dataset_show_groups(struct dataset *dataset, bool files);
 
 struct item_table dataset_items(const struct dataset *dataset);
 
@@ -132,6 +152,7 @@ struct truth {
 /* A complete data set in memory, from an importer or a simulator. dataset_write stores it by
  * temporary file, fsync and rename, and fills in its digest. Not collective: one rank calls it.
  * The caller still owns the arrays. */
+struct origin;
 struct dataset_content {
     struct dataset head; /* counts, withheld, has_time, source, first, target, item_*, names */
     struct names students;
@@ -141,6 +162,7 @@ struct dataset_content {
     const double *covariate;
     const struct truth *truths;
     size_t n_truths;
+    const struct origin *origin; /* data/origin.h, with one row per attempt; NULL: none */
 };
 CHECKED enum status dataset_write(struct dataset_content *content, const char *path);
 

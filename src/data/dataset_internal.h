@@ -1,4 +1,4 @@
-/* Shared by dataset.c, dataset_digest.c and dataset_write.c. */
+/* Shared by dataset.c, dataset_digest.c, dataset_write.c and origin.c. */
 #ifndef COHORT_DATASET_INTERNAL_H
 #define COHORT_DATASET_INTERNAL_H
 
@@ -13,6 +13,12 @@ static inline size_t dataset_n_pieces(uint64_t n)
 {
     return (size_t)((n + DATASET_PIECE - 1) / DATASET_PIECE);
 }
+
+/* Opens the file of a data set on this rank alone, and checks that it is still the same. */
+CHECKED enum status dataset_open_again(const struct dataset *dataset, hid_t *file);
+
+/* Writes content->origin, if there is one; see origin.c. */
+CHECKED enum status origin_write(hid_t file, const struct dataset_content *content);
 
 /* A view of consecutive attempts. */
 struct dataset_rows {

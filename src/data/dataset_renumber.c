@@ -5,7 +5,11 @@
  * have none, or none for an item. If it disagrees with the model, that is recorded
  * (other_skills, other_groups), and it is an error if the model uses them
  * (src/runs/checkpoint.c). Groups that are unknown to the model, or different, stay those of
- * the file: scores are shown by group. */
+ * the file: scores are shown by group.
+ *
+ * Items that are unknown to the model have no number in it. Where they are allowed, they are
+ * numbered behind the model's items, with those of their skills that the model knows and with
+ * their groups; src/runs/stand_ins.c says what becomes of them. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/dataset.h"
@@ -43,11 +47,17 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
     for (size_t i = 0; status == OK && i < n; i++) {
         const char *name = names_get(&dataset->items, i);
         dataset->item_map[1 + i] = name_index_find(&index, name, strlen(name));
-        if (dataset->item_map[1 + i] == INDEX_NONE)
+        if (dataset->item_map[1 + i] != INDEX_NONE)
+            continue;
+        if (dataset->unseen.allowed) {
+            dataset->item_map[1 + i] = (uint32_t)(items->n + dataset->unseen.items.n);
+            names_add(&dataset->unseen.items, name, strlen(name));
+        } else {
             status = fail(BAD_USER,
                           "%s: item '%s' was never seen in training (items in the model: "
                           "%zu); remove its attempts, or train on data that has them",
                           dataset->path, name, items->n);
+        }
     }
     name_index_free(&index);
     return status;
@@ -56,6 +66,60 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
 static size_t item_here(const struct dataset *dataset, size_t i)
 {
     return dataset->item_map != NULL ? dataset->item_map[1 + i] : i;
+}
+
+/* Fills in the skills of unseen items and the names of their groups. */
+static void describe_unseen(struct dataset *dataset, const struct item_table *known)
+{
+    struct unseen_items *unseen = &dataset->unseen;
+    struct name_index index = {0};
+    number(&index, known->skills);
+    unseen->first = NEW(uint64_t, unseen->items.n + 1);
+    unseen->skill = NEW(uint32_t, dataset->item_first[dataset->n_items]);
+    unseen->group = NEW(int32_t, unseen->items.n);
+    size_t n = 0, u = 0;
+    for (size_t i = 0; i < dataset->n_items; i++) {
+        if (item_here(dataset, i) < known->items->n)
+            continue;
+        for (uint64_t j = dataset->item_first[i]; j < dataset->item_first[i + 1]; j++) {
+            const char *name = names_get(&dataset->skills, dataset->item_skills[j]);
+            const uint32_t k = name_index_find(&index, name, strlen(name));
+            if (k != INDEX_NONE)
+                unseen->skill[n++] = k;
+        }
+        unseen->first[++u] = n;
+        const char *name = dataset->item_group[i] < 0
+                               ? ""
+                               : names_get(&dataset->groups, (size_t)dataset->item_group[i]);
+        names_add(&unseen->group_names, name, strlen(name));
+    }
+    name_index_free(&index);
+}
+
+void dataset_show_groups(struct dataset *dataset, bool files)
+{
+    struct unseen_items *unseen = &dataset->unseen;
+    if (files && unseen->file_group != NULL) {
+        names_free(&dataset->groups);
+        memory_free(dataset->item_group);
+        dataset->groups = unseen->file_groups;
+        dataset->item_group = unseen->file_group;
+        unseen->file_groups = (struct names){0};
+        unseen->file_group = NULL;
+    }
+    struct name_index index = {0};
+    number(&index, &dataset->groups);
+    for (size_t u = 0; u < unseen->items.n; u++) {
+        const char *name = names_get(&unseen->group_names, u);
+        const size_t n = strlen(name);
+        if (n > 0 && name_index_find(&index, name, n) == INDEX_NONE) {
+            name_index_add(&index, name, n);
+            names_add(&dataset->groups, name, n);
+        }
+        unseen->group[u] = n > 0 ? (int32_t)name_index_find(&index, name, n) : -1;
+    }
+    dataset->n_groups = dataset->groups.n;
+    name_index_free(&index);
 }
 
 /* The names of an item's skills, the first few of them; caller frees. */
@@ -101,6 +165,8 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
     size_t *last = NEW(size_t, known->skills->n); /* 1 + the last item that had the skill */
     for (size_t i = 0; i < own.items->n && dataset->other_skills == NULL; i++) {
         const size_t k = item_here(dataset, i);
+        if (k >= known->items->n)
+            continue;
         const uint64_t n = own.first[i + 1] - own.first[i];
         bool same = n == known->first[k + 1] - known->first[k];
         for (uint64_t j = own.first[i]; same && j < own.first[i + 1]; j++) {
@@ -121,9 +187,9 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
 static void compare_groups(struct dataset *dataset, const struct item_table *known)
 {
     for (size_t i = 0; i < dataset->n_items && dataset->other_groups == NULL; i++) {
-        const int32_t group = known->group[item_here(dataset, i)];
-        if (dataset->item_group[i] < 0)
+        if (dataset->item_group[i] < 0 || item_here(dataset, i) >= known->items->n)
             continue;
+        const int32_t group = known->group[item_here(dataset, i)];
         const char *here = names_get(&dataset->groups, (size_t)dataset->item_group[i]);
         const char *there = group >= 0 ? names_get(known->groups, (size_t)group) : NULL;
         if (there == NULL || strcmp(here, there) != 0)
@@ -135,15 +201,24 @@ static void compare_groups(struct dataset *dataset, const struct item_table *kno
     }
 }
 
-/* Uses the model's items and skills and, unless the file has others, its groups. */
+/* Uses the model's items and skills and, unless the file has others, its groups. Where unseen
+ * items are allowed, the file's groups are kept aside. */
 static void adopt(struct dataset *dataset, const struct item_table *known)
 {
     const size_t n = known->items->n, n_skills = known->first[n];
-    const bool keeps_groups = dataset->other_groups != NULL || known->groups->n == 0;
+    const bool differs = dataset->other_groups != NULL || known->groups->n == 0;
+    const bool aside = differs && dataset->unseen.allowed && known->groups->n > 0;
+    const bool keeps_groups = differs && !aside;
     int32_t *group = NEW(int32_t, n);
     memset(group, 0xff, n * sizeof *group); /* -1: in no group */
-    for (size_t i = 0; keeps_groups && i < dataset->n_items; i++)
-        group[item_here(dataset, i)] = dataset->item_group[i];
+    for (size_t i = 0; differs && i < dataset->n_items; i++)
+        if (item_here(dataset, i) < n)
+            group[item_here(dataset, i)] = dataset->item_group[i];
+    if (aside) {
+        names_copy(&dataset->unseen.file_groups, &dataset->groups);
+        dataset->unseen.file_group = group;
+        group = NEW(int32_t, n);
+    }
     if (!keeps_groups) {
         memcpy(group, known->group, n * sizeof *group);
         names_free(&dataset->groups);
@@ -176,14 +251,17 @@ static void reorder_items(struct dataset *dataset, const struct names *items)
     int32_t *group = NEW(int32_t, n);
     memset(group, 0xff, n * sizeof *group); /* -1: in no group */
     for (size_t i = 0; i < n_old; i++)
-        first[dataset->item_map[1 + i] + 1] =
-            dataset->item_first[i + 1] - dataset->item_first[i];
+        if (dataset->item_map[1 + i] < n)
+            first[dataset->item_map[1 + i] + 1] =
+                dataset->item_first[i + 1] - dataset->item_first[i];
     for (size_t i = 0; i < n; i++)
         first[i + 1] += first[i];
     struct names names = {0};
     names_copy(&names, items);
     for (size_t i = 0; i < n_old; i++) {
         const uint32_t to = dataset->item_map[1 + i];
+        if (to >= n)
+            continue;
         group[to] = dataset->item_group[i];
         for (uint64_t j = dataset->item_first[i]; j < dataset->item_first[i + 1]; j++)
             skills[first[to] + j - dataset->item_first[i]] = dataset->item_skills[j];
@@ -261,6 +339,8 @@ enum status dataset_renumber(struct dataset *dataset, const struct item_table *i
                              const struct covariates *covariates)
 {
     TRY(map_items(dataset, items->items));
+    if (dataset->unseen.items.n > 0)
+        describe_unseen(dataset, items);
     if (items->first == NULL) {
         follow_names(dataset, items);
     } else {

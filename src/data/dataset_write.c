@@ -64,7 +64,8 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
         TRY(h5_write(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, truth->rank, truth->shape,
                      truth->values));
     }
-    return dataset_digest_write(file, head);
+    TRY(dataset_digest_write(file, head));
+    return origin_write(file, content);
 }
 
 /* A data set may replace another one, but not the answers it is made from or a checkpoint: such

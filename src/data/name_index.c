@@ -156,7 +156,9 @@ uint32_t name_index_add(struct name_index *index, const char *name, size_t lengt
         return add_utf8(index, name, length, key);
     size_t n = 0;
     char *text = utf8_of_latin1(name, length, &n);
+    const size_t n_known = index->names.n;
     const uint32_t number = add_utf8(index, text, n, key_of(text, n));
+    index->n_converted += index->names.n > n_known;
     memory_free(text);
     return number;
 }

@@ -12,6 +12,7 @@ struct name_index {
     struct names names;
     struct index_slot *slots; /* hash table */
     size_t n_slots;           /* a power of two */
+    size_t n_converted;       /* names that were not UTF-8 */
 };
 
 /* The number of a name, new or known. Names that are not UTF-8 are read as Latin-1. */

@@ -52,7 +52,25 @@ static const struct {
     {"folds", SPLIT_FOLDS, false},
 };
 
-enum status split_parse(const char *text, struct split_plan *plan)
+/* Percentages of the training files: training/validation, or the same with /0. */
+static enum status parse_two(const char *text, const char *way, const char *values,
+                             int p[N_SPLITS])
+{
+    int end = 0;
+    p[TEST] = 0;
+    if (values == NULL)
+        values = "90/10";
+    const int n = sscanf(values, "%d/%d%n/%d%n", &p[TRAIN], &p[VALID], &end, &p[TEST], &end);
+    if (n < 2 || values[end] != '\0' || p[TRAIN] < 0 || p[VALID] < 0 || p[TEST] != 0 ||
+        (int64_t)p[TRAIN] + p[VALID] != 100)
+        return fail(BAD_USER,
+                    "split %s: the test files are named, so two percentages train/valid that "
+                    "add up to 100 are expected, as in %s=90/10",
+                    text, way);
+    return OK;
+}
+
+static enum status parse(const char *text, struct split_plan *plan)
 {
     const size_t n_name = strcspn(text, "=");
     const char *values = text[n_name] == '=' ? text + n_name + 1 : NULL;
@@ -63,6 +81,8 @@ enum status split_parse(const char *text, struct split_plan *plan)
         plan->way = ways[w].way;
         if (ways[w].has_percents) {
             int *p = plan->percent;
+            if (plan->within_train)
+                return parse_two(text, ways[w].name, values, p);
             if (values == NULL)
                 values = "80/10/10";
             if (sscanf(values, "%d/%d/%d%n", &p[TRAIN], &p[VALID], &p[TEST], &end) != 3 ||
@@ -78,6 +98,11 @@ enum status split_parse(const char *text, struct split_plan *plan)
                     text, (long long)p[TRAIN] + p[VALID] + p[TEST], ways[w].name);
             return OK;
         }
+        if (plan->way == SPLIT_FOLDS && plan->within_train)
+            return fail(BAD_USER,
+                        "split %s: folds need attempts for test, which --test already names; "
+                        "expected by-student=90/10 or the like",
+                        text);
         if (plan->way == SPLIT_FOLDS) {
             plan->fold = 1;
             const int n = values == NULL ? 0
@@ -99,6 +124,18 @@ enum status split_parse(const char *text, struct split_plan *plan)
         "unknown split '%s'; expected none, by-student=80/10/10, by-order=80/10/10, by-last, "
         "by-time=80/10/10, by-attempt=80/10/10, folds=K or folds=K/F",
         text);
+}
+
+enum status split_parse(const char *text, struct split_plan *plan)
+{
+    plan->within_train = false;
+    return parse(text, plan);
+}
+
+enum status split_parse_train(const char *text, struct split_plan *plan)
+{
+    plan->within_train = true;
+    return parse(text, plan);
 }
 
 bool split_withholds(const struct split_plan *plan)
@@ -189,6 +226,31 @@ static void order_places(const uint32_t *student_number, size_t n, uint32_t *pla
     memory_free(before);
 }
 
+/* Whether an attempt may be moved to another part. */
+static bool is_free(const struct split_plan *plan, uint8_t mark)
+{
+    return !plan->within_train || mark_split(mark) == TRAIN;
+}
+
+/* Closes up the places of students who have attempts to split; returns their number. */
+static size_t close_up(const struct split_plan *plan, const struct dataset *head,
+                       const uint8_t *mark, uint32_t *places)
+{
+    const size_t n = head->n_students;
+    uint32_t *before = NEW(uint32_t, n + 1);
+    for (size_t s = 0; s < n; s++)
+        for (uint64_t t = head->first[s]; t < head->first[s + 1]; t++)
+            if (is_free(plan, mark[t]))
+                before[places[s] + 1] = 1;
+    for (size_t i = 0; i < n; i++)
+        before[i + 1] += before[i];
+    for (size_t s = 0; s < n; s++)
+        places[s] = before[places[s]];
+    const size_t n_free = before[n];
+    memory_free(before);
+    return n_free;
+}
+
 static void split_students(const struct split_plan *plan, const struct dataset_content *content,
                            uint8_t *mark)
 {
@@ -198,27 +260,32 @@ static void split_students(const struct split_plan *plan, const struct dataset_c
         order_places(plan->student_number, head->n_students, places);
     else
         split_places(plan->seed, &content->students, places);
+    const size_t n = close_up(plan, head, mark, places);
     for (size_t s = 0; s < head->n_students; s++) {
-        const enum split split = split_of_place(plan, places[s], head->n_students);
+        const enum split split = split_of_place(plan, places[s], n);
         for (uint64_t t = head->first[s]; t < head->first[s + 1]; t++)
-            set_split(&mark[t], split);
+            if (is_free(plan, mark[t]))
+                set_split(&mark[t], split);
     }
     memory_free(places);
 }
 
-static void split_last(const struct dataset_content *content, uint8_t *mark)
+static void split_last(const struct split_plan *plan, const struct dataset_content *content,
+                       uint8_t *mark)
 {
     const struct dataset *head = &content->head;
     for (size_t s = 0; s < head->n_students; s++) {
         size_t n_known = 0;
         for (uint64_t t = head->first[s]; t < head->first[s + 1]; t++) {
+            if (!is_free(plan, mark[t]))
+                continue;
             n_known += mark_outcome(mark[t]) != UNKNOWN;
             set_split(&mark[t], TRAIN);
         }
         /* At least one known attempt stays in training. */
-        enum split next = n_known >= 2 ? TEST : TRAIN;
+        enum split next = n_known < 2 ? TRAIN : plan->within_train ? VALID : TEST;
         for (uint64_t t = head->first[s + 1]; t > head->first[s] && next != TRAIN; t--)
-            if (mark_outcome(mark[t - 1]) != UNKNOWN) {
+            if (mark_outcome(mark[t - 1]) != UNKNOWN && is_free(plan, mark[t - 1])) {
                 set_split(&mark[t - 1], next);
                 next = next == TEST && n_known >= 3 ? VALID : TRAIN;
             }
@@ -237,7 +304,10 @@ static void split_attempts(const struct split_plan *plan, const struct dataset_c
             const double u = 100 * rng_uniform(&rng, (uint32_t)(t - head->first[s]));
             const int train = plan->percent[TRAIN], valid = plan->percent[VALID];
             const bool known = mark_outcome(mark[t]) != UNKNOWN;
-            set_split(&mark[t], !known || u < train ? TRAIN : u < train + valid ? VALID : TEST);
+            if (is_free(plan, mark[t]))
+                set_split(&mark[t], !known || u < train ? TRAIN
+                                    : u < train + valid ? VALID
+                                                        : TEST);
         }
     }
 }
@@ -273,19 +343,27 @@ static int64_t time_of_rank(const int64_t *time, uint64_t n, uint64_t rank)
 static enum status split_times(const struct split_plan *plan,
                                const struct dataset_content *content, uint8_t *mark)
 {
-    const uint64_t n = content->head.n_attempts;
+    const uint64_t n_all = content->head.n_attempts;
     if (!content->head.has_time)
         return fail(BAD_USER,
                     "split by-time needs times, but these attempts have none; name the column "
                     "with --time, or use by-student or by-last");
     const int train = plan->percent[TRAIN], valid = plan->percent[VALID];
+    int64_t *time = NEW_SCRATCH(int64_t, n_all);
+    uint64_t n = 0;
+    for (uint64_t t = 0; t < n_all; t++)
+        if (is_free(plan, mark[t]))
+            time[n++] = content->time[t];
     const uint64_t rank[] = {size_cut(n, (size_t)train, 100),
                              size_cut(n, (size_t)(train + valid), 100)};
     int64_t begin[COUNT(rank)] = {0};
     for (size_t r = 0; r < COUNT(rank); r++)
-        begin[r] = rank[r] < n ? time_of_rank(content->time, n, rank[r]) : 0;
+        begin[r] = rank[r] < n ? time_of_rank(time, n, rank[r]) : 0;
+    memory_free(time);
     uint64_t n_train = 0;
-    for (uint64_t t = 0; t < n; t++) {
+    for (uint64_t t = 0; t < n_all; t++) {
+        if (!is_free(plan, mark[t]))
+            continue;
         const enum split split = rank[1] < n && content->time[t] >= begin[1]   ? TEST
                                  : rank[0] < n && content->time[t] >= begin[0] ? VALID
                                                                                : TRAIN;
@@ -308,7 +386,8 @@ enum status split_apply(const struct split_plan *plan, const struct dataset_cont
         break;
     case SPLIT_NONE:
         for (uint64_t t = 0; t < n; t++)
-            set_split(&mark[t], TRAIN);
+            if (is_free(plan, mark[t]))
+                set_split(&mark[t], TRAIN);
         break;
     case SPLIT_BY_STUDENT:
     case SPLIT_BY_ORDER:
@@ -322,7 +401,7 @@ enum status split_apply(const struct split_plan *plan, const struct dataset_cont
         split_students(plan, content, mark);
         break;
     case SPLIT_BY_LAST:
-        split_last(content, mark);
+        split_last(plan, content, mark);
         break;
     case SPLIT_BY_ATTEMPT:
         split_attempts(plan, content, mark);

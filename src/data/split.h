@@ -20,6 +20,8 @@ struct split_plan {
     enum split_way way;
     int percent[N_SPLITS];
     int n_folds, fold; /* folds count from 1 */
+    bool
+        within_train; /* split only attempts that are given for training, none of them for test */
     uint64_t seed;
     const uint32_t *student_number; /* by-order: increasing in the order of the files */
 };
@@ -27,8 +29,11 @@ struct split_plan {
 extern const char *const split_names[N_SPLITS]; /* train, valid, test */
 
 /* "none", "by-student=80/10/10", "by-order=80/10/10", "by-last", "by-time=80/10/10",
- * "by-attempt=80/10/10", "folds=5" or "folds=5/2"; leaves the seed alone. */
+ * "by-attempt=80/10/10", "folds=5" or "folds=5/2"; leaves the seed alone. split_parse_train
+ * splits the attempts that are given for training into training and validation, as in
+ * "by-student=90/10". */
 CHECKED enum status split_parse(const char *text, struct split_plan *plan);
+CHECKED enum status split_parse_train(const char *text, struct split_plan *plan);
 
 /* "train", "valid", "test" and their usual synonyms, in upper or lower case. */
 bool split_find(const char *name, size_t length, enum split *split);

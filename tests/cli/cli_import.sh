@@ -21,6 +21,11 @@ head -c -3 "$TMP/few.csv.gz" >"$TMP/cut.csv.gz"
 expect_status 3 "$COHORT" import csv "$TMP/cut.csv.gz" --split none -o "$TMP/cut.h5"
 expect_match 'it ends too early'
 
+section "a bad row is shown as it is in the file"
+printf 'user_id,item_id,correct\r\n"a, b","q,1",1\r\n"a, b","q,1",maybe\r\n' >"$TMP/quoted.csv"
+expect_status 3 "$COHORT" import csv "$TMP/quoted.csv" -o "$TMP/quoted.h5"
+expect_match "quoted.csv:3: outcome 'maybe' is not .*: '\"a, b\",\"q,1\",maybe'; fix the row"
+
 section "wrong output names"
 cp "$TMP/few.csv" "$TMP/only.csv"
 expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
@@ -82,6 +87,56 @@ for n in 1 2 3; do
     expect_equal 1 "$(errors | grep -c '^wrote')" 'one rank speaks'
 done
 expect_same "$TMP/a.h5" "$TMP/a1.h5" "$TMP/a2.h5" "$TMP/a3.h5"
+
+section 'a messy log without options'
+# A byte order mark, CRLF, quoted commas, ~~ skills, missing outcomes, repeats, a Latin-1 name, gzip.
+{
+    printf '\xef\xbb\xbfUser ID,Problem ID,Is Correct,Timestamp,Skill Name,note\r\n'
+    printf '"Doe, Jane",q1,1,28.09.2012 15:11,fractions~~ratio,"a, b"\r\n'
+    printf '"Doe, Jane",q1,1,28.09.2012 15:11,fractions~~ratio,"a, b"\r\n'
+    printf '"Doe, Jane",q2,NULL,28.09.2012 15:12,angles,\r\n'
+    printf 'Ren\xe9,q2,0,01.10.2012 08:00,angles,\r\n'
+    printf 'Ren\xe9,q1,1,01.10.2012 08:05,fractions~~ratio,\r\n'
+    printf 'Ren\xe9,q3,1,01.10.2012 08:09,angles,\r\n'
+    printf 'Ren\xe9,q3,1,01.10.2012 08:09,shapes,\r\n'
+} | gzip >"$TMP/messy.csv.gz"
+umask 027
+expect_status 0 "$COHORT" import csv "$TMP/messy.csv.gz" -o "$TMP/messy.h5"
+expect_equal 640 "$(stat -c %a "$TMP/messy.h5")" "the user's umask"
+umask 022
+expect_match 'columns found by name: student = User ID, item = Problem ID, outcome = Is Correct, time = Timestamp'
+expect_match 'unused columns: note'
+expect_match 'times are read as %d.%m.%Y %H:%M, such as 28.09.2012 15:11'
+expect_match '^2 students, 6 attempts, 3 items, 4 skills'
+expect_match '^merged 1 row with another skill into its attempt .*--keep-repeats keeps them'
+expect_match '^note: 1 row repeats an attempt .*--merge-repeats skips them'
+expect_match '^note: 1 name is not UTF-8 and was read as Latin-1'
+expect_match '^split by-student=80/10/10, the default'
+expect_status 0 "$COHORT" verify "$TMP/messy.h5"
+expect_status 0 "$COHORT" import csv "$TMP/messy.csv.gz" --merge-repeats --keep-repeats=no --split none -o "$TMP/x.h5"
+expect_match '^2 students, 5 attempts'
+
+section 'what it assumes, it says'
+printf 'student,item,correct,time,answered_at\na,q,1,3/4/2012,1\na,q,1,3/5/2012,2\n' >"$TMP/us.csv"
+expect_status 0 "$COHORT" import csv "$TMP/us.csv" --split none -o "$TMP/x.h5"
+expect_match 'no number is over 12, so the month is assumed to be first'
+expect_match 'the time could also be answered_at; --time decides'
+printf 'student,item,correct,time\na,q,1,1348845060123\na,q,1,1348845070123\n' >"$TMP/ms.csv"
+expect_status 0 "$COHORT" import csv "$TMP/ms.csv" --split none -o "$TMP/x.h5"
+expect_match 'are read as milliseconds since 1970'
+printf 'student,item,correct,time\na,q,1,0\na,q,1,0\n' >"$TMP/zero.csv"
+expect_status 0 "$COHORT" import csv "$TMP/zero.csv" --split none -o "$TMP/x.h5"
+expect_match 'warning: all times are 0: they are ignored'
+expect_status 0 "$COHORT" import csv --train "$TMP/us.csv" --test "$TMP/us.csv" --time none -o "$TMP/x.h5"
+expect_match 'nothing is for validation; --split by-student=90/10 takes it from the training files'
+
+section 'pseudonyms'
+expect_status 0 "$COHORT" import csv "$TMP/us.csv" --pseudonyms "$TMP/key" --split none -o "$TMP/p1.h5"
+expect_match 'a new key for pseudonyms; keep it secret'
+expect_equal 600 "$(stat -c %a "$TMP/key")" 'the key is private'
+expect_status 0 "$COHORT" import csv "$TMP/us.csv" --pseudonyms "$TMP/key" --split none -o "$TMP/p2.h5"
+expect_same "$TMP/p1.h5" "$TMP/p2.h5"
+check 'file names are not stored' test -z "$(grep -a 'us\.csv' "$TMP/p1.h5")"
 
 section 'bad rows'
 printf 'user_id,item_id,correct\nanna,q1,1\nanna,q2,perhaps\nbert,q3\nbert,q1,0\n' >"$TMP/bad.csv"
@@ -166,7 +221,7 @@ expect_match 'add up to 110; expected 100'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"
 expect_match 'folder: No such file'
 expect_status 0 "$COHORT" import --help
-for format in csv three-line matrix sequences grockit assistments kddcup ednet eedi; do
+for format in csv three-line four-line matrix sequences grockit assistments kddcup ednet eedi; do
     expect_match "^    $format "
 done
 
@@ -182,6 +237,9 @@ expect_status 0 "$COHORT" import three-line --train "${a}_train1.csv.gz" --valid
     --test "${a}_test.csv.gz" --item-names "${a}_skill_mapping.txt" -o "$TMP/r.h5"
 expect_match '^4151 students, 325637 attempts, 110 items'
 expect_match '^attempts: training 176684, validation 47534, test 101419$'
+f=$data/assist2009_pid
+expect_status 0 "$COHORT" import four-line $f/fold1.csv.gz --split none --merge-repeats -o "$TMP/r.h5"
+expect_match '^skipped [0-9]+ rows that repeat an attempt \(same student, item and outcome\)'
 s=$data/statics
 expect_status 0 "$COHORT" import three-line --train $s/STATICS_train.csv.gz --test $s/STATICS_test.csv.gz \
     --q-matrix $s/Qmatrix.csv.gz -o "$TMP/r.h5"

@@ -132,9 +132,9 @@ static void test_bkt(void **state)
     assert_int_equal(class.dataset.n_items, 10);
     double *p0 = read_truth("p0", K, 0), *learn = read_truth("learn", K, 0);
     double *guess = read_truth("guess", K, 0), *slip = read_truth("slip", K, 0);
-    double *forget = read_truth("forget", K, 0);
+    double *forget = read_truth("forget", K, 0), *states = read_truth("known", N, K);
     /* The forward algorithm with the truth; and without any learning. */
-    struct judge truth = {0}, frozen = {0};
+    struct judge truth = {0}, frozen = {0}, hidden = {0}; /* hidden: P(known) at the end */
     for (size_t s = 0; s < N; s++) {
         double known[2][K];
         for (size_t k = 0; k < K; k++)
@@ -153,7 +153,15 @@ static void test_bkt(void **state)
                 known[model][k] = after + (model == 0 ? (1 - after) * learn[k] : 0);
             }
         }
+        for (size_t k = 0; k < K; k++) {
+            const double knows = states[s * K + k];
+            assert_true(knows == 0 || knows == 1);
+            judge(&hidden, fmin(known[0][k], 1 - 1e-12), knows == 1 ? CORRECT : INCORRECT);
+        }
     }
+    assert_true(fabs(verdict(&hidden)) < 4.5);
+    assert_true(hidden.log_loss / (double)hidden.n < 0.3);
+    memory_free(states);
     assert_true(fabs(verdict(&truth)) < 4.5);
     assert_true(frozen.log_loss > truth.log_loss + 1000);
     assert_true(forget[0] == 0);

@@ -1,0 +1,25 @@
+/* The shape of a data set, in a few numbers that defaults follow from. */
+#ifndef COHORT_DATA_SHAPE_H
+#define COHORT_DATA_SHAPE_H
+
+#include "base/base.h"
+#include "base/comm.h"
+
+/* All but n_items and n_skills are estimated from a sample of the students. */
+struct data_shape {
+    double n_items, n_skills;
+    double n_students;  /* with training answers */
+    double n_answers;   /* training attempts with a known outcome */
+    double per_student; /* training answers per student that has any */
+    double per_item;    /* training answers per item */
+    double per_step;    /* attempts per step; 1 unless the data have steps of several */
+    double repeats;     /* fraction of training answers to an item the student has met before */
+    double practice; /* the same for skills (items, without skills): any of them met before */
+    bool has_valid, has_time;
+};
+
+/* Collective: reads the shape of a data set file. */
+CHECKED enum status data_shape_read(struct data_shape *shape, const char *path,
+                                    const struct comm *comm);
+
+#endif
