@@ -34,7 +34,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <sleef.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef __int128 wide;
@@ -449,47 +448,15 @@ void metrics_calibration(const struct comm *comm, const struct prediction *predi
                                      .correct = mean(sums[b].correct, sums[b].n)};
 }
 
-static int compare(const void *a, const void *b)
+void metrics_resample(const struct comm *comm, const struct prediction *predictions, size_t n,
+                      size_t n_replicates, uint64_t seed, struct score *scores)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The q-quantile of n > 0 sorted values, linearly interpolated. */
-static double quantile(const double *values, size_t n, double q)
-{
-    const double at = q * (double)(n - 1);
-    const size_t j = (size_t)at;
-    const double above = values[size_min(j + 1, n - 1)];
-    return values[j] + (at - (double)j) * (above - values[j]);
-}
-
-void metrics_interval(const struct comm *comm, const struct prediction *predictions, size_t n,
-                      int replicates, uint64_t seed, struct score *low, struct score *high)
-{
-    ENSURE(replicates > 0);
-    const size_t n_replicates = (size_t)replicates;
     const struct rng rng = {.seed = seed, .purpose = RNG_RESAMPLE};
     wide(*sums)[N_SUMS] = memory_scratch(n_replicates, sizeof *sums);
     sums_fill(comm, predictions, n, &rng, sums, n_replicates);
-    counts_fill(comm, predictions, n, low);
-    *high = *low;
-    double *values = NEW_SCRATCH(double, n_replicates);
-    for (int m = -1; m < N_METRICS; m++) {
-        size_t n_values = 0;
-        for (size_t r = 0; r < n_replicates; r++) {
-            struct score score;
-            score_from(&score, sums[r]);
-            const double value = m < 0 ? score.correct : *metrics_value(&score, m);
-            if (!isnan(value)) /* a replicate may have only one outcome, or no student */
-                values[n_values++] = value;
-        }
-        qsort(values, n_values, sizeof *values, compare);
-        *(m < 0 ? &low->correct : metrics_value(low, m)) =
-            n_values > 0 ? quantile(values, n_values, 0.025) : NAN;
-        *(m < 0 ? &high->correct : metrics_value(high, m)) =
-            n_values > 0 ? quantile(values, n_values, 0.975) : NAN;
+    for (size_t r = 0; r < n_replicates; r++) {
+        scores[r] = (struct score){.n = (int64_t)sums[r][SUM_N]};
+        score_from(&scores[r], sums[r]);
     }
-    memory_free(values);
     memory_free(sums);
 }

@@ -56,9 +56,20 @@ void metrics_score(const struct comm *comm, const struct prediction *predictions
 void metrics_calibration(const struct comm *comm, const struct prediction *predictions,
                          size_t n, struct calibration_bin bins[N_CALIBRATION_BINS]);
 
-/* 95 % intervals from `replicates` bootstrap samples of students (a Poisson(1) weight for each
- * student and replicate, from the seed). */
+/* The scores of bootstrap samples of students (a Poisson(1) weight for each student and
+ * replicate, from the seed): students have the same weights in every list of predictions.
+ * `scores`: n_replicates, without n_students. */
+void metrics_resample(const struct comm *comm, const struct prediction *predictions, size_t n,
+                      size_t n_replicates, uint64_t seed, struct score *scores);
+
+/* 95 % intervals from `replicates` such samples. */
 void metrics_interval(const struct comm *comm, const struct prediction *predictions, size_t n,
                       int replicates, uint64_t seed, struct score *low, struct score *high);
+
+/* Not collective: the middle 95 % of n values, which are reordered, without those that are NaN;
+ * and of each metric of n scores. */
+void metrics_middle(double *values, size_t n, double *low, double *high);
+void metrics_span(const struct score *replicates, size_t n, struct score *low,
+                  struct score *high);
 
 #endif

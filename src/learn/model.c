@@ -13,19 +13,6 @@ const struct option model_name_options[2] = {
      "named set of settings of this kind; settings given elsewhere override it"},
 };
 
-void item_counts_take(struct item_counts *counts, const struct shard *shard)
-{
-    counts->n_items = shard->dataset->n_items;
-    counts->right = NEW(int64_t, 2 * counts->n_items);
-    counts->wrong = counts->right + counts->n_items;
-    for (uint64_t t = 0; t < shard->n_attempts; t++) {
-        const enum outcome outcome = mark_outcome(shard->mark[t]);
-        if (mark_trains(shard->mark[t]))
-            (outcome == CORRECT ? counts->right : counts->wrong)[shard->item[t]]++;
-    }
-    comm_sum_i64(shard->dataset->comm, counts->right, 2 * counts->n_items);
-}
-
 const struct model_kind *model_find(const char *name)
 {
     for (size_t k = 0; k < n_model_kinds; k++)
@@ -41,8 +28,60 @@ static enum status unknown(const char *what, const char *name, const char *const
     for (size_t i = 0; i < n; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
                  names[i]);
-    return fail(BAD_USER, "unknown %s '%s'; %s%s", what, name,
-                n > 0 ? "choices: " : "this kind has none", list);
+    const char *nearest = config_nearest(name, names, n);
+    return fail(BAD_USER, "unknown %s '%s'; %s%s%s%s%s", what, name,
+                n > 0 ? "choices: " : "this kind has none", list,
+                nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static bool has_key(const struct model_kind *kind, const char *key)
+{
+    for (size_t o = 0; o < kind->n_options; o++)
+        if (strcmp(kind->options[o].key, key) == 0)
+            return true;
+    for (size_t o = 0; o < COUNT(model_name_options); o++)
+        if (strcmp(model_name_options[o].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Perhaps it was set under a name with a slip: model.knid, or kind in [modle]. */
+static enum status no_kind(const struct config *config)
+{
+    static const char *const section = "model", *const key = "kind";
+    for (size_t e = 0; e < config_count(config); e++) {
+        const struct config_entry entry = config_entry(config, e);
+        const bool in_model = strcmp(entry.section, section) == 0;
+        if (in_model ? config_nearest(entry.key, &key, 1) != NULL
+                     : strcmp(entry.key, key) == 0 &&
+                           config_nearest(entry.section, &section, 1) != NULL)
+            return fail(
+                BAD_USER,
+                "%s: unknown setting %s.%s; the nearest is model.kind, which is not set",
+                entry.origin, entry.section, entry.key);
+    }
+    return fail(BAD_USER, "model.kind is not set; set it, for example model.kind=rbm, or start "
+                          "from a file of settings, such as rbm.ini");
+}
+
+enum status model_check_keys(const struct config *config, const struct model_kind *kind)
+{
+    for (size_t e = 0; e < config_count(config); e++) {
+        const struct config_entry entry = config_entry(config, e);
+        if (strcmp(entry.section, "model") != 0 || has_key(kind, entry.key))
+            continue;
+        char list[256] = "";
+        for (size_t k = 0; k < n_model_kinds; k++)
+            if (has_key(model_kinds[k], entry.key))
+                snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                         list[0] != '\0' ? ", " : "", model_kinds[k]->name);
+        if (list[0] != '\0')
+            return fail(BAD_USER,
+                        "%s: %s models have no setting model.%s (only: %s); `cohort help %s` "
+                        "lists theirs",
+                        entry.origin, kind->name, entry.key, list, kind->name);
+    }
+    return OK;
 }
 
 enum status model_choose(struct config *config, const struct model_kind **kind)
@@ -50,9 +89,7 @@ enum status model_choose(struct config *config, const struct model_kind **kind)
     const char *names[64];
     const char *name = config_get(config, "model", "kind");
     if (name == NULL)
-        return fail(BAD_USER,
-                    "model.kind is not set; set it, for example model.kind=rbm, or start "
-                    "from one of the files in jobs/");
+        return no_kind(config);
     *kind = model_find(name);
     if (*kind == NULL) {
         for (size_t k = 0; k < n_model_kinds; k++)
@@ -167,6 +204,10 @@ void model_help(struct manual *manual, const struct model_kind *kind)
     if (kind->made_by != NULL)
         manual_paragraph(manual, "`%s` makes it; `cohort train` does not train it.",
                          kind->made_by);
+    else if (kind->n_options > 0)
+        manual_paragraph(manual, "Some settings follow from the data unless they are given: "
+                                 "`cohort train ... --explain` prints which. The defaults "
+                                 "below are those of all others, and with a preset.");
     if (kind->n_options > 0)
         config_help(manual, &group, 1);
     if (kind->defaults != NULL) {

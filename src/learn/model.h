@@ -35,17 +35,9 @@
 #include "base/config.h"
 #include "data/dataset.h"
 #include "learn/exact_sum.h"
+#include "learn/item_counts.h"
 #include "learn/model_optional.h"
 #include "learn/params.h"
-
-/* Outcomes of the training attempts of each item, over the whole data set: initial biases, and
- * a baseline. */
-struct item_counts {
-    size_t n_items;
-    int64_t *right, *wrong;
-};
-/* Collective: over the shards of all ranks. Caller frees `right`. */
-void item_counts_take(struct item_counts *counts, const struct shard *shard);
 
 struct model {
     const struct model_kind *kind;
@@ -110,6 +102,7 @@ struct model_kind {
     struct model_speed speed;       /* speeds up the engine */
     struct model_view view;         /* tables and other results to show */
     struct model_sequence sequence; /* likelihoods and samples of sequences */
+    struct model_live live;         /* students whose attempts come one by one */
     struct model_target target;     /* one number per student instead of a trace */
 };
 
@@ -120,6 +113,10 @@ const struct model_kind *model_find(const char *name);
 /* The kind named by model.kind in `config`. Adds its preset, if model.preset names one, as
  * suggestions. */
 CHECKED enum status model_choose(struct config *config, const struct model_kind **kind);
+
+/* Refuses a key of [model] that other kinds have and this one has not. */
+CHECKED enum status model_check_keys(const struct config *config,
+                                     const struct model_kind *kind);
 
 /* The [model] table of a kind for config_resolve: `kind` and `preset` come before the kind's
  * own. */

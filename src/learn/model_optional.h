@@ -18,14 +18,14 @@ struct likelihood_plan;
 struct rasch;
 struct sample_sink;
 
-/* Properties of items a model may use besides their identity. */
-enum { MODEL_SKILLS = 1, MODEL_GROUPS = 2 };
+/* Properties of items, and of attempts, that a model may use besides their identity. */
+enum { MODEL_SKILLS = 1, MODEL_GROUPS = 2, MODEL_TIMES = 4 };
 
 struct model_setup {
     /* Before the settings are resolved: reads external files they name (a file of numbers) into
      * `config`, so that a run is self-contained. */
     enum status (*prepare)(struct config *config);
-    /* The bits MODEL_SKILLS, MODEL_GROUPS that a declared model uses; without this function,
+    /* The bits MODEL_SKILLS, ... that a declared model uses; without this function,
      * none. */
     unsigned (*uses)(const struct model *model);
     /* Frees what declare allocated and keeps in model->shape. */
@@ -76,6 +76,11 @@ struct model_view {
      * training data; `rasch` is zero on entry. */
     void (*rasch)(const struct model *model, void *work, struct rasch *rasch);
 
+    /* How uncertain predict is, for n students of the shard as in predict_many: the standard
+     * deviation of the chance, given what was shown before; its mean is the prediction. */
+    void (*deviation)(const struct model *model, void *work, const uint32_t *students, size_t n,
+                      unsigned splits, real *deviation);
+
     /* A directed graph that the model has learned: gate[a * n + b] is how open the edge from
      * node a to node b is; nodes are skills, or items if by_item. 0 nodes: none. */
     size_t (*n_nodes)(const struct model *model, bool *by_item);
@@ -92,6 +97,48 @@ struct model_sequence {
      * numbers. */
     void (*sample)(const struct model *model, void *work, size_t s, uint64_t seed, uint32_t who,
                    int64_t n_gibbs, const struct sample_sink *sink);
+};
+
+/* An attempt outside a shard: one that was made or, without its outcome, one that may come. */
+struct live_attempt {
+    uint32_t item;
+    uint8_t mark;            /* as in a shard; MARK_STEP: it begins a step */
+    int64_t time;            /* 0 without times */
+    const double *covariate; /* of the current data set; NaN: empty */
+};
+
+/* A student whose attempts come one by one, at any time (learn/live.h has the engine's side):
+ *
+ *     begin             nothing is known
+ *     ask, ask, ...     the chance of a right answer at any item, as of now
+ *     tell              an attempt was made
+ *
+ * ask gives the bits of `predict` for an attempt at this point. Where a state is small and of
+ * fixed size, the engine keeps one for each student (`size`). Otherwise it is in `work`, which
+ * holds one student at a time, and the engine tells a student's attempts again whenever another
+ * student was there. */
+struct model_live {
+    void (*ready)(const struct model *model, void *work); /* once, before all others */
+    size_t (*size)(const struct model *model);            /* bytes; without it, in `work` */
+    void (*begin)(const struct model *model, void *work, void *state);
+    /* One attempt for each of n different students; n is 1 without `size`. */
+    void (*tell)(const struct model *model, void *work, size_t n, void *const *state,
+                 const struct live_attempt *attempts);
+    /* p[i]: the chance at items[i], each as if the attempt `when` were at it (when->item and
+     * the outcome are not read). */
+    void (*ask)(const struct model *model, void *work, const void *state,
+                const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
+
+    /* The chance that skill k (or item k, if know_items says so) is known, for kinds in which
+     * that is not the same as answering right. */
+    void (*know)(const struct model *model, void *work, const void *state, uint32_t k, real *p);
+    bool (*knows_items)(const struct model *model);
+
+    /* A model made of others has these two instead: part m (its model and view; false: there is
+     * none), and the chance from those of its parts, which are `stride` apart. */
+    bool (*part)(const struct model *model, void *work, size_t m, const struct model **part,
+                 void **part_work);
+    real (*combine)(const struct model *model, const real *of_part, size_t stride);
 };
 
 /* What a model predicts: the probability of a correct answer at every attempt, or one number

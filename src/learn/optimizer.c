@@ -1,5 +1,6 @@
-/* Gradient ascent. g is the gradient summed over the mini-batch (not its mean, so that learning
- * rates carry over from the reference implementation).
+/* Gradient ascent. g is the gradient summed over the mini-batch, divided by the mean number of
+ * students in a mini-batch, so that a larger batch needs no other learning rate. With
+ * gradient = sum it is not divided: the learning rates of the source are for sums.
  *
  *     sgd     v = momentum v + g
  *             w = w + rate v - rate decay w
@@ -33,6 +34,7 @@
 #include <string.h>
 
 static const char *const methods[] = {"sgd", "adam", NULL};
+static const char *const gradients[] = {"mean", "sum", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", "step", NULL};
 const char *const optimizer_slot_names[2][3] = {{"momentum", "average", NULL},
                                                 {"mean", "square", "average"}};
@@ -40,8 +42,10 @@ const char *const optimizer_slot_names[2][3] = {{"momentum", "average", NULL},
 #define AT(field) offsetof(struct optimizer_options, field)
 const struct option optimizer_table[] = {
     {"method", OPTION_CHOICE, AT(method), "sgd", 0, 0, methods, "sgd with momentum, or adam"},
-    {"rate", OPTION_NUMBER, AT(rate), "0.001", 0, 1e6, NULL,
-     "learning rate, for gradients summed over the mini-batch"},
+    {"rate", OPTION_NUMBER, AT(rate), "0.001", 0, 1e6, NULL, "learning rate"},
+    {"gradient", OPTION_CHOICE, AT(gradient), "mean", 0, 0, gradients,
+     "mean: rate and clip are for the mean gradient per student, so that a change of batch "
+     "needs no change of rate; sum: for the sum over the mini-batch"},
     {"bias_rate", OPTION_NUMBER, AT(bias_rate), "1", 0, 1e6, NULL,
      "learning rate of the biases, as a multiple of rate"},
     {"momentum", OPTION_NUMBER, AT(momentum), "0.9", 0, 0.9999, NULL,
@@ -55,7 +59,7 @@ const struct option optimizer_table[] = {
     {"epsilon", OPTION_NUMBER, AT(epsilon), "1e-8", 1e-30, 1, NULL,
      "added to the denominator (adam)"},
     {"clip", OPTION_NUMBER, AT(clip), "0", 0, 1e30, NULL,
-     "largest norm of the summed gradient; 0: no limit"},
+     "largest norm of the gradient; 0: no limit"},
     {"average", OPTION_NUMBER, AT(average), "0", 0, 0.999999, NULL,
      "decay rate of a running mean of the parameters; validation and best.h5 use the mean "
      "instead of the parameters; 0: no mean"},
@@ -74,14 +78,15 @@ const size_t n_optimizer_table = COUNT(optimizer_table);
 
 void optimizer_create(struct optimizer *optimizer, const struct optimizer_options *options,
                       const struct params *params, const struct exact_slices *slices,
-                      int64_t n_epochs)
+                      int64_t n_epochs, double n_students)
 {
-    *optimizer = (struct optimizer){.options = *options,
-                                    .params = params,
-                                    .slices = slices,
-                                    .n_slots = (options->method == METHOD_ADAM ? 2 : 1) +
-                                               (options->average > 0),
-                                    .n_epochs = n_epochs};
+    *optimizer = (struct optimizer){
+        .options = *options,
+        .params = params,
+        .slices = slices,
+        .n_slots = (options->method == METHOD_ADAM ? 2 : 1) + (options->average > 0),
+        .n_epochs = n_epochs,
+        .share = options->gradient == GRADIENT_MEAN ? 1 / fmax(1, n_students) : 1};
     for (int k = 0; k < optimizer->n_slots; k++)
         optimizer->slot[k] = NEW(real, params->n);
     size_t widest = WIDTH;
@@ -182,7 +187,7 @@ static double norm_of(const struct optimizer *optimizer, const struct tally *tal
         size_t start = 0, end = 0;
         if (own_part(optimizer, p, &start, &end))
             for (size_t i = start; i < end; i++) {
-                const double g = statistic(tally, i) * tally_unit(tally);
+                const double g = statistic(tally, i) * tally_unit(tally) * optimizer->share;
                 squares[row + (i - panel->offset) / panel->stride] += g * g;
             }
         row += panel->n_rows;
@@ -227,7 +232,8 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
                     int64_t n_steps)
 {
     const struct optimizer_options *o = &optimizer->options;
-    double unit = tally_unit(tally), rate = optimizer_rate(optimizer, step, n_steps);
+    double unit = tally_unit(tally) * optimizer->share,
+           rate = optimizer_rate(optimizer, step, n_steps);
     double epsilon = o->epsilon, decay_share = 1;
     if (o->clip > 0) {
         const double norm = norm_of(optimizer, tally);

@@ -8,10 +8,11 @@
 #include "learn/params.h"
 
 enum optimizer_method { METHOD_SGD, METHOD_ADAM };
+enum optimizer_gradient { GRADIENT_MEAN, GRADIENT_SUM };
 enum optimizer_schedule { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP };
 
 struct optimizer_options {
-    int method, schedule;
+    int method, gradient, schedule;
     double rate, momentum, decay, bias_rate;
     double beta1, beta2, epsilon;
     double clip, average;
@@ -32,12 +33,14 @@ struct optimizer {
     real *slot[3];      /* flat vectors; only the own slice is meaningful */
     real *rate, *decay; /* coefficients of one row, as wide as the widest panel */
     int64_t n_epochs;   /* length of the schedule */
+    double share;       /* factor of the summed gradient: 1 / students per step, or 1 */
     double largest;     /* largest |parameter| of the own slice after the last step */
 };
 
+/* n_epochs: length of the schedule; n_students: in a mini-batch, on average. */
 void optimizer_create(struct optimizer *optimizer, const struct optimizer_options *options,
                       const struct params *params, const struct exact_slices *slices,
-                      int64_t n_epochs);
+                      int64_t n_epochs, double n_students);
 void optimizer_destroy(struct optimizer *optimizer);
 extern const char *const optimizer_slot_names[2][3]; /* [method][slot] */
 

@@ -36,7 +36,8 @@
  *   - Only items with one skill have their own guess and slip (`items`). Items with several use
  *     those of the skills, since a rate shared by two skills would couple their fits.
  *
- * Training is in bkt_learn.c, the traces it runs over in bkt_traces.c. */
+ * Training is in bkt_learn.c, the traces it runs over in bkt_traces.c, prediction in
+ * bkt_predict.c. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -222,6 +223,7 @@ static void *attach(const struct model *model, const struct shard *shard, enum m
     work->shard = shard;
     work->shape = bkt_shape(model);
     work->beliefs = NEW(struct bkt_belief, work->shape->n_skills + 1);
+    work->no_skill = (uint32_t)work->shape->n_skills;
     if (work->shape->by_item) {
         work->links.first = NEW(uint64_t, model->n_items + 1);
         work->links.skill = NEW(uint32_t, model->n_items);
@@ -262,99 +264,6 @@ static void training(const void *memory, bool *has_training, int64_t *n_attempts
             *n_attempts += mark_trains(shard->mark[t]) && first[1] > first[0];
         }
         has_training[s] = *n_attempts > before;
-    }
-}
-
-/* The current belief about a skill of the student; p0 at the first attempt in this call. */
-static struct bkt_belief *belief_of(const struct model *model, struct bkt_work *work, size_t k)
-{
-    struct bkt_belief *belief = &work->beliefs[k];
-    if (belief->call == work->n_calls)
-        return belief;
-    const struct bkt_shape *shape = work->shape;
-    const struct params *p = &model->params;
-    const real *row = k < shape->n_skills ? bkt_row(p, p->value, shape->skill_panel, k)
-                                          : bkt_row(p, p->value, shape->common_panel, 0);
-    for (size_t c = 0; c < shape->n_rates; c++)
-        belief->rate[c] = bkt_rate(row[c]);
-    belief->odds = (1 - belief->rate[RATE_FIRST]) / belief->rate[RATE_FIRST];
-    belief->depth = 0;
-    belief->call = work->n_calls;
-    return belief;
-}
-
-static double chance_of_right(const struct bkt_belief *belief, double guess, double slip)
-{
-    const double odds = belief->depth > 0 ? 0 : belief->odds;
-    return ((1 - slip) + odds * guess) / (1 + odds);
-}
-
-/* Bayes' rule with the outcome, then the transition (learn, forget). Odds below 1 / UNIT are
- * kept in units of 1 / UNIT, 1 / UNIT^2, ...: a long run of right outcomes then needs an
- * equally long run of wrong ones to undo it, which a number with a smallest value could not
- * represent. (With forgetting the odds never get that small.) */
-static void update(struct bkt_belief *belief, uint8_t mark, double guess, double slip,
-                   double least)
-{
-    static const double unit = 0x1p512;
-    const double learn = belief->rate[RATE_LEARN], forget = belief->rate[RATE_FORGET];
-    double odds = belief->odds;
-    if (mark_is_shown(mark))
-        odds *= mark_outcome(mark) == CORRECT ? guess / (1 - slip) : (1 - guess) / slip;
-    odds = belief->depth > 0 ? (1 - learn) * odds
-                             : (forget + (1 - learn) * odds) / ((1 - forget) + learn * odds);
-    if (odds < 1 / unit) {
-        odds *= unit;
-        belief->depth++;
-    } else if (belief->depth > 0 && odds > 1) {
-        odds /= unit;
-        belief->depth--;
-    }
-    if (belief->depth > 0 ? least > 0 : odds < least) {
-        odds = least;
-        belief->depth = 0;
-    }
-    belief->odds = odds;
-}
-
-static void predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
-{
-    struct bkt_work *work = memory;
-    const struct bkt_options *o = model->options;
-    const struct shard *shard = work->shard;
-    const uint64_t begin = shard->first[s];
-    const uint32_t no_skill = (uint32_t)work->shape->n_skills;
-    const double least = o->most_odds > 0 ? 1 / o->most_odds : 0;
-    work->n_calls++;
-    for (uint64_t t = begin; t < shard->first[s + 1]; t++) {
-        const uint32_t item = shard->item[t];
-        const uint8_t mark = shard->mark[t];
-        const uint32_t *skills = work->links.skill + work->links.first[item];
-        size_t n = work->links.first[item + 1] - work->links.first[item];
-        double own[2] = {0};
-        const bool has_own = work->shape->has_items && n == 1;
-        for (size_t c = 0; has_own && c < 2; c++)
-            own[c] = bkt_rate(
-                bkt_row(&model->params, model->params.value, work->shape->item_panel, item)[c]);
-        if (n == 0) {
-            skills = &no_skill;
-            n = 1;
-        }
-        double sum = 0, product = 1, weakest = 1;
-        for (size_t j = 0; j < n; j++) {
-            struct bkt_belief *belief = belief_of(model, work, skills[j]);
-            const double guess = has_own ? own[0] : belief->rate[RATE_GUESS];
-            const double slip = has_own ? own[1] : belief->rate[RATE_SLIP];
-            const double right = chance_of_right(belief, guess, slip);
-            sum += right;
-            product *= right;
-            weakest = fmin(weakest, right);
-            update(belief, mark, guess, slip, least);
-        }
-        if (splits >> mark_split(mark) & 1)
-            p[t - begin] = (real)(o->several == SEVERAL_MEAN      ? sum / (double)n
-                                  : o->several == SEVERAL_PRODUCT ? product
-                                                                  : weakest);
     }
 }
 
@@ -422,8 +331,13 @@ const struct model_kind bkt_kind = {
     .attach = attach,
     .detach = detach,
     .training = training,
-    .predict = predict,
+    .predict = bkt_predict,
     .setup = {.uses = uses},
     .fit = {.learn = bkt_learn},
-    .view = {.n_tables = 3, .table = make_table},
+    .view = {.n_tables = 3, .table = make_table, .deviation = bkt_deviation},
+    .live = {.begin = bkt_live_begin,
+             .tell = bkt_live_tell,
+             .ask = bkt_live_ask,
+             .know = bkt_live_know,
+             .knows_items = bkt_knows_items},
 };

@@ -98,6 +98,7 @@ struct bkt_work {
     const struct bkt_shape *shape;
     struct bkt_links links;
     struct bkt_belief *beliefs; /* n_skills + 1: the last is for items without a skill */
+    uint32_t no_skill;          /* the last one's number */
     uint64_t n_calls;
 
     /* Set in the first pass: */
@@ -120,5 +121,18 @@ double bkt_rate(real log_odds);
 real bkt_log_odds(double chance);
 
 enum status bkt_learn(struct model *model, void *memory, struct pass *pass);
+
+/* bkt_predict.c */
+void bkt_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void bkt_deviation(const struct model *model, void *work, const uint32_t *students, size_t n,
+                   unsigned splits, real *deviation);
+void bkt_live_begin(const struct model *model, void *work, void *state);
+void bkt_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void bkt_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
+void bkt_live_know(const struct model *model, void *work, const void *state, uint32_t k,
+                   real *p);
+bool bkt_knows_items(const struct model *model);
 
 #endif

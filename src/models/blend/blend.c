@@ -252,10 +252,11 @@ static void predict(const struct model *model, void *arg, size_t s, unsigned spl
             p[t - start] = combine(model, work->p + (t - start), work->longest);
 }
 
-static void predict_many(const struct model *model, void *arg, const uint32_t *students,
-                         size_t n, unsigned splits, real *p)
+/* Fills p with a function of the members' chances. */
+static void combine_many(const struct model *model, struct work *work, const uint32_t *students,
+                         size_t n, unsigned splits,
+                         real (*function)(const struct model *, const real *, size_t), real *p)
 {
-    struct work *work = arg;
     const struct shape *shape = work->shape;
     const struct shard *shard = work->shard;
     real *of_members = NEW_SCRATCH(real, shape->n * shard->n_attempts);
@@ -265,8 +266,52 @@ static void predict_many(const struct model *model, void *arg, const uint32_t *s
     for (size_t i = 0; i < n; i++)
         for (uint64_t t = shard->first[students[i]]; t < shard->first[students[i] + 1]; t++)
             if (splits >> mark_split(shard->mark[t]) & 1)
-                p[t] = combine(model, of_members + t, shard->n_attempts);
+                p[t] = function(model, of_members + t, shard->n_attempts);
     memory_free(of_members);
+}
+
+static void predict_many(const struct model *model, void *work, const uint32_t *students,
+                         size_t n, unsigned splits, real *p)
+{
+    combine_many(model, work, students, n, splits, combine, p);
+}
+
+/* How far the members' chances are apart: their standard deviation, weighted as in the blend
+ * (by the sizes of weights, of which a logistic blend may have negative ones). */
+static real disagreement(const struct model *model, const real *of_member, size_t stride)
+{
+    const struct shape *shape = model->shape;
+    double all = 0, mean = 0, sum = 0;
+    for (size_t m = 0; m < shape->n; m++) {
+        const double weight = fabs((double)model->params.value[m]);
+        all += weight;
+        mean += weight * (double)of_member[m * stride];
+    }
+    if (!(all > 0))
+        return 0;
+    mean /= all;
+    for (size_t m = 0; m < shape->n; m++) {
+        const double away = (double)of_member[m * stride] - mean;
+        sum += fabs((double)model->params.value[m]) * away * away;
+    }
+    return (real)sqrt(sum / all);
+}
+
+static void deviation(const struct model *model, void *work, const uint32_t *students, size_t n,
+                      unsigned splits, real *deviations)
+{
+    combine_many(model, work, students, n, splits, disagreement, deviations);
+}
+
+static bool live_part(const struct model *model, void *arg, size_t m, const struct model **part,
+                      void **part_work)
+{
+    const struct shape *shape = model->shape;
+    if (m >= shape->n)
+        return false;
+    *part = shape->list[m].model;
+    *part_work = ((struct work *)arg)->members[m];
+    return true;
 }
 
 static void members_table(const struct model *model, size_t k, struct table *people)
@@ -303,5 +348,6 @@ const struct model_kind blend_kind = {
     .predict = predict,
     .setup = {.uses = uses, .release = release},
     .speed = {.predict_many = predict_many},
-    .view = {.n_tables = 1, .table = members_table},
+    .view = {.n_tables = 1, .table = members_table, .deviation = deviation},
+    .live = {.part = live_part, .combine = combine},
 };

@@ -10,7 +10,8 @@
  * The first line is a look-up, never a product. Of the last, only the rows asked for are
  * computed.
  *
- * Features are the item, its skills, or both (`input`). An attempt with several skills is one
+ * Features are the item, its skills, or both (`input`), and with `common` one more that all
+ * attempts have: right and wrong mean something before an item's own rows know. An attempt with several skills is one
  * attempt with the sum of their rows. Split into several attempts, the first would reveal the
  * outcome of the next. What was seen is incorrect, correct, or only that the item was asked
  * (its outcome is unknown or withheld).
@@ -28,7 +29,6 @@
 #include "base/memory.h"
 #include "models/dkt/dkt_internal.h"
 #include <math.h>
-#include <sleef.h>
 #include <string.h>
 
 static const char *const cell_kinds[] = {"rnn", "lstm", "gru", NULL};
@@ -44,6 +44,9 @@ static const struct option table[] = {
      "number of stacked recurrent layers"},
     {"input", OPTION_CHOICE, AT(input), "item", 0, 0, input_kinds,
      "what identifies an attempt: its item, its skills, or both"},
+    {"common", OPTION_SWITCH, AT(common), "no", 0, 0, NULL,
+     "add a feature that all attempts share, so that items with few answers learn from all "
+     "others"},
     {"dropout", OPTION_NUMBER, AT(dropout), "0.1", 0, 0.95, NULL,
      "dropout rate of the hidden state before the output layer, in training"},
     {"smoothing", OPTION_NUMBER, AT(smoothing), "0", 0, 0.5, NULL,
@@ -73,7 +76,7 @@ static size_t count_features(const struct model *model)
 {
     const struct dkt_options *o = model->options;
     return (o->input != INPUT_SKILL ? model->n_items : 0) +
-           (o->input != INPUT_ITEM ? model->n_skills : 0);
+           (o->input != INPUT_ITEM ? model->n_skills : 0) + o->common;
 }
 
 static enum status declare(struct model *model)
@@ -96,7 +99,9 @@ static enum status declare(struct model *model)
     if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
         return fail(BAD_USER, "model.reconstruction, model.waviness and model.waviness2 need "
                               "model.task=trace; with model.task=final set them to 0");
-    const char *of = o->input == INPUT_ITEM ? "item" : o->input == INPUT_SKILL ? "skill" : NULL;
+    const char *of = o->common || o->input == INPUT_BOTH ? NULL
+                     : o->input == INPUT_ITEM            ? "item"
+                                                         : "skill";
     struct dkt_shape *shape = model->shape;
     struct recurrent *stack = &shape->stack;
     shape->n_features = n;
@@ -130,14 +135,15 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     params_fill_uniform(&model->params, shape->input.panel, stack->n_gates, stack->hidden, seed,
                         size);
     params_fill_uniform(&model->params, shape->output.panel, 1, stack->hidden, seed, size);
+    if (o->task != DKT_TRACE || o->input == INPUT_SKILL)
+        return;
     /* Items start at their log-odds, so that the network need not learn them first. */
     const size_t stride = model->params.panels[shape->output.panel].stride;
-    for (size_t i = 0; o->task == DKT_TRACE && o->input == INPUT_ITEM && i < model->n_items;
-         i++) {
-        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
+    double *logit = item_counts_log_odds(counts);
+    for (size_t i = 0; i < model->n_items; i++)
         params_rows(&model->params, shape->output.panel)[i * stride + stack->width] =
-            (real)Sleef_cinz_logd1_u10purec(odds);
-    }
+            (real)logit[i];
+    memory_free(logit);
 }
 
 size_t dkt_seen(uint8_t mark)
@@ -204,5 +210,10 @@ const struct model_kind dkt_kind = {
     .setup = {.uses = uses},
     .speed = {.lengths = dkt_lengths, .predict_many = dkt_predict_many},
     .view = {.n_hidden = n_hidden, .hidden = hidden},
+    .live = {.ready = dkt_live_ready,
+             .size = dkt_live_size,
+             .begin = dkt_live_begin,
+             .tell = dkt_live_tell,
+             .ask = dkt_live_ask},
     .target = {.task = dkt_task, .predict = dkt_predict_target},
 };

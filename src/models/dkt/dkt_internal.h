@@ -23,9 +23,11 @@ struct dkt_options {
     int64_t hidden, layers, window, after;
     double dropout, smoothing, center, unit;
     double reconstruction, waviness, waviness2;
+    bool common;
 };
 
-/* Where things are. Features are items, skills, or items and then skills. */
+/* Where things are. Features are items, skills, or items and then skills; then the common
+ * one. */
 struct dkt_shape {
     struct recurrent stack;
     struct embedding input, output; /* output: rows of features, or of the target */
@@ -97,5 +99,13 @@ void dkt_accumulate(const struct model *model, void *work, const uint32_t *stude
 void dkt_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void dkt_predict_many(const struct model *model, void *work, const uint32_t *students, size_t n,
                       unsigned splits, real *p);
+
+size_t dkt_live_size(const struct model *model);
+void dkt_live_ready(const struct model *model, void *work);
+void dkt_live_begin(const struct model *model, void *work, void *state);
+void dkt_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void dkt_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 
 #endif

@@ -16,7 +16,7 @@ static void list_features(const struct model *model, struct dkt_work *work)
     const struct dataset *dataset = work->shard->dataset;
     const size_t n_items = model->n_items;
     work->feature_first = NEW(uint64_t, n_items + 1);
-    work->feature = NEW(uint32_t, n_items + dataset->item_first[n_items]);
+    work->feature = NEW(uint32_t, 2 * n_items + dataset->item_first[n_items]);
     uint64_t n = 0;
     for (size_t i = 0; i < n_items; i++) {
         if (o->input != INPUT_SKILL)
@@ -25,6 +25,8 @@ static void list_features(const struct model *model, struct dkt_work *work)
              o->input != INPUT_ITEM && k < dataset->item_first[i + 1]; k++)
             work->feature[n++] =
                 (uint32_t)(o->input == INPUT_BOTH ? n_items : 0) + dataset->item_skills[k];
+        if (o->common)
+            work->feature[n++] = (uint32_t)work->shape->n_features - 1;
         work->feature_first[i + 1] = n;
     }
 }

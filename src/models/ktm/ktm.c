@@ -166,6 +166,20 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     }
 }
 
+void ktm_reserve(const struct model *model, struct ktm_work *work, size_t n)
+{
+    if (n <= work->room && work->score != NULL)
+        return;
+    memory_free(work->score);
+    memory_free(work->own_score);
+    memory_free(work->sum);
+    work->room = n;
+    work->score = NEW(real, size_padded(n));
+    work->own_score = NEW(real, size_padded(n));
+    work->sum = NEW_SCRATCH(real, n * ktm_point(model).stride);
+    ktm_walk_reserve(&work->walk, n);
+}
+
 static void *attach(const struct model *model, const struct shard *shard, enum model_use use)
 {
     (void)use;
@@ -176,13 +190,11 @@ static void *attach(const struct model *model, const struct shard *shard, enum m
     for (size_t s = 0; s < shard->n_students; s++)
         longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
     ktm_walk_create(&work->walk, work->design, model, longest);
-    work->score = NEW(real, size_padded(longest));
-    work->sum = NEW_SCRATCH(real, longest * ktm_point(model).stride);
+    ktm_reserve(model, work, longest);
     if (work->design->has_students) {
         const struct ktm_feature *students = &work->design->list[work->design->n - 1];
-        work->own_score = NEW(real, size_padded(longest));
-        work->student =
-            ktm_student_create(ktm_point(model).k, students->l2, students->l2_factors, longest);
+        work->student = ktm_student_create(ktm_point(model).k, students->l2,
+                                           students->l2_factors, KTM_EXACT);
     }
     return work;
 }
@@ -387,4 +399,5 @@ const struct model_kind ktm_kind = {
     .setup = {.uses = ktm_design_uses},
     .fit = {.learn = ktm_learn, .keeps_best = true},
     .view = {.n_tables = 4, .table = make_table, .rasch = ktm_rasch},
+    .live = {.begin = ktm_live_begin, .tell = ktm_live_tell, .ask = ktm_live_ask},
 };

@@ -370,9 +370,13 @@ enum status ktm_design_make(struct ktm_design *design, const struct model *model
 unsigned ktm_design_uses(const struct model *model)
 {
     const struct ktm_design *design = ktm_design(model);
-    bool skills = false;
-    for (size_t j = 0; j < design->n; j++)
-        skills |= design->list[j].what == KTM_SKILL || design->list[j].of == KTM_OF_SKILL ||
-                  design->list[j].by == KTM_OF_SKILL;
-    return skills ? MODEL_SKILLS : 0;
+    unsigned uses = 0;
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        if (f->what == KTM_SKILL || f->of == KTM_OF_SKILL || f->by == KTM_OF_SKILL)
+            uses |= MODEL_SKILLS;
+        if (f->what == KTM_TIME || f->within > 0)
+            uses |= MODEL_TIMES;
+    }
+    return uses;
 }

@@ -7,6 +7,7 @@
  *     ktm_learn.c     Newton's method
  *     ktm_solve.c     its vectors
  *     ktm_student.c   a student's own weight and factors at prediction
+ *     ktm_live.c      students whose attempts come one by one
  *     ktm_rasch.c     the Rasch view */
 #ifndef COHORT_KTM_INTERNAL_H
 #define COHORT_KTM_INTERNAL_H
@@ -101,11 +102,33 @@ struct ktm_walk {
     uint32_t *place;             /* index of each of these attempts */
     uint32_t *first, *row;
     real *x;
+    size_t n, room; /* attempts with features, and how many there is room for */
     size_t most_skills, entry_room;
+};
+
+/* One attempt as the features see it. */
+struct ktm_sight {
+    uint32_t item;
+    uint8_t mark;
+    bool wanted;   /* its features are requested */
+    bool learning; /* for training, not for prediction */
+    bool asked;    /* it is not made: later attempts know nothing of it */
+    int64_t time;
+    size_t student_row;
+    const double *columns;  /* its covariates */
+    const uint32_t *skills; /* filled in */
+    size_t n_skills;
 };
 void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
                      const struct model *model, size_t longest);
 void ktm_walk_free(struct ktm_walk *walk);
+
+/* A new student; room for the features of n attempts; removes them, but not what is counted. */
+void ktm_walk_begin(struct ktm_walk *walk);
+void ktm_walk_reserve(struct ktm_walk *walk, size_t n);
+void ktm_walk_clear(struct ktm_walk *walk);
+/* The next attempt. Its features, if wanted, become the last of walk->attempts. */
+void ktm_walk_attempt(struct ktm_walk *walk, struct ktm_sight *sight);
 
 /* Features of the attempts of student s of the shard whose split is in `splits`. In training
  * only attempts with known outcomes count; in prediction levels of a single student are ignored
@@ -158,8 +181,19 @@ struct ktm_work {
     real *score, *sum;           /* of the attempts of a student */
     struct ktm_student *student; /* NULL: students have no rows */
     real *own_score;             /* scores with the student's own part */
+    size_t room;                 /* of these: attempts */
     struct ktm_learner *learner;
 };
+
+/* Room for the features and scores of n attempts. */
+void ktm_reserve(const struct model *model, struct ktm_work *work, size_t n);
+
+/* ktm_live.c */
+void ktm_live_begin(const struct model *model, void *work, void *state);
+void ktm_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void ktm_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 
 /* The parameters as rows of weights and factors. */
 struct fm_point ktm_point(const struct model *model);

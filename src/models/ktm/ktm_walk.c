@@ -29,8 +29,8 @@ void ktm_walk_create(struct ktm_walk *walk, const struct ktm_design *design,
     for (size_t i = 0; i < model->n_items; i++)
         walk->most_skills = size_max(walk->most_skills, model->dataset->item_first[i + 1] -
                                                             model->dataset->item_first[i]);
-    walk->place = NEW_SCRATCH(uint32_t, longest);
-    walk->first = NEW_SCRATCH(uint32_t, longest + 1);
+    walk->first = NEW_SCRATCH(uint32_t, 1);
+    ktm_walk_reserve(walk, longest);
     for (size_t j = 0; j < design->n; j++)
         walk->past[j] = NEW(struct ktm_past, n_past(&design->list[j], model));
 }
@@ -109,18 +109,6 @@ static void emit_previous(struct ktm_walk *walk, const struct ktm_feature *f, si
         emit(walk, n, first_row + 3 * d->item_skills[k], 1);
 }
 
-/* One attempt as the features see it. */
-struct sight {
-    uint32_t item;
-    uint8_t mark;
-    bool wanted;   /* its features are requested */
-    bool learning; /* for training, not for prediction */
-    int64_t time;
-    const uint32_t *skills;
-    size_t n_skills, student_row;
-    const double *columns; /* its covariates */
-};
-
 /* Removes moments that are older than the window. */
 static inline void forget(const struct ktm_walk *walk, size_t j, struct ktm_past *past,
                           int64_t time)
@@ -152,10 +140,12 @@ static void enter(struct ktm_moments *moments, struct ktm_past *past, bool has_s
 
 /* Records an attempt for those after it. */
 static inline void remember(struct ktm_walk *walk, size_t j, struct ktm_past *past,
-                            const struct sight *sight)
+                            const struct ktm_sight *sight)
 {
     const struct ktm_feature *f = &walk->design->list[j];
     const bool met = past->walk == walk->number;
+    if (sight->asked)
+        return;
     if ((f->what == KTM_WINS || f->what == KTM_FAILS) && !mark_is_shown(sight->mark))
         return;
     const bool counts = f->what == KTM_ATTEMPTS ||
@@ -168,8 +158,8 @@ static inline void remember(struct ktm_walk *walk, size_t j, struct ktm_past *pa
 }
 
 static inline void emit_past(struct ktm_walk *walk, const struct ktm_feature *f,
-                             const struct ktm_past *past, const struct sight *sight, size_t by,
-                             size_t *n)
+                             const struct ktm_past *past, const struct ktm_sight *sight,
+                             size_t by, size_t *n)
 {
     if (f->what == KTM_TIME)
         emit_time(walk, f, past, sight->time, by, n);
@@ -178,7 +168,7 @@ static inline void emit_past(struct ktm_walk *walk, const struct ktm_feature *f,
 }
 
 /* A feature with counts: first emits them for this attempt, then adds the attempt to them. */
-static void pass_by(struct ktm_walk *walk, size_t j, const struct sight *sight, size_t *n)
+static void pass_by(struct ktm_walk *walk, size_t j, const struct ktm_sight *sight, size_t *n)
 {
     const struct ktm_feature *f = &walk->design->list[j];
     const size_t item = f->by == KTM_OF_ITEM ? sight->item : 0;
@@ -220,8 +210,8 @@ static void emit_column(struct ktm_walk *walk, const struct ktm_feature *f, doub
 }
 
 /* A feature of the attempt itself or of the one before. */
-static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struct sight *sight,
-                 size_t *n)
+static void name(struct ktm_walk *walk, const struct ktm_feature *f,
+                 const struct ktm_sight *sight, size_t *n)
 {
     if (f->what == KTM_ITEM)
         emit(walk, n, f->first_row + sight->item, 1);
@@ -239,50 +229,77 @@ static void name(struct ktm_walk *walk, const struct ktm_feature *f, const struc
                 emit_previous(walk, f, sight->skills[k], n);
 }
 
-void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
-                      unsigned splits, bool learning, size_t student_row)
+void ktm_walk_begin(struct ktm_walk *walk)
 {
-    const struct dataset *dataset = walk->dataset;
-    const size_t n_columns = dataset->covariates.names.n;
-    const uint64_t start = shard->first[s], end = shard->first[s + 1];
-    size_t n = 0, n_entries = 0;
     walk->number++;
     walk->last_item = -1;
     walk->last_seen = 0;
-    walk->first[0] = 0;
     for (size_t j = 0; j < walk->design->n; j++)
         walk->moments[j].n = 0;
+    ktm_walk_clear(walk);
+}
+
+void ktm_walk_clear(struct ktm_walk *walk)
+{
+    walk->n = 0;
+    walk->first[0] = 0;
+}
+
+void ktm_walk_reserve(struct ktm_walk *walk, size_t n)
+{
+    if (n <= walk->room)
+        return;
+    walk->room = n;
+    walk->place = memory_resize(walk->place, n, sizeof *walk->place);
+    walk->first = memory_resize(walk->first, n + 1, sizeof *walk->first);
+}
+
+void ktm_walk_attempt(struct ktm_walk *walk, struct ktm_sight *sight)
+{
+    const struct dataset *dataset = walk->dataset;
     const size_t most = walk->design->n * walk->most_skills * walk->most_skills;
-    for (uint64_t t = start; t < end; t++) {
-        const uint32_t item = shard->item[t];
-        const uint8_t mark = shard->mark[t];
-        const struct sight sight = {
-            .item = item,
-            .mark = mark,
-            .wanted = (splits >> mark_split(mark) & 1) &&
-                      !(learning && mark_outcome(mark) == UNKNOWN),
-            .time = shard->time ? shard->time[t] : 0,
-            .skills = dataset->item_skills + dataset->item_first[item],
-            .n_skills = dataset->item_first[item + 1] - dataset->item_first[item],
-            .learning = learning,
-            .student_row = student_row,
-            .columns = n_columns > 0 ? shard->covariate + t * n_columns : NULL};
-        if (n_entries + most > walk->entry_room) {
-            walk->entry_room = 2 * (n_entries + most);
-            walk->row = memory_resize(walk->row, walk->entry_room, sizeof *walk->row);
-            walk->x = memory_resize(walk->x, walk->entry_room, sizeof *walk->x);
-        }
-        for (size_t j = 0; j < walk->design->n; j++)
-            if (walk->design->list[j].what >= KTM_ATTEMPTS)
-                pass_by(walk, j, &sight, &n_entries);
-            else if (sight.wanted)
-                name(walk, &walk->design->list[j], &sight, &n_entries);
-        walk->last_item = item;
-        walk->last_seen = mark_is_shown(mark) ? (uint32_t)mark_outcome(mark) : 2;
-        if (sight.wanted) {
-            walk->place[n++] = (uint32_t)(t - start);
-            walk->first[n] = (uint32_t)n_entries;
-        }
+    size_t n_entries = walk->first[walk->n];
+    sight->skills = dataset->item_skills + dataset->item_first[sight->item];
+    sight->n_skills = dataset->item_first[sight->item + 1] - dataset->item_first[sight->item];
+    if (n_entries + most > walk->entry_room) {
+        walk->entry_room = 2 * (n_entries + most);
+        walk->row = memory_resize(walk->row, walk->entry_room, sizeof *walk->row);
+        walk->x = memory_resize(walk->x, walk->entry_room, sizeof *walk->x);
     }
-    walk->attempts = (struct fm_features){n, walk->first, walk->row, walk->x};
+    for (size_t j = 0; j < walk->design->n; j++)
+        if (walk->design->list[j].what >= KTM_ATTEMPTS)
+            pass_by(walk, j, sight, &n_entries);
+        else if (sight->wanted)
+            name(walk, &walk->design->list[j], sight, &n_entries);
+    if (!sight->asked) {
+        walk->last_item = sight->item;
+        walk->last_seen = mark_is_shown(sight->mark) ? (uint32_t)mark_outcome(sight->mark) : 2;
+    }
+    if (sight->wanted)
+        walk->first[++walk->n] = (uint32_t)n_entries;
+    walk->attempts = (struct fm_features){walk->n, walk->first, walk->row, walk->x};
+}
+
+void ktm_walk_student(struct ktm_walk *walk, const struct shard *shard, size_t s,
+                      unsigned splits, bool learning, size_t student_row)
+{
+    const size_t n_columns = walk->dataset->covariates.names.n;
+    const uint64_t start = shard->first[s];
+    ktm_walk_begin(walk);
+    walk->attempts = (struct fm_features){0, walk->first, walk->row, walk->x};
+    for (uint64_t t = start; t < shard->first[s + 1]; t++) {
+        const uint8_t mark = shard->mark[t];
+        struct ktm_sight sight = {.item = shard->item[t],
+                                  .mark = mark,
+                                  .wanted = (splits >> mark_split(mark) & 1) &&
+                                            !(learning && mark_outcome(mark) == UNKNOWN),
+                                  .time = shard->time ? shard->time[t] : 0,
+                                  .learning = learning,
+                                  .student_row = student_row,
+                                  .columns =
+                                      n_columns > 0 ? shard->covariate + t * n_columns : NULL};
+        if (sight.wanted)
+            walk->place[walk->n] = (uint32_t)(t - start);
+        ktm_walk_attempt(walk, &sight);
+    }
 }

@@ -502,7 +502,9 @@ const struct model_kind lme_kind = {
     .fit = {.by_blas = true, .learn = lme_learn, .state = lme_state},
     .view = {.n_hidden = n_hidden,
              .hidden = lme_hidden,
+             .deviation = lme_deviation,
              .rasch = lme_rasch,
              .n_tables = N_TABLES,
              .table = show},
+    .live = {.begin = lme_live_begin, .tell = lme_live_tell, .ask = lme_live_ask},
 };

@@ -84,6 +84,17 @@ static inline size_t lme_factor_of(const struct lme_shape *shape, size_t j)
     return f;
 }
 
+/* A student's effect during prediction; see lme_predict.c. */
+enum { LME_TERMS = 8 };
+struct lme_belief {
+    size_t n;                 /* answers shown: work->shown, work->shown_outcome */
+    double u;                 /* the mode */
+    double anchor;            /* the series is in powers of u - anchor */
+    double series[LME_TERMS]; /* sum over answers of sigma(eta + u) - outcome */
+    double residuals;         /* link = identity: sum of outcome - eta */
+    double variance, spread;  /* of students; of the residual if link = identity */
+};
+
 /* The mixed model's view of a shard, and this rank's part of all training attempts. These are
  * grouped by unit: a level of the eliminated factor. A cell is a unit and a column that some of
  * its attempts have; a unit's cells are sorted by column. The kind of an attempt is the list of
@@ -94,8 +105,12 @@ struct lme_work {
     const struct lme_shape *shape;
     double *x;      /* of all attempts of the shard: fixed effects except the intercept */
     double *effect; /* n_students: the students' effects after the last pass */
-    double *shown;  /* prediction: predictors and outcomes of shown attempts */
+    struct lme_belief belief;
+    double *shown; /* prediction: predictors and outcomes of shown attempts */
     uint8_t *shown_outcome;
+    size_t shown_room;
+    uint32_t *walked; /* a student whose attempts come one by one: items so far */
+    size_t n_walked, walked_room;
     uint32_t *met; /* n_items: how often the item was seen, 0 between students */
 
     /* set by lme_solver_create */
@@ -254,13 +269,25 @@ void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);
 enum status lme_learn(struct model *model, void *work, struct pass *pass);
 void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+void lme_deviation(const struct model *model, void *work, const uint32_t *students, size_t n,
+                   unsigned splits, real *deviation);
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
 
-/* The covariate of attempt t of the shard. */
-static inline double lme_covariate(const struct shard *shard, uint64_t t, size_t covariate)
+/* The covariates of attempt t of the shard. */
+static inline const double *lme_covariates(const struct shard *shard, uint64_t t)
 {
-    return shard->covariate[t * shard->dataset->covariates.names.n + covariate];
+    return shard->covariate + t * shard->dataset->covariates.names.n;
 }
+
+/* x of a fixed effect at an attempt after `position` others, `met` of them at its item. */
+double lme_fixed_x(const struct lme_fixed *fixed, uint64_t position, uint64_t met,
+                   const double *covariates);
+
+void lme_live_begin(const struct model *model, void *work, void *state);
+void lme_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void lme_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 
 #endif

@@ -69,7 +69,7 @@ static void rows_take(struct rows *rows, const struct lme_work *work)
             for (size_t f = 0; f < work->shape->n_factors; f++)
                 if (work->shape->factors[f].kind == FACTOR_COVARIATE) {
                     const double level =
-                        lme_covariate(shard, t, work->shape->factors[f].covariate);
+                        lme_covariates(shard, t)[work->shape->factors[f].covariate];
                     rows->level[l++] = isnan(level) ? NO_LEVEL : (uint32_t)level;
                 }
             a++;

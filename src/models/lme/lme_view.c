@@ -6,8 +6,20 @@
 #include <math.h>
 #include <sleef.h>
 
-/* Fixed effects of all attempts. Counts are of earlier attempts, never of their outcomes. (What
- * a covariate reveals is up to the import: the number of hints used reveals the outcome.) */
+/* Counts are of earlier attempts, never of their outcomes. (What a covariate reveals is up to the
+ * import: the number of hints used reveals the outcome.) */
+double lme_fixed_x(const struct lme_fixed *fixed, uint64_t position, uint64_t met,
+                   const double *covariates)
+{
+    if (fixed->kind == FIXED_COVARIATE) {
+        const double x = covariates[fixed->covariate];
+        return isnan(x) ? 0 : x; /* empty: adds nothing, as in ktm */
+    }
+    return Sleef_cinz_log1pd1_u10purec(
+        (double)(fixed->kind == FIXED_POSITION ? position : met));
+}
+
+/* Fixed effects of all attempts. */
 static void list_fixed(struct lme_work *work)
 {
     const struct shard *shard = work->shard;
@@ -16,20 +28,10 @@ static void list_fixed(struct lme_work *work)
     work->x = NEW(double, n_x * shard->n_attempts);
     for (size_t s = 0; n_x > 0 && s < shard->n_students; s++) {
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-            for (size_t k = 0; k < n_x; k++) {
-                const struct lme_fixed *fixed = &work->shape->fixed[k + 1];
-                double *x = &work->x[t * n_x + k];
-                if (fixed->kind == FIXED_COVARIATE) {
-                    *x = lme_covariate(shard, t, fixed->covariate);
-                    if (isnan(*x)) /* empty: adds nothing, as in ktm */
-                        *x = 0;
-                    continue;
-                }
-                const uint64_t before = fixed->kind == FIXED_POSITION
-                                            ? t - shard->first[s]
-                                            : work->met[shard->item[t]];
-                *x = Sleef_cinz_log1pd1_u10purec((double)before);
-            }
+            for (size_t k = 0; k < n_x; k++)
+                work->x[t * n_x + k] =
+                    lme_fixed_x(&work->shape->fixed[k + 1], t - shard->first[s],
+                                work->met[shard->item[t]], lme_covariates(shard, t));
             work->met[shard->item[t]]++;
         }
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
@@ -45,11 +47,6 @@ void *lme_attach(const struct model *model, const struct shard *shard, enum mode
     work->shard = shard;
     work->shape = lme_shape(model);
     list_fixed(work);
-    size_t longest = 0;
-    for (size_t s = 0; s < shard->n_students; s++)
-        longest = size_max(longest, shard->first[s + 1] - shard->first[s]);
-    work->shown = NEW(double, longest);
-    work->shown_outcome = NEW(uint8_t, longest);
     work->effect = NEW(double, shard->n_students);
     return work;
 }
@@ -58,7 +55,8 @@ void lme_detach(void *memory)
 {
     struct lme_work *work = memory;
     lme_solver_destroy(work);
-    void *const parts[] = {work->x, work->effect, work->shown, work->shown_outcome, work->met};
+    void *const parts[] = {work->x,   work->effect, work->shown, work->shown_outcome,
+                           work->met, work->walked};
     for (size_t k = 0; k < COUNT(parts); k++)
         memory_free(parts[k]);
     memory_free(work);

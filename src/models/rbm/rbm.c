@@ -52,7 +52,6 @@
 #include "learn/schedule.h"
 #include "models/rbm/rbm_internal.h"
 #include <math.h>
-#include <sleef.h>
 #include <string.h>
 
 enum { MOST_CD_STEPS = 10000 };
@@ -106,23 +105,28 @@ static const struct option table[] = {
 static const struct preset presets[] = {
     {"binomial", "the best model of the paper: 15 hidden units, two copies",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.scale = 0.001\n"
-     "optimizer.method = sgd\noptimizer.rate = 0.0002\noptimizer.momentum = 0.9\n"
+     "optimizer.method = sgd\noptimizer.gradient = sum\noptimizer.rate = "
+     "0.0002\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
     {"softmax", "softmax units of the paper: 15 hidden units, one copy",
      "model.visible = softmax\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
-     "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
+     "optimizer.method = sgd\noptimizer.gradient = sum\noptimizer.rate = "
+     "0.001\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
     {"bernoulli", "the first model of the paper: only correct answers have weights",
      "model.visible = bernoulli\nmodel.copies = 1\nmodel.hidden = 15\nmodel.scale = 0.001\n"
-     "optimizer.method = sgd\noptimizer.rate = 0.001\noptimizer.momentum = 0.9\n"
+     "optimizer.method = sgd\noptimizer.gradient = sum\noptimizer.rate = "
+     "0.001\noptimizer.momentum = 0.9\n"
      "optimizer.decay = 0.1\ntrain.batch = 1000\n"},
     {"factored", "the factored model of the paper: 40 hidden units, 10 factors",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 40\nmodel.factors = 10\n"
-     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
+     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.gradient = sum\noptimizer.rate = "
+     "0.0002\n"
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
     {"conditional", "the conditional model of the paper: 15 hidden units, two copies",
      "model.visible = softmax\nmodel.copies = 2\nmodel.hidden = 15\nmodel.conditional = yes\n"
-     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.rate = 0.0002\n"
+     "model.scale = 0.001\noptimizer.method = sgd\noptimizer.gradient = sum\noptimizer.rate = "
+     "0.0002\n"
      "optimizer.momentum = 0.9\noptimizer.decay = 0.1\ntrain.batch = 1000\n"},
 };
 
@@ -206,17 +210,17 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
         for (size_t j = 0; j < shape->dims; j++)
             visible[row * stride + j] = (real)(o->scale * rng_normal(&rng, (uint32_t)j));
     }
-    for (size_t i = 0; o->start == START_LOG_ODDS && i < model->n_items; i++) {
-        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
-        const double logit = Sleef_cinz_logd1_u10purec(odds);
+    double *logit = o->start == START_LOG_ODDS ? item_counts_log_odds(counts) : NULL;
+    for (size_t i = 0; logit != NULL && i < model->n_items; i++) {
         real *row = visible + i * per_item * stride;
         if (per_item == 2) {
-            row[shape->dims] = (real)(-0.5 * logit);
-            row[stride + shape->dims] = (real)(0.5 * logit);
+            row[shape->dims] = (real)(-0.5 * logit[i]);
+            row[stride + shape->dims] = (real)(0.5 * logit[i]);
         } else {
-            row[shape->dims] = (real)logit;
+            row[shape->dims] = (real)logit[i];
         }
     }
+    memory_free(logit);
     real *factors = params_rows(&model->params, PANEL_FACTORS);
     for (size_t c = 0; c < shape->n_factors && c < shape->m; c++)
         factors[c * shape->stride + c] = 1;
@@ -323,4 +327,5 @@ const struct model_kind rbm_kind = {
     .fit = {.state = rbm_state},
     .speed = {.measure = rbm_measure},
     .view = {.n_hidden = n_hidden, .hidden = rbm_hidden},
+    .live = {.begin = rbm_live_begin, .tell = rbm_live_tell, .ask = rbm_live_ask},
 };

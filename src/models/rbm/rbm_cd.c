@@ -107,14 +107,13 @@ void *rbm_attach(const struct model *model, const struct shard *shard, enum mode
         work->seen_first = NEW(uint64_t, shard->n_students + 1);
         work->seen = NEW_SCRATCH(uint32_t, shard->n_attempts);
     }
-    size_t longest = 0, longest_walk = 0;
+    size_t longest = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
         if (use == TO_TRAIN) {
             const size_t n = list_units(o, work, s, work->unit + work->first[s]);
             work->first[s + 1] = work->first[s] + n;
             longest = size_max(longest, n);
         }
-        longest_walk = size_max(longest_walk, shard->first[s + 1] - shard->first[s]);
         if (o->conditional)
             work->seen_first[s + 1] =
                 work->seen_first[s] + list_seen(work, s, work->seen + work->seen_first[s]);
@@ -131,7 +130,6 @@ void *rbm_attach(const struct model *model, const struct shard *shard, enum mode
     for (size_t v = 0; v < COUNT(whole); v++)
         *whole[v] = NEW(int32_t, stride);
     work->scratch = NEW(int32_t, stride * ((size_t)work->shape->rows.copies + 2));
-    work->shown = NEW(uint32_t, longest_walk);
     work->logit = NEW(real, size_padded(longest));
     work->count = NEW(uint8_t, size_padded(longest));
     work->u = NEW(real, 2 * stride + size_padded(longest) + 4 * WIDTH);
@@ -142,29 +140,13 @@ void *rbm_attach(const struct model *model, const struct shard *shard, enum mode
 void rbm_detach(void *memory)
 {
     struct rbm_work *work = memory;
-    void *const all[] = {work->first,
-                         work->unit,
-                         work->chain,
-                         work->seen_first,
-                         work->seen,
-                         work->shown,
-                         work->last,
-                         work->base,
-                         work->x,
-                         work->h,
-                         work->f,
-                         work->g,
-                         work->logit,
-                         work->u,
-                         work->f_data,
-                         work->mean_data,
-                         work->mean,
-                         work->count,
-                         work->q_data,
-                         work->q_model,
-                         work->q_hidden,
-                         work->scratch,
-                         work->factor_statistics};
+    void *const all[] = {
+        work->first,     work->unit,     work->chain,   work->seen_first,
+        work->seen,      work->shown,    work->met,     work->last,
+        work->base,      work->x,        work->h,       work->f,
+        work->g,         work->logit,    work->u,       work->f_data,
+        work->mean_data, work->mean,     work->count,   work->q_data,
+        work->q_model,   work->q_hidden, work->scratch, work->factor_statistics};
     for (size_t i = 0; i < COUNT(all); i++)
         memory_free(all[i]);
     memory_free(work);

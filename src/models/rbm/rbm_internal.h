@@ -42,7 +42,9 @@ struct rbm_work {
     uint32_t *seen; /* conditional: the items student s saw, each once */
     /* prediction: units shown so far; the first n_added are in the sum */
     uint32_t *shown;
-    size_t n_shown, n_added;
+    size_t n_shown, n_added, shown_room;
+    uint32_t *met; /* items with a `last` */
+    size_t n_met, met_room;
     int64_t n_known[2]; /* incorrect and correct answers in the sum */
     int64_t *last;      /* scratch by item: position of its last answer, -1 between students */
 
@@ -78,5 +80,10 @@ void rbm_accumulate(const struct model *model, void *work, const uint32_t *stude
 void *rbm_state(void *work, size_t *n_bytes);
 void rbm_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void rbm_hidden(const struct model *model, void *work, size_t s, real *activation);
+void rbm_live_begin(const struct model *model, void *work, void *state);
+void rbm_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void rbm_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 
 #endif

@@ -83,9 +83,17 @@ static double predict_mean_field(const struct model *model, struct rbm_work *wor
 /* A walk along a student's attempts. work->shown lists the units shown so far. The first
  * n_added of them are in work->f, the sum of their rows. Rows are added in batches between
  * predictions, always in the same order. work->base is the input without them. work->last[item]
- * is -1 before the item appears, 0 once it was seen, and 1 + unit once it was answered. */
+ * is -1 before the item appears, 0 once it was seen, and 1 + unit once it was answered;
+ * work->met lists the items that appeared. */
+static void walk_end(struct rbm_work *work)
+{
+    while (work->n_met > 0)
+        work->last[work->met[--work->n_met]] = -1;
+}
+
 static void walk_begin(const struct model *model, struct rbm_work *work)
 {
+    walk_end(work);
     memset(work->f, 0, work->shape->rows.stride * sizeof(real));
     memcpy(work->base, params_rows(&model->params, PANEL_HIDDEN),
            work->shape->stride * sizeof(real));
@@ -93,15 +101,35 @@ static void walk_begin(const struct model *model, struct rbm_work *work)
     work->n_known[0] = work->n_known[1] = 0;
 }
 
-static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
+static void walk_meet(struct rbm_work *work, uint32_t item, int64_t last)
+{
+    if (work->last[item] < 0) {
+        GROW(work->met, work->n_met, work->met_room);
+        work->met[work->n_met++] = item;
+    }
+    work->last[item] = last;
+}
+
+/* Whether seeing the item changes the input. */
+static bool is_new(const struct model *model, const struct rbm_work *work, uint32_t item)
 {
     const struct rbm_options *o = model->options;
-    if (!o->conditional || work->last[item] >= 0)
-        return;
+    return o->conditional && work->last[item] < 0;
+}
+
+static void add_seen(const struct model *model, struct rbm_work *work, uint32_t item)
+{
     const real *seen = params_rows(&model->params, PANEL_SEEN) + item * work->shape->stride;
     for (size_t j = 0; j < work->shape->stride; j++)
         work->base[j] += seen[j];
-    work->last[item] = 0;
+}
+
+static void walk_see(const struct model *model, struct rbm_work *work, uint32_t item)
+{
+    if (!is_new(model, work, item))
+        return;
+    add_seen(model, work, item);
+    walk_meet(work, item, 0);
 }
 
 static void walk_add(const struct model *model, struct rbm_work *work, size_t n)
@@ -146,43 +174,47 @@ static void walk_arrive(const struct model *model, struct rbm_work *work)
 static void walk_answer(const struct model *model, struct rbm_work *work, uint32_t unit)
 {
     const struct rbm_options *o = model->options;
-    int64_t *last = &work->last[unit >> 1];
-    if (o->repeats == REPEATS_LAST && *last > 0) {
+    const int64_t last = work->last[unit >> 1];
+    if (o->repeats == REPEATS_LAST && last > 0) {
         walk_add(model, work, work->n_shown - work->n_added);
-        walk_forget(model, work, (uint32_t)(*last - 1));
+        walk_forget(model, work, (uint32_t)(last - 1));
     }
+    GROW(work->shown, work->n_shown, work->shown_room);
     work->shown[work->n_shown++] = unit;
-    *last = 1 + (int64_t)unit;
+    walk_meet(work, unit >> 1, 1 + (int64_t)unit);
 }
 
-static void walk_end(struct rbm_work *work, size_t s)
+/* An attempt was made. */
+static void walk_on(const struct model *model, struct rbm_work *work, uint32_t item,
+                    uint8_t mark)
 {
-    const struct shard *shard = work->shard;
-    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        work->last[shard->item[t]] = -1;
+    walk_see(model, work, item);
+    if (mark_is_shown(mark))
+        walk_answer(model, work, 2 * item + (mark_outcome(mark) == CORRECT));
+}
+
+static real chance(const struct model *model, struct rbm_work *work, uint32_t item)
+{
+    const struct rbm_options *o = model->options;
+    return (real)(o->prediction == PREDICTION_EXACT ? predict_exact(model, work, item)
+                                                    : predict_mean_field(model, work, item));
 }
 
 void rbm_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
 {
     struct rbm_work *work = memory;
-    const struct rbm_options *o = model->options;
     const struct shard *shard = work->shard;
     const uint64_t start = shard->first[s];
     walk_begin(model, work);
     for (uint64_t t = start; t < shard->first[s + 1]; t++) {
-        const uint32_t item = shard->item[t];
-        const uint8_t mark = shard->mark[t];
-        walk_see(model, work, item);
-        if (splits >> mark_split(mark) & 1) {
+        walk_see(model, work, shard->item[t]);
+        if (splits >> mark_split(shard->mark[t]) & 1) {
             walk_arrive(model, work);
-            p[t - start] = (real)(o->prediction == PREDICTION_EXACT
-                                      ? predict_exact(model, work, item)
-                                      : predict_mean_field(model, work, item));
+            p[t - start] = chance(model, work, shard->item[t]);
         }
-        if (mark_is_shown(mark))
-            walk_answer(model, work, 2 * item + (mark_outcome(mark) == CORRECT));
+        walk_on(model, work, shard->item[t], shard->mark[t]);
     }
-    walk_end(work, s);
+    walk_end(work);
 }
 
 void rbm_hidden(const struct model *model, void *memory, size_t s, real *activation)
@@ -190,14 +222,47 @@ void rbm_hidden(const struct model *model, void *memory, size_t s, real *activat
     struct rbm_work *work = memory;
     const struct shard *shard = work->shard;
     walk_begin(model, work);
-    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-        walk_see(model, work, shard->item[t]);
-        if (mark_is_shown(shard->mark[t]))
-            walk_answer(model, work,
-                        2 * shard->item[t] + (mark_outcome(shard->mark[t]) == CORRECT));
-    }
-    walk_end(work, s);
+    for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
+        walk_on(model, work, shard->item[t], shard->mark[t]);
+    walk_end(work);
     walk_arrive(model, work);
     rbm_mean(work->shape, work->x, work->mean);
     memcpy(activation, work->mean, work->shape->m * sizeof *activation);
+}
+
+void rbm_live_begin(const struct model *model, void *memory, void *state)
+{
+    (void)state;
+    walk_begin(model, memory);
+}
+
+void rbm_live_tell(const struct model *model, void *memory, size_t n, void *const *state,
+                   const struct live_attempt *attempts)
+{
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        walk_on(model, memory, attempts[i].item, attempts[i].mark);
+}
+
+/* Asking about an item is seeing it, for this question alone. */
+void rbm_live_ask(const struct model *model, void *memory, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p)
+{
+    (void)state;
+    (void)when;
+    struct rbm_work *work = memory;
+    const size_t size = work->shape->stride * sizeof(real);
+    bool ready = false;
+    memcpy(work->mean, work->base, size);
+    for (size_t i = 0; i < n; i++) {
+        const bool sees = is_new(model, work, items[i]);
+        if (sees)
+            add_seen(model, work, items[i]);
+        if (sees || !ready)
+            walk_arrive(model, work);
+        ready = !sees;
+        p[i] = chance(model, work, items[i]);
+        if (sees)
+            memcpy(work->base, work->mean, size);
+    }
 }

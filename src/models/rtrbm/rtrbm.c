@@ -42,11 +42,11 @@
  * U starts as loop * I with b = -loop / 2. At loop = 4 every hidden unit is an integrator,
  * since sigma has slope 1/4 at zero: at first nothing is forgotten. */
 #include "base/fail.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "learn/schedule.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
-#include <sleef.h>
 
 enum { MOST_CD_STEPS = 10000 };
 static const char *const visible_kinds[] = {"bernoulli", "softmax", NULL};
@@ -213,20 +213,34 @@ static void init_normal(struct model *model, size_t panel, uint64_t seed, double
     }
 }
 
+/* A part that all items share: each hidden unit counts right against wrong answers, or the
+ * reverse, so that from the start it follows how able a student is. */
+static void init_common(struct model *model, uint64_t seed)
+{
+    const struct rtrbm_options *o = model->options;
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
+    const struct panel *panel = &model->params.panels[PANEL_VISIBLE];
+    const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .part = PANEL_GATES + 1};
+    for (size_t row = 0; shape->rows.per_item == 2 && row < panel->n_rows; row++)
+        for (size_t j = 0; j < shape->hidden; j++)
+            params_rows(&model->params, PANEL_VISIBLE)[row * panel->stride + j] +=
+                (real)((row % 2 == 1 ? o->scale : -o->scale) * rng_normal(&rng, (uint32_t)j));
+}
+
 static void init_visible_bias(struct model *model, const struct item_counts *counts)
 {
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
+    double *logit = item_counts_log_odds(counts);
     for (size_t i = 0; i < model->n_items; i++) {
-        const double odds = ((double)counts->right[i] + 1) / ((double)counts->wrong[i] + 1);
-        const double logit = Sleef_cinz_logd1_u10purec(odds);
         real *bias = params_rows(&model->params, PANEL_VISIBLE_BIAS) + i * panel->stride;
         if (rtrbm_shape(model)->rows.per_item == 2) {
-            bias[0] = (real)(-0.5 * logit);
-            bias[1] = (real)(0.5 * logit);
+            bias[0] = (real)(-0.5 * logit[i]);
+            bias[1] = (real)(0.5 * logit[i]);
         } else {
-            bias[0] = (real)logit;
+            bias[0] = (real)logit[i];
         }
     }
+    memory_free(logit);
 }
 
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
@@ -235,6 +249,7 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
     const struct rtrbm_shape *shape = rtrbm_shape(model);
     init_normal(model, PANEL_VISIBLE, seed, o->scale);
     init_normal(model, PANEL_RECURRENT, seed, o->scale);
+    init_common(model, seed);
     for (size_t row = 0;
          model->dataset != NULL && row < model->params.panels[PANEL_VISIBLE].n_rows; row++)
         rtrbm_mask_row(shape, model, row / (size_t)shape->rows.per_item,
@@ -277,4 +292,9 @@ const struct model_kind rtrbm_kind = {
              .n_nodes = rtrbm_n_nodes,
              .graph = rtrbm_graph},
     .sequence = {.likelihood = rtrbm_likelihood, .sample = rtrbm_sample},
+    .live = {.ready = rtrbm_live_ready,
+             .size = rtrbm_live_size,
+             .begin = rtrbm_live_begin,
+             .tell = rtrbm_live_tell,
+             .ask = rtrbm_live_ask},
 };

@@ -188,6 +188,13 @@ void rtrbm_walk_begin(const struct model *model, struct rtrbm_work *work);
 void rtrbm_walk_on(const struct model *model, struct rtrbm_work *work);
 void rtrbm_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
 void rtrbm_hidden(const struct model *model, void *work, size_t s, real *activation);
+size_t rtrbm_live_size(const struct model *model);
+void rtrbm_live_ready(const struct model *model, void *work);
+void rtrbm_live_begin(const struct model *model, void *work, void *state);
+void rtrbm_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                     const struct live_attempt *attempts);
+void rtrbm_live_ask(const struct model *model, void *work, const void *state,
+                    const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 
 /* rtrbm_dense.c: the means of all visible units given work->base; `when` names the random
  * numbers. */

@@ -95,3 +95,79 @@ void rtrbm_hidden(const struct model *model, void *memory, size_t s, real *activ
         vec->sigmoid(work->z, work->shape->width);
     memcpy(activation, work->z, work->shape->hidden * sizeof *activation);
 }
+
+/* A student whose attempts come one by one: the input of the step it is in, without and with the
+ * answers shown in it. */
+struct live_state {
+    uint32_t n_steps;
+    real rows[] __attribute__((aligned(64))); /* base, z */
+};
+
+size_t rtrbm_live_size(const struct model *model)
+{
+    return sizeof(struct live_state) + 2 * rtrbm_shape(model)->width * sizeof(real);
+}
+
+void rtrbm_live_ready(const struct model *model, void *memory)
+{
+    struct rtrbm_work *work = memory;
+    rtrbm_weigh(model, work);
+    if (work->dense)
+        rtrbm_dense_reserve(model, work);
+}
+
+static void put_aside(const struct rtrbm_work *work, struct live_state *now)
+{
+    const size_t width = work->shape->width;
+    memcpy(now->rows, work->base, width * sizeof(real));
+    memcpy(now->rows + width, work->z, width * sizeof(real));
+}
+
+/* Loads a state, and begins the next step if the attempt does. Returns the number of steps. */
+static uint32_t take_up(const struct model *model, struct rtrbm_work *work,
+                        const struct live_state *now, const struct live_attempt *attempt)
+{
+    const size_t width = work->shape->width;
+    memcpy(work->base, now->rows, width * sizeof(real));
+    memcpy(work->z, now->rows + width, width * sizeof(real));
+    if (now->n_steps > 0 && !(attempt->mark & MARK_STEP))
+        return now->n_steps;
+    if (now->n_steps > 0)
+        rtrbm_walk_on(model, work);
+    memcpy(work->z, work->base, width * sizeof(real));
+    return now->n_steps + 1;
+}
+
+void rtrbm_live_begin(const struct model *model, void *memory, void *state)
+{
+    struct rtrbm_work *work = memory;
+    struct live_state *now = state;
+    now->n_steps = 0;
+    set_base(model, work, PANEL_FIRST);
+    put_aside(work, now);
+}
+
+void rtrbm_live_tell(const struct model *model, void *memory, size_t n, void *const *state,
+                     const struct live_attempt *attempts)
+{
+    struct rtrbm_work *work = memory;
+    for (size_t i = 0; i < n; i++) {
+        struct live_state *now = state[i];
+        const uint8_t mark = attempts[i].mark;
+        const uint32_t unit = 2 * attempts[i].item + (mark_outcome(mark) == CORRECT);
+        now->n_steps = take_up(model, work, now, &attempts[i]);
+        if (mark_is_shown(mark))
+            rtrbm_add_units(work, &unit, 1, work->z);
+        put_aside(work, now);
+    }
+}
+
+void rtrbm_live_ask(const struct model *model, void *memory, const void *state,
+                    const struct live_attempt *when, const uint32_t *items, size_t n, real *p)
+{
+    struct rtrbm_work *work = memory;
+    const uint32_t n_steps = take_up(model, work, state, when);
+    const real *all = work->dense ? rtrbm_dense_means(model, work, n_steps - 1) : NULL;
+    for (size_t i = 0; i < n; i++)
+        p[i] = all != NULL ? all[items[i]] : (real)predict_one(model, work, items[i]);
+}

@@ -144,7 +144,16 @@ size_t vae_collect_items(const struct model *model, struct vae_work *work, const
 
 void vae_predict_many(const struct model *model, void *work, const uint32_t *students, size_t n,
                       unsigned splits, real *p);
+void vae_deviation(const struct model *model, void *work, const uint32_t *students, size_t n,
+                   unsigned splits, real *deviation);
 void vae_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+size_t vae_live_size(const struct model *model);
+void vae_live_ready(const struct model *model, void *work);
+void vae_live_begin(const struct model *model, void *work, void *state);
+void vae_live_tell(const struct model *model, void *work, size_t n, void *const *state,
+                   const struct live_attempt *attempts);
+void vae_live_ask(const struct model *model, void *work, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p);
 void vae_hidden(const struct model *model, void *work, size_t s, real *activation);
 void vae_likelihood(const struct model *model, void *work, size_t s, unsigned splits,
                     const struct likelihood_plan *plan, struct likelihood *sum);

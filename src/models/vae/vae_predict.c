@@ -9,7 +9,7 @@
  * so the mean of sigma(x) over the posterior is a one-dimensional integral whatever K is. It is
  * computed by Gauss-Hermite quadrature at N_NODES points; by equal steps where x is so
  * uncertain that sigma rises steeply between them; in closed form where sigma is almost a step.
- * `plug_in` uses x at its mean.
+ * `plug_in` uses x at its mean. The standard deviation of sigma(x) says how sure the model is.
  *
  * log P(answers) is the integral of p(theta) prod_j P(y_j | theta): on a grid of equal steps in
  * W theta up to K = 3, and by importance sampling from the encoder's posterior, slightly
@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "kernels/irt.h"
 #include "kernels/rnn_cells.h"
+#include "learn/logistic_normal.h"
 #include "models/vae/vae_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -62,8 +63,9 @@ static double integral(double mean, double sd)
     return p / all;
 }
 
-static real probability(const struct model *model, const struct vae_shape *shape, size_t i,
-                        const struct vae_posterior *posterior)
+/* Mean and standard deviation of x for item i. */
+static void spread_of(const struct model *model, const struct vae_shape *shape, size_t i,
+                      const struct vae_posterior *posterior, double *mean, double *sd)
 {
     const struct vae_options *o = model->options;
     const size_t n = shape->n_dims;
@@ -71,20 +73,35 @@ static real probability(const struct model *model, const struct vae_shape *shape
     const real *row = params_rows(&model->params, shape->decoder) +
                       i * model->params.panels[shape->decoder].stride;
     const real *common = params_rows(&model->params, shape->common);
-    double mean = -(double)row[shape->column_b];
+    *mean = -(double)row[shape->column_b];
     for (size_t k = 0; k < n; k++) {
         a[k] = (double)vae_discrimination(o, shape, row, common, k);
-        mean += a[k] * (double)posterior->mean[k];
+        *mean += a[k] * (double)posterior->mean[k];
     }
-    if (o->prediction == PREDICTION_PLUG_IN)
-        return (real)sigmoid(mean);
     for (size_t j = 0; j < n; j++) {
         double spread = 0;
         for (size_t k = j; k < n; k++)
             spread += a[k] * (double)posterior->root[k * n + j];
         variance += spread * spread;
     }
-    return (real)integral(mean, sqrt(variance));
+    *sd = sqrt(variance);
+}
+
+static real probability(const struct model *model, const struct vae_shape *shape, size_t i,
+                        const struct vae_posterior *posterior)
+{
+    const struct vae_options *o = model->options;
+    double mean, sd;
+    spread_of(model, shape, i, posterior, &mean, &sd);
+    return (real)(o->prediction == PREDICTION_PLUG_IN ? sigmoid(mean) : integral(mean, sd));
+}
+
+static real deviation_of(const struct model *model, const struct vae_shape *shape, size_t i,
+                         const struct vae_posterior *posterior)
+{
+    double mean, sd;
+    spread_of(model, shape, i, posterior, &mean, &sd);
+    return (real)logistic_normal_deviation(mean, sd);
 }
 
 /* Answers of student s that are shown; room for all attempts of the student. */
@@ -98,9 +115,11 @@ static size_t list_shown(const struct vae_work *work, size_t s, uint32_t *unit)
     return n;
 }
 
-/* All histories of the student from which something is predicted go through the encoder
- * together. */
+/* `value` of each attempt. All histories of the student from which something is predicted go
+ * through the encoder together. */
 static void predict(const struct model *model, struct vae_work *work, size_t s, unsigned splits,
+                    real (*value)(const struct model *, const struct vae_shape *, size_t,
+                                  const struct vae_posterior *),
                     real *p)
 {
     const struct shard *shard = work->shard;
@@ -122,7 +141,7 @@ static void predict(const struct model *model, struct vae_work *work, size_t s, 
                 n_rows += stale;
                 stale = false;
                 if (pass == 1)
-                    p[t - start] = probability(model, shape, shard->item[t], &work->posterior);
+                    p[t - start] = value(model, shape, shard->item[t], &work->posterior);
             }
             if (!mark_is_shown(mark))
                 continue;
@@ -143,13 +162,76 @@ void vae_predict_many(const struct model *model, void *memory, const uint32_t *s
     struct vae_work *work = memory;
     vae_encoder_pack(model, work, false);
     for (size_t i = 0; i < n; i++)
-        predict(model, work, students[i], splits, p + work->shard->first[students[i]]);
+        predict(model, work, students[i], splits, probability,
+                p + work->shard->first[students[i]]);
+}
+
+void vae_deviation(const struct model *model, void *memory, const uint32_t *students, size_t n,
+                   unsigned splits, real *deviation)
+{
+    struct vae_work *work = memory;
+    vae_encoder_pack(model, work, false);
+    for (size_t i = 0; i < n; i++)
+        predict(model, work, students[i], splits, deviation_of,
+                deviation + work->shard->first[students[i]]);
 }
 
 void vae_predict(const struct model *model, void *memory, size_t s, unsigned splits, real *p)
 {
     vae_encoder_pack(model, memory, false);
-    predict(model, memory, s, splits, p);
+    predict(model, memory, s, splits, probability, p);
+}
+
+/* A student whose attempts come one by one: the number of answers and the sum of their rows. */
+struct live_state {
+    size_t n;
+    real sum[] __attribute__((aligned(64)));
+};
+
+size_t vae_live_size(const struct model *model)
+{
+    const struct vae_shape *shape = model->shape;
+    return sizeof(struct live_state) + shape->width * sizeof(real);
+}
+
+void vae_live_ready(const struct model *model, void *memory)
+{
+    vae_encoder_reserve(memory, 1);
+    vae_encoder_pack(model, memory, false);
+}
+
+void vae_live_begin(const struct model *model, void *memory, void *state)
+{
+    (void)memory;
+    memset(state, 0, vae_live_size(model));
+}
+
+void vae_live_tell(const struct model *model, void *memory, size_t n, void *const *state,
+                   const struct live_attempt *attempts)
+{
+    const struct vae_work *work = memory;
+    for (size_t i = 0; i < n; i++) {
+        struct live_state *now = state[i];
+        const size_t unit =
+            2 * (size_t)attempts[i].item + (mark_outcome(attempts[i].mark) == CORRECT);
+        if (!mark_is_shown(attempts[i].mark))
+            continue;
+        embedding_add(&work->shape->input, &model->params, unit, 1, now->sum);
+        now->n++;
+    }
+}
+
+void vae_live_ask(const struct model *model, void *memory, const void *state,
+                  const struct live_attempt *when, const uint32_t *items, size_t n, real *p)
+{
+    (void)when;
+    struct vae_work *work = memory;
+    const struct live_state *now = state;
+    vae_encoder_start(model, work, 0, now->sum, now->n);
+    vae_encoder_finish(model, work, 1);
+    vae_posterior_of(work->shape, work->out, &work->posterior);
+    for (size_t i = 0; i < n; i++)
+        p[i] = probability(model, work->shape, items[i], &work->posterior);
 }
 
 void vae_hidden(const struct model *model, void *memory, size_t s, real *activation)
