@@ -3,7 +3,7 @@
  *     item means         p = (right + 1) / (right + wrong + 2) over the training attempts of
  *                        the item
  *     running means      the model `average` at its first values: of the student's answers to
- *                        the skill so far, where older ones fade
+ *                        the skill so far, where older ones fade, from the item's mean on
  *     targets            mean and variance of the training students' targets */
 #include "runs/baseline.h"
 #include "base/fail.h"

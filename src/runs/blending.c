@@ -41,21 +41,6 @@ static char *settings_text(const struct inference *inference)
     return copy;
 }
 
-/* The [train] lines that determine which attempts are held out. */
-static char *train_text(const struct inference *inference)
-{
-    static const char *const keys[] = {"folds", "fold", "seed"};
-    const char *values[COUNT(keys)];
-    for (size_t k = 0; k < COUNT(keys); k++) {
-        values[k] = config_get(inference->config, "train", keys[k]);
-        if (values[k] == NULL)
-            values[k] = "0";
-    }
-    if (strcmp(values[1], "0") == 0) /* no fold: the data set's own split, for any seed */
-        return memory_text("folds = 0\nfold = 0\nseed = 0\n");
-    return memory_text("folds = %s\nfold = %s\nseed = %s\n", values[0], values[1], values[2]);
-}
-
 static enum status check_member(struct blend *blend, const struct inference *inference,
                                 size_t m)
 {
@@ -68,7 +53,7 @@ static enum status check_member(struct blend *blend, const struct inference *inf
                     "members on the data they were trained on",
                     inference->checkpoint.path, inference->checkpoint.data_digest,
                     inference->dataset.path, inference->dataset.digest);
-    char *train = train_text(inference);
+    char *train = inference_held_out(inference);
     if (m == 0) {
         blend->train = train;
         blend->data = memory_text("%s", inference->dataset.path);

@@ -483,10 +483,14 @@ enum status checkpoint_state(const struct checkpoint *checkpoint, const struct c
     return status;
 }
 
-/* Whether the data agree with the model on the item properties that it uses. */
-static enum status check_uses(const struct model *model, const struct dataset *dataset)
+/* Whether the data agree with the model on the item properties that it uses. Where unseen items
+ * are allowed, the model's properties count, if the checkpoint has them. */
+static enum status check_uses(const struct checkpoint *checkpoint, const struct model *model,
+                              const struct dataset *dataset)
 {
     const unsigned uses = model_uses(model);
+    if (dataset->unseen.allowed && checkpoint->item_first != NULL)
+        return OK;
     if ((uses & MODEL_SKILLS) != 0 && dataset->other_skills != NULL)
         return fail(BAD_USER, "%s", dataset->other_skills);
     if ((uses & MODEL_GROUPS) != 0 && dataset->other_groups != NULL)
@@ -519,7 +523,7 @@ enum status checkpoint_model(const struct checkpoint *checkpoint, const struct c
     if (status == OK)
         status = checkpoint_params(checkpoint, comm, *model);
     if (status == OK && dataset != NULL)
-        status = check_uses(*model, dataset);
+        status = check_uses(checkpoint, *model, dataset);
     if (status != OK) {
         model_destroy(*model);
         *model = NULL;

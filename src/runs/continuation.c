@@ -15,9 +15,12 @@ static bool may_change(const struct config_entry *entry)
            (strcmp(entry->key, "epochs") == 0 || strcmp(entry->key, "patience") == 0);
 }
 
+/* What a setting was before it existed: its default, or what all versions did then. */
 static const char *default_of(const struct option_group *groups, size_t n_groups,
                               const struct config_entry *entry)
 {
+    if (strcmp(entry->section, "optimizer") == 0 && strcmp(entry->key, "gradient") == 0)
+        return "sum";
     for (size_t g = 0; g < n_groups; g++)
         for (size_t o = 0; o < groups[g].n_options; o++)
             if (strcmp(groups[g].section, entry->section) == 0 &&

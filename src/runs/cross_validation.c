@@ -31,7 +31,7 @@ static enum status run_fold(const struct comm *comm, const struct settings *all,
     if (status == OK)
         status = config_set(config, number, "cross-validation");
     if (status == OK)
-        status = settings_create(&settings, config);
+        status = settings_create(&settings, config, NULL);
     if (status == OK)
         status = trainer_run(comm, &settings, result);
     settings_destroy(&settings);

@@ -11,6 +11,7 @@
 #include "runs/refit.h"
 #include "runs/run.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,8 +92,31 @@ enum status inference_open_model(struct inference *inference, const char *path,
     return load_model(inference, NULL);
 }
 
-enum status inference_open(struct inference *inference, const char *path, const char *data,
-                           const struct comm *comm)
+/* Collective: says what the data have that the model does not know. */
+static void say_differences(const struct inference *inference)
+{
+    const struct dataset *dataset = &inference->dataset;
+    const unsigned uses = model_uses(inference->model);
+    const char *others[] = {(uses & MODEL_SKILLS) != 0 ? dataset->other_skills : NULL,
+                            (uses & MODEL_GROUPS) != 0 ? dataset->other_groups : NULL};
+    for (size_t k = 0; k < COUNT(others); k++)
+        if (others[k] != NULL) /* without its advice, which comes last */
+            log_say("note: %.*s; the model's are used",
+                    (int)(strrchr(others[k], ';') - others[k]), others[k]);
+    if (inference->stand_ins.n_passes == 0)
+        return;
+    int64_t n[N_BASES];
+    memcpy(n, inference->stand_ins.n, sizeof n);
+    comm_sum_i64(inference->comm, n, N_BASES);
+    log_say("note: %" PRId64 " attempts at %zu items that the model was not trained on are "
+            "predicted from other items: %" PRId64 " of their skills, %" PRId64
+            " of their group, %" PRId64 " of all items",
+            n[BASIS_SKILL] + n[BASIS_GROUP] + n[BASIS_MEAN], dataset->unseen.items.n,
+            n[BASIS_SKILL], n[BASIS_GROUP], n[BASIS_MEAN]);
+}
+
+static enum status open_both(struct inference *inference, const char *path, const char *data,
+                             bool any, const struct comm *comm)
 {
     *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
     TRY(open_checkpoint(inference, path));
@@ -112,8 +136,80 @@ enum status inference_open(struct inference *inference, const char *path, const 
         log_say(
             "note: %s is not the data set that %s was trained on; items are matched by name",
             inference->dataset.path, inference->checkpoint.path);
+    inference->dataset.unseen.allowed = any;
     TRY(load_model(inference, &inference->dataset));
+    if (any)
+        dataset_show_groups(&inference->dataset,
+                            (model_uses(inference->model) & MODEL_GROUPS) == 0);
     TRY(read_part(inference, &inference->dataset, &inference->shard));
+    stand_ins_choose(&inference->stand_ins, inference->model, &inference->shard);
+    if (any)
+        say_differences(inference);
+    inference->work =
+        inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
+    return OK;
+}
+
+enum status inference_open(struct inference *inference, const char *path, const char *data,
+                           const struct comm *comm)
+{
+    return open_both(inference, path, data, false, comm);
+}
+
+enum status inference_open_any(struct inference *inference, const char *path, const char *data,
+                               const struct comm *comm)
+{
+    return open_both(inference, path, data, true, comm);
+}
+
+/* A data set without students that has the checkpoint's items. */
+static void make_empty(const struct checkpoint *checkpoint, const struct comm *comm,
+                       struct dataset *dataset)
+{
+    const size_t n = checkpoint->items.n;
+    *dataset = (struct dataset){.path = memory_text("%s", checkpoint->path),
+                                .comm = comm,
+                                .n_items = n,
+                                .n_skills = checkpoint->skills.n,
+                                .n_groups = checkpoint->groups.n,
+                                .has_time = true,
+                                .source = memory_text("nothing"),
+                                .first = NEW(uint64_t, 1),
+                                .item_first = NEW(uint64_t, n + 1),
+                                .item_group = NEW(int32_t, n)};
+    const uint64_t *first = checkpoint->item_first;
+    dataset->item_skills = NEW(uint32_t, first != NULL ? first[n] : 0);
+    if (first != NULL) {
+        memcpy(dataset->item_first, first, (n + 1) * sizeof *first);
+        memcpy(dataset->item_skills, checkpoint->item_skills,
+               first[n] * sizeof *dataset->item_skills);
+    }
+    for (size_t i = 0; i < n; i++)
+        dataset->item_group[i] =
+            checkpoint->item_group != NULL ? checkpoint->item_group[i] : -1;
+    names_copy(&dataset->items, &checkpoint->items);
+    names_copy(&dataset->skills, &checkpoint->skills);
+    names_copy(&dataset->groups, &checkpoint->groups);
+    for (size_t k = 0; k < checkpoint->covariates.names.n; k++)
+        covariates_add(&dataset->covariates, names_get(&checkpoint->covariates.names, k),
+                       &checkpoint->covariates.levels[k]);
+}
+
+enum status inference_open_items(struct inference *inference, const char *path,
+                                 const struct comm *comm)
+{
+    *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
+    TRY(open_checkpoint(inference, path));
+    const struct checkpoint *checkpoint = &inference->checkpoint;
+    make_empty(checkpoint, comm, &inference->dataset);
+    TRY(load_model(inference, &inference->dataset));
+    if (checkpoint->item_first == NULL && (model_uses(inference->model) & MODEL_SKILLS) != 0)
+        return fail(BAD_USER,
+                    "%s: a checkpoint of an earlier version, which does not know the skills "
+                    "of items; give the data set that has them with --data",
+                    checkpoint->path);
+    inference->shard =
+        (struct shard){.dataset = &inference->dataset, .first = NEW(uint64_t, 1)};
     inference->work =
         inference->model->kind->attach(inference->model, &inference->shard, TO_PREDICT);
     return OK;
@@ -126,6 +222,7 @@ void inference_close(struct inference *inference)
     model_destroy(inference->model);
     config_destroy(inference->config);
     shard_free(&inference->shard);
+    stand_ins_free(&inference->stand_ins);
     dataset_close(&inference->dataset);
     checkpoint_close(&inference->checkpoint);
     memory_free(inference->training);
@@ -155,6 +252,16 @@ enum status inference_check_splits(const struct inference *inference, unsigned s
                 "%s: this refit of %s was trained on the validation attempts too, so none are "
                 "left to test it on; use --split test, or %s",
                 inference->checkpoint.path, inference->origin, inference->origin);
+}
+
+char *inference_held_out(const struct inference *inference)
+{
+    const int64_t fold = inference->own_data ? train_integer(inference, "fold") : 0;
+    if (fold == 0) /* the data set's own split, for any seed */
+        return memory_text("folds = 0\nfold = 0\nseed = 0\n");
+    return memory_text("folds = %lld\nfold = %lld\nseed = %lld\n",
+                       (long long)train_integer(inference, "folds"), (long long)fold,
+                       (long long)train_integer(inference, "seed"));
 }
 
 bool inference_counts(const struct inference *inference, struct item_counts *counts)

@@ -8,6 +8,8 @@
 #include "data/dataset.h"
 #include "learn/model.h"
 #include "runs/checkpoint.h"
+#include "runs/scoring.h"
+#include "runs/stand_ins.h"
 
 /* Each rank holds the whole model and a contiguous range of students. */
 struct inference {
@@ -19,8 +21,9 @@ struct inference {
     char *origin;   /* original run of a refit; NULL: not a refit, or unknown */
     struct dataset dataset;
     struct shard shard;
-    void *work;    /* the model's view of the shard; NULL: opened without data */
-    bool own_data; /* this is the data set the model was trained on */
+    void *work;                 /* the model's view of the shard; NULL: opened without data */
+    bool own_data;              /* this is the data set the model was trained on */
+    struct stand_ins stand_ins; /* of items the model was not trained on */
 };
 
 /* Collective. `path` is a run or a checkpoint. `data` is another data set, whose items must be
@@ -30,8 +33,29 @@ struct inference {
 CHECKED enum status inference_open(struct inference *inference, const char *path,
                                    const char *data, const struct comm *comm);
 
+/* The same, but `data` may have items that the model was not trained on, for which others stand
+ * in, and skills or groups of items that are not the model's, which are ignored. A note says so.
+ */
+CHECKED enum status inference_open_any(struct inference *inference, const char *path,
+                                       const char *data, const struct comm *comm);
+
+/* Collective: predicts the attempts in `splits`, as scoring_predict does: the mean over the
+ * stand-ins of unseen items. */
+CHECKED enum status inference_predict(const struct inference *inference, unsigned splits,
+                                      struct predictions *predictions);
+
+/* Collective: how uncertain each of these predictions is, as a standard deviation of the chance
+ * (predictions->n numbers, caller frees). The differences between stand-ins count too. Fails if
+ * the kind does not know. */
+CHECKED enum status inference_deviate(const struct inference *inference, unsigned splits,
+                                      const struct predictions *predictions, float **deviation);
+
 /* Collective: opens the model without data. */
 CHECKED enum status inference_open_model(struct inference *inference, const char *path,
+                                         const struct comm *comm);
+/* Collective: opens the model with an empty data set, which has the items, skills and covariates
+ * of the training data. */
+CHECKED enum status inference_open_items(struct inference *inference, const char *path,
                                          const struct comm *comm);
 void inference_close(struct inference *inference);
 
@@ -40,6 +64,10 @@ void inference_join(struct inference *inference);
 
 /* Fails if `splits` (a set of bits) is validation alone and the model was trained on it. */
 CHECKED enum status inference_check_splits(const struct inference *inference, unsigned splits);
+
+/* The lines of [train] that determine which attempts of the data set are held out; caller
+ * frees. */
+char *inference_held_out(const struct inference *inference);
 
 /* Collective: counts outcomes of the training attempts per item (caller frees `right`). False
  * if the training data are not available. */

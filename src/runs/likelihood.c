@@ -17,6 +17,7 @@
  * The total must settle, not each step: selecting steps with a small difference would hide the
  * bias of the others. The reported error is the random error plus the bias. */
 #include "runs/likelihood.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include <math.h>
 
@@ -43,6 +44,8 @@ static bool measure_once(const struct passage *p, const struct likelihood_plan *
 {
     int64_t sums[8] = {0};
     for (size_t s = 0; s < p->shard->n_students; s++) {
+        log_live("log-likelihood, at most %lld temperatures: student %zu of %zu",
+                 (long long)plan->n_temperatures, s + 1, p->shard->n_students);
         p->model->kind->sequence.likelihood(p->model, p->work, s, p->splits, plan,
                                             &students[s]);
         sums[0] += students[s].n_steps;

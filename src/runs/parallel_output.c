@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/output_stream.h"
 #include "runs/inference.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -19,26 +20,20 @@ struct piece {
     size_t n;
 };
 
-static void print_piece(struct piece *piece, size_t *next, size_t n_rows,
-                        void (*row)(FILE *, size_t, const void *), const void *arg)
+static void print_piece(struct piece *piece, const char *between, bool begun, size_t *next,
+                        size_t n_rows, void (*row)(FILE *, size_t, const void *),
+                        const void *arg)
 {
     FILE *out = open_memstream(&piece->bytes, &piece->n);
     if (out == NULL)
         fail_abort(BAD_IO, "out of memory while printing a table");
-    while (*next < n_rows && ftell(out) < PIECE)
+    for (; *next < n_rows && ftell(out) < PIECE; begun = true) {
+        if (begun)
+            fputs(between, out);
         row(out, (*next)++, arg);
+    }
     if (fclose(out) != 0)
         fail_abort(BAD_IO, "out of memory while printing a table");
-}
-
-static enum status add(FILE *file, const char *bytes, size_t n, const char *path)
-{
-    if (fwrite(bytes, 1, n, file) != n || fflush(file) != 0)
-        return fail(BAD_IO,
-                    "%s: cannot write: %s; the previous file is intact; free some space and "
-                    "run the same command again",
-                    path, strerror(errno));
-    return OK;
 }
 
 /* Text does not replace a checkpoint or a data set: the name was probably a mistake. */
@@ -56,54 +51,56 @@ static enum status check_old(const char *path)
     return OK;
 }
 
-static enum status begin(const char *path, const char *head, struct atomic_file *draft,
-                         FILE **file)
+static enum status begin(const char *path, const char *head, struct output_stream *stream)
 {
-    TRY(check_old(path));
-    TRY(atomic_file_begin(draft, path));
-    *file = fopen(draft->name, "wb");
-    if (*file == NULL)
-        return fail(BAD_IO, "%s: cannot write: %s", draft->name, strerror(errno));
-    return add(*file, head, strlen(head), path);
+    *stream = (struct output_stream){.path = path, .draft = {.file = -1}};
+    if (!output_stream_is_standard(path))
+        TRY(check_old(path));
+    TRY(output_stream_begin(stream, path));
+    return output_stream_add(stream, head, strlen(head));
 }
 
-static enum status finish(enum status status, const char *path, struct atomic_file *draft,
-                          FILE *file)
+enum status parallel_output_text(const struct comm *comm, const char *path,
+                                 const struct text_frame *frame, size_t n_rows,
+                                 void (*row)(FILE *, size_t, const void *), const void *arg)
 {
-    if (file != NULL && fclose(file) != 0 && status == OK)
-        status = fail(BAD_IO, "%s: cannot close: %s", path, strerror(errno));
-    if (status == OK)
-        return atomic_file_commit(draft, path);
-    atomic_file_abandon(draft);
-    return status;
+    struct output_stream stream;
+    enum status status =
+        comm_agree(comm, comm->rank == 0 ? begin(path, frame->head, &stream) : OK);
+    struct {
+        int64_t more, begun; /* whether this rank has more rows; whether there was a row */
+    } turn = {0, 0};
+    size_t next = 0;
+    for (int rank = 0; rank < comm->size && status == OK; rank++)
+        for (turn.more = 1; turn.more && status == OK;) {
+            struct piece piece = {0};
+            if (comm->rank == rank) {
+                print_piece(&piece, frame->between, turn.begun, &next, n_rows, row, arg);
+                turn.more = next < n_rows;
+                turn.begun |= n_rows > 0;
+            }
+            comm_broadcast(comm, &turn, sizeof turn, rank);
+            size_t n = 0;
+            char *bytes = comm_gather(comm, piece.n > 0 ? piece.bytes : "", piece.n, &n);
+            status =
+                comm_agree(comm, comm->rank == 0 ? output_stream_add(&stream, bytes, n) : OK);
+            memory_free(bytes);
+            free(piece.bytes);
+        }
+    if (comm->rank == 0) {
+        if (status == OK)
+            status = output_stream_add(&stream, frame->tail, strlen(frame->tail));
+        status = output_stream_end(&stream, status);
+    }
+    return comm_agree(comm, status);
 }
 
 enum status parallel_output_write(const struct comm *comm, const char *path, const char *head,
                                   size_t n_rows, void (*row)(FILE *, size_t, const void *),
                                   const void *arg)
 {
-    struct atomic_file draft = {.file = -1};
-    FILE *file = NULL;
-    enum status status =
-        comm_agree(comm, comm->rank == 0 ? begin(path, head, &draft, &file) : OK);
-    size_t next = 0;
-    for (int turn = 0; turn < comm->size && status == OK; turn++)
-        for (int64_t more = 1; more && status == OK;) {
-            struct piece piece = {0};
-            if (comm->rank == turn) {
-                print_piece(&piece, &next, n_rows, row, arg);
-                more = next < n_rows;
-            }
-            comm_broadcast(comm, &more, sizeof more, turn);
-            size_t n = 0;
-            char *bytes = comm_gather(comm, piece.n > 0 ? piece.bytes : "", piece.n, &n);
-            status = comm_agree(comm, comm->rank == 0 ? add(file, bytes, n, path) : OK);
-            memory_free(bytes);
-            free(piece.bytes);
-        }
-    if (comm->rank == 0)
-        status = finish(status, path, &draft, file);
-    return comm_agree(comm, status);
+    const struct text_frame frame = {head, "", ""};
+    return parallel_output_text(comm, path, &frame, n_rows, row, arg);
 }
 
 /* Nor do arrays replace a checkpoint or a data set. */

@@ -9,9 +9,20 @@
 #include "data/dataset.h"
 #include <stdio.h>
 
-/* Collective: writes a file with `head`, then the rows of rank 0, of rank 1, and so on. `row`
- * prints row r of this rank's n_rows. The file appears complete or not at all. No rank holds
- * more than a piece of it. */
+/* What comes before all rows, between two rows and after all rows. */
+struct text_frame {
+    const char *head, *between, *tail;
+};
+
+/* Collective: writes a text with the rows of rank 0, of rank 1, and so on. `row` prints row r
+ * of this rank's n_rows. The path is one of output_stream.h. A file appears complete or not at
+ * all. No rank holds more than a piece of it. */
+CHECKED enum status parallel_output_text(const struct comm *comm, const char *path,
+                                         const struct text_frame *frame, size_t n_rows,
+                                         void (*row)(FILE *out, size_t r, const void *arg),
+                                         const void *arg);
+
+/* The same with a head only. */
 CHECKED enum status parallel_output_write(const struct comm *comm, const char *path,
                                           const char *head, size_t n_rows,
                                           void (*row)(FILE *out, size_t r, const void *arg),

@@ -166,7 +166,7 @@ static enum status combine(const struct origin *origin, const struct config *sai
         memory_free(line);
     }
     if (status == OK)
-        return settings_create(settings, config);
+        return settings_create(settings, config, NULL);
     config_destroy(config);
     *settings = (struct settings){0};
     return status;
@@ -267,12 +267,29 @@ static enum status take_over(const struct origin *origin, struct settings *setti
     return OK;
 }
 
+/* Collective: settings of a run that is not a refit. A continued one has them all. */
+static enum status create(const struct comm *comm, struct settings *settings,
+                          struct config *config)
+{
+    const char *file = config_get(config, "data", "file");
+    struct data_shape shape;
+    *settings = (struct settings){.config = config};
+    const bool complete = config_get(config, "optimizer", "warm_up") != NULL &&
+                          config_get(config, "train", "valid_every") != NULL;
+    int64_t there = comm->rank == 0 && file != NULL && file_exists(file);
+    comm_max_i64(comm, &there, 1);
+    if (!there || complete) /* data that are not there yet: a job may be submitted before */
+        return settings_create(settings, config, NULL);
+    TRY(data_shape_read(&shape, file, comm));
+    return settings_create(settings, config, &shape);
+}
+
 enum status refit_settings(const struct comm *comm, struct settings *settings,
                            struct config *config)
 {
     const char *directory = config_get(config, "train", "refit");
     if (directory == NULL || directory[0] == '\0')
-        return settings_create(settings, config);
+        return create(comm, settings, config);
     *settings = (struct settings){0};
     struct origin origin;
     enum status status = open_origin(&origin, comm, directory);

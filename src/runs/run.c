@@ -319,6 +319,10 @@ static enum status check_single(const char *directory)
                     "%s: this is a sweep, with one run per trial; name one of those in "
                     "%s/trials, or train the best with `cohort train %s/best.ini`",
                     directory, directory, directory);
+    if (file_is_in(directory, "leaderboard.csv") && file_is_in(directory, "best"))
+        return fail(BAD_USER,
+                    "%s: this is the directory of `cohort auto`; its best model is %s/best",
+                    directory, directory);
     return OK;
 }
 

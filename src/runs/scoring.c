@@ -13,13 +13,14 @@
 
 /* Probabilities of the shard's attempts. */
 static void predict_all(const struct model *model, void *work, const struct shard *shard,
-                        unsigned splits, real *p)
+                        unsigned splits, const bool *only, real *p)
 {
     uint32_t *students = NEW_SCRATCH(uint32_t, shard->n_students);
     size_t n = 0;
     for (size_t s = 0; s < shard->n_students; s++) {
         bool wanted = false;
-        for (uint64_t t = shard->first[s]; t < shard->first[s + 1] && !wanted; t++)
+        const uint64_t end = only == NULL || only[s] ? shard->first[s + 1] : 0;
+        for (uint64_t t = shard->first[s]; t < end && !wanted; t++)
             wanted = splits >> mark_split(shard->mark[t]) & 1;
         if (wanted)
             students[n++] = (uint32_t)s;
@@ -31,6 +32,13 @@ static void predict_all(const struct model *model, void *work, const struct shar
 enum status scoring_predict(const struct model *model, void *work, const struct shard *shard,
                             unsigned splits, struct predictions *predictions)
 {
+    return scoring_predict_some(model, work, shard, splits, NULL, predictions);
+}
+
+enum status scoring_predict_some(const struct model *model, void *work,
+                                 const struct shard *shard, unsigned splits, const bool *only,
+                                 struct predictions *predictions)
+{
     if (model_task(model) != TASK_TRACE)
         return fail(BAD_USER, "this model predicts one target per student, not single answers");
     size_t n = 0;
@@ -39,11 +47,11 @@ enum status scoring_predict(const struct model *model, void *work, const struct 
     *predictions = (struct predictions){.list = NEW_SCRATCH(struct prediction, n),
                                         .place = NEW_SCRATCH(uint64_t, n)};
     real *p = NEW_SCRATCH(real, shard->n_attempts);
-    predict_all(model, work, shard, splits, p);
+    predict_all(model, work, shard, splits, only, p);
     bool defined = true;
     for (size_t s = 0; s < shard->n_students; s++)
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
-            if (!(splits >> mark_split(shard->mark[t]) & 1))
+            if ((only != NULL && !only[s]) || !(splits >> mark_split(shard->mark[t]) & 1))
                 continue;
             defined &= p[t] >= 0 && p[t] <= 1;
             predictions->place[predictions->n] = t;

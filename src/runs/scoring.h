@@ -17,6 +17,10 @@ struct predictions {
 CHECKED enum status scoring_predict(const struct model *model, void *work,
                                     const struct shard *shard, unsigned splits,
                                     struct predictions *predictions);
+/* The same for those students s of the shard of which only[s] is true. */
+CHECKED enum status scoring_predict_some(const struct model *model, void *work,
+                                         const struct shard *shard, unsigned splits,
+                                         const bool *only, struct predictions *predictions);
 void scoring_free(struct predictions *predictions);
 
 /* Removes attempts with an unknown outcome and, if asked, each student's first attempt. */

@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "learn/metrics.h"
+#include "runs/defaults.h"
 #include <string.h>
 
 #define AT(struct_name, field) offsetof(struct struct_name, field)
@@ -116,7 +117,20 @@ static enum status check(const struct settings *settings)
     return OK;
 }
 
-enum status settings_create(struct settings *settings, struct config *config)
+/* Earlier versions had no optimizer.gradient: learning rates were for sums. The config.ini of a
+ * run of theirs is complete except for it. */
+static enum status convert(struct config *config)
+{
+    static const char *const written[] = {"rate", "floor", "drop_every", "warm_up"};
+    for (size_t w = 0; w < COUNT(written); w++)
+        if (config_get(config, "optimizer", written[w]) == NULL)
+            return OK;
+    return config_suggest(config, "optimizer.gradient = sum\n",
+                          "settings of an earlier version");
+}
+
+enum status settings_create(struct settings *settings, struct config *config,
+                            const struct data_shape *shape)
 {
     *settings = (struct settings){.config = config};
     const struct model_kind *kind = NULL;
@@ -126,6 +140,9 @@ enum status settings_create(struct settings *settings, struct config *config)
                     kind->name, kind->made_by);
     if (kind->defaults != NULL)
         TRY(config_suggest(config, kind->defaults, "defaults of the kind"));
+    TRY(convert(config));
+    if (shape != NULL)
+        TRY(defaults_suggest(config, shape, NULL));
     if (kind->setup.prepare != NULL)
         TRY(kind->setup.prepare(config));
     settings->model = model_create(kind);
@@ -142,6 +159,7 @@ enum status settings_create(struct settings *settings, struct config *config)
         (struct option_group){"train", train_table, COUNT(train_table), &settings->train};
     groups[GROUP_RUN] =
         (struct option_group){"run", run_table, COUNT(run_table), &settings->run};
+    TRY(model_check_keys(config, kind));
     TRY(config_resolve(config, groups, N_SETTINGS_GROUPS));
     return check(settings);
 }

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/config.h"
+#include "data/data_shape.h"
 #include "learn/model.h"
 #include "learn/optimizer.h"
 
@@ -44,9 +45,11 @@ struct settings {
 /* Sections and keys of locations, which do not change what is computed; for config_text. */
 extern const char *const settings_places[];
 
-/* Takes ownership of `config`, chooses the model kind and fills all structs. For refits use
- * refit_settings. */
-CHECKED enum status settings_create(struct settings *settings, struct config *config);
+/* Takes ownership of `config`, chooses the model kind and fills all structs. Settings that
+ * neither the user nor a preset gives follow from the shape of the data (defaults.h; NULL: they
+ * have the defaults of the tables). For refits use refit_settings. */
+CHECKED enum status settings_create(struct settings *settings, struct config *config,
+                                    const struct data_shape *shape);
 void settings_destroy(struct settings *settings);
 
 /* The name of the score that train.monitor selects. */

@@ -139,7 +139,8 @@ static enum status start_model(struct stepper *stepper)
         return OK;
     }
     optimizer_create(&stepper->optimizer, &stepper->settings->optimizer,
-                     &stepper->model->params, &stepper->slices, o->epochs);
+                     &stepper->model->params, &stepper->slices, o->epochs,
+                     (double)stepper->lanes.n_training / (double)stepper->lanes.n_steps);
     bool wide = true;
     int bits = 32;
     if (kind->speed.measure != NULL)

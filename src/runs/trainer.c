@@ -18,8 +18,10 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "runs/checkpoint.h"
 #include "runs/continuation.h"
+#include "runs/elapsed.h"
 #include "runs/likelihood.h"
 #include "runs/precheck.h"
 #include "runs/refit.h"
@@ -44,6 +46,7 @@ struct trainer {
     char *best;         /* rank 0: checkpoint of the best epoch, if not written yet */
     size_t n_best;
     double started, saved, spoke; /* points in time */
+    double before;                /* seconds of earlier starts; rank 0 */
     double trained;               /* seconds spent in the steps of the epoch */
     double rate;                  /* attempts per second in them */
     int64_t steps_at_start, check_every;
@@ -159,20 +162,34 @@ static int64_t n_epochs(const struct trainer *t)
                                          : t->settings->train.epochs;
 }
 
+/* Seconds of training in all starts. */
+static double elapsed(const struct trainer *t)
+{
+    return t->before + log_clock() - t->started;
+}
+
 static void show_progress(const struct trainer *t)
 {
     const double seconds = log_clock() - t->started;
     const int64_t steps = t->progress.all_steps - t->steps_at_start;
     const int64_t all = n_epochs(t) * (int64_t)t->stepper.lanes.n_steps;
-    if (steps <= 0 || seconds <= 0)
-        return;
-    const double rate = (double)steps / seconds;
-    log_live(
-        "epoch %lld of %lld, step %lld of %zu, %.2f million attempts per second, %.0f s left",
-        (long long)t->progress.epoch + 1, (long long)n_epochs(t), (long long)t->progress.step,
-        t->stepper.lanes.n_steps,
-        rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6,
-        (double)(all - t->progress.all_steps) / rate);
+    char best[128] = "", speed[64] = "", left[96] = "";
+    if (t->progress.best_epoch > 0)
+        snprintf(best, sizeof best, "; best valid %s %.5f (epoch %lld)",
+                 settings_monitor(t->settings), t->progress.best,
+                 (long long)t->progress.best_epoch);
+    if (steps > 0 && seconds > 0) {
+        const double rate = (double)steps / seconds;
+        const bool may_end = t->settings->train.patience > 0 || t->model->kind->fit.learn;
+        char time[64];
+        terminal_duration((double)(all - t->progress.all_steps) / rate, time, sizeof time);
+        snprintf(left, sizeof left, ", %s%s left", may_end ? "at most " : "", time);
+        snprintf(speed, sizeof speed, "; %.2f million attempts per second",
+                 rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6);
+    }
+    log_live("epoch %lld of %lld, step %lld of %zu%s%s%s", (long long)t->progress.epoch + 1,
+             (long long)n_epochs(t), (long long)t->progress.step, t->stepper.lanes.n_steps,
+             left, best, speed);
 }
 
 /* Collective, now and then: saves if it must, if it is time, or if any rank got a signal. */
@@ -187,14 +204,18 @@ static enum status look_around(struct trainer *t, bool must_save)
     };
     comm_max_i64(t->comm, wishes, COUNT(wishes));
     t->check_every = wishes[2] < 1000 ? wishes[2] : 1000;
-    show_progress(t);
+    if (!t->progress.finished)
+        show_progress(t);
+    if ((wishes[0] || wishes[1]) && !must_save && t->comm->rank == 0)
+        elapsed_note(&t->run, elapsed(t));
     if (wishes[0] || wishes[1] || must_save)
         TRY(save(t));
     if (wishes[0] && !t->progress.finished)
         return fail(STOPPED,
-                    "stopped by a signal after epoch %lld, step %lld; everything is saved; run "
-                    "the same command again to continue",
-                    (long long)t->progress.epoch, (long long)t->progress.step);
+                    "stopped by a signal after epoch %lld, step %lld; everything is saved in "
+                    "%s; run the same command again to continue",
+                    (long long)t->progress.epoch, (long long)t->progress.step,
+                    t->run.directory);
     return OK;
 }
 
@@ -303,6 +324,7 @@ static enum status log_epoch(struct trainer *t, double loss, bool best)
         json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
+    json_object_set_new(record, "elapsed", json_real(elapsed(t)));
     char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     enum status status = run_log_add(&t->run, text);
     free(text);
@@ -396,6 +418,7 @@ static enum status score_best(struct trainer *t, struct result *result)
 
 static enum status write_result(const struct trainer *t, const struct result *result)
 {
+    elapsed_forget(&t->run);
     json_t *object = json_object();
     json_object_set_new(object, "model", json_string(t->model->kind->name));
     json_object_set_new(object, "epochs", json_integer(result->epochs));
@@ -425,6 +448,8 @@ static enum status prepare(const struct trainer *t, bool had_ended)
     if (t->progress.best_epoch > 0 || !had_ended)
         TRY(run_settle_best(&t->run, &t->progress));
     TRY(run_log_cut(&t->run, t->progress.epoch));
+    if (t->progress.all_steps == 0)
+        elapsed_forget(&t->run);
     if (had_ended)
         return OK;
     TRY(run_compare_blas(&t->run));
@@ -505,9 +530,12 @@ static enum status train(struct trainer *t, struct result *result)
     comm_max_i64(t->comm, &has_result, 1);
     result->was_finished = done && has_result;
     memory_free(path);
+    t->before = t->comm->rank == 0 ? elapsed_before(&t->run) : 0;
     t->started = t->saved = log_clock();
     t->steps_at_start = t->progress.all_steps;
     t->check_every = 1;
+    if (!done)
+        show_progress(t);
     while (!done) {
         const double epoch_started = log_clock();
         const int64_t n_steps = (int64_t)t->stepper.lanes.n_steps;
@@ -522,7 +550,7 @@ static enum status train(struct trainer *t, struct result *result)
             share * t->stepper.share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
         TRY(finish_epoch(t, &done));
     }
-    result->seconds = log_clock() - t->started;
+    result->seconds = elapsed(t);
     result->epochs = t->progress.epoch;
     result->best_epoch = t->progress.best_epoch;
     result->best = t->progress.best;

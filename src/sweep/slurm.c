@@ -171,6 +171,11 @@ static void put_settings(FILE *out, const struct slurm_script *script)
     memory_free(words);
 }
 
+static void put_command(FILE *out, const struct slurm_script *script)
+{
+    fprintf(out, "command=(%s \"${settings[@]}\")\n", script->command);
+}
+
 static void put_packs(FILE *out, const struct slurm_script *script)
 {
     fprintf(out, "first=%" PRId64 " packs=%" PRId64 "\n", -script->first_pack, script->n_packs);
@@ -215,19 +220,13 @@ static const struct change {
     void (*put)(FILE *out, const struct slurm_script *script);
     bool in_sweeps_only;
 } changes[] = {
-    {" # 1 account", put_account, false},
-    {" # 2 partition", put_partition, false},
-    {" # 3 nodes", put_ranks, false},
-    {" # 4 time", put_time, false},
-    {" # 5 modules", put_modules, false},
-    {"#SBATCH --job-name=", put_name, false},
-    {"#SBATCH --output=", put_log, false},
-    {"#SBATCH --signal=", put_signal, false},
-    {"cohort=", put_program, false},
-    {"launch=", put_launch, false},
-    {"most_restarts=", put_restarts, false},
-    {"settings=", put_settings, false},
-    {"first=", put_packs, true},
+    {" # 1 account", put_account, false},    {" # 2 partition", put_partition, false},
+    {" # 3 nodes", put_ranks, false},        {" # 4 time", put_time, false},
+    {" # 5 modules", put_modules, false},    {"#SBATCH --job-name=", put_name, false},
+    {"#SBATCH --output=", put_log, false},   {"#SBATCH --signal=", put_signal, false},
+    {"cohort=", put_program, false},         {"launch=", put_launch, false},
+    {"most_restarts=", put_restarts, false}, {"settings=", put_settings, false},
+    {"command=", put_command, false},        {"first=", put_packs, true},
 };
 
 static bool has_mark(const char *line, size_t n, const char *mark)
@@ -422,6 +421,25 @@ enum status slurm_submit(const char *script, const char *const *options, int64_t
     return status;
 }
 
+enum status slurm_state(int64_t job, char **state)
+{
+    char *id = memory_text("%" PRId64, job);
+    const char *const words[] = {"squeue", "--noheader", "--jobs", id, "--format", "%T", NULL};
+    struct answer answer;
+    *state = NULL;
+    static const char *const waiting[] = {"PENDING", "CONFIGURING", "RUNNING",     "SUSPENDED",
+                                          "STOPPED", "REQUEUED",    "REQUEUE_HOLD"};
+    const enum status status = call(words, "", &answer);
+    memory_free(id);
+    TRY(status);
+    const size_t n = answer.code == 0 ? strcspn(answer.out, "\n ") : 0;
+    for (size_t w = 0; w < COUNT(waiting); w++)
+        if (n == strlen(waiting[w]) && strncmp(answer.out, waiting[w], n) == 0)
+            *state = memory_text("%s", waiting[w]);
+    answer_free(&answer);
+    return OK;
+}
+
 void slurm_cancel(int64_t job)
 {
     char *id = memory_text("%" PRId64, job);
@@ -447,7 +465,7 @@ enum status slurm_array_size(int64_t *size)
         if (*size < 2)
             status = fail(BAD_USER,
                           "Slurm allows no array jobs here (MaxArraySize = %" PRId64
-                          "); run the sweep in one job with jobs/sweep.sbatch",
+                          "); run the sweep in one job, with the template sweep.sbatch",
                           *size);
     }
     answer_free(&answer);

@@ -23,7 +23,8 @@ struct slurm_script {
     const struct slurm_job *job;
     const char *name, *log;      /* of the job; its log file */
     const char *made_by;         /* a command */
-    const struct names *words;   /* the arguments of `cohort train` or `cohort sweep` */
+    const char *command;         /* what the job runs: train, auto or sweep */
+    const struct names *words;   /* its arguments */
     int64_t first_pack, n_packs; /* of a sweep: array task 0 runs pack first_pack + 1 */
 };
 
@@ -44,6 +45,14 @@ CHECKED enum status slurm_write(const struct slurm_script *script, char **text);
 /* Submits a script by sbatch with further options (NULL-terminated, may be NULL); returns the
  * job number. */
 CHECKED enum status slurm_submit(const char *script, const char *const *options, int64_t *job);
+
+/* Whether a job is in the queue: its state such as PENDING or RUNNING (caller frees); NULL: it
+ * has ended, or Slurm does not know it. */
+CHECKED enum status slurm_state(int64_t job, char **state);
+
+/* Submits the script of a run or the like in `directory`, and prints the job number. Refused while
+ * the job that was submitted last for this directory is in the queue. */
+CHECKED enum status slurm_hand_over(const char *script, const char *directory, const char *log);
 
 /* Cancels a job, after a later one was refused. */
 void slurm_cancel(int64_t job);

@@ -170,7 +170,8 @@ static enum status parse_dimension(struct sweep_dimension *d, const char *value,
 /* The settings of a trial: the common ones, its values, its number of epochs and its
  * directory. */
 static enum status resolve(const struct sweep *sweep, char *const *values, int64_t epochs,
-                           const char *directory, struct settings *settings)
+                           const char *directory, const struct data_shape *shape,
+                           struct settings *settings)
 {
     struct config *config = config_create();
     enum status status = OK;
@@ -186,19 +187,27 @@ static enum status resolve(const struct sweep *sweep, char *const *values, int64
         status = config_set(config, line, entry.origin);
         memory_free(line);
     }
-    char *last[] = {memory_text("run.directory=%s", directory),
-                    epochs > 0 ? memory_text("train.epochs=%lld", (long long)epochs) : NULL};
-    for (size_t l = 0; l < COUNT(last); l++) {
-        if (status == OK && last[l] != NULL)
-            status = config_set(config, last[l], "sweep");
-        memory_free(last[l]);
-    }
+    char *line = memory_text("run.directory=%s", directory);
+    if (status == OK)
+        status = config_set(config, line, "sweep");
+    memory_free(line);
+    line = memory_text("train.epochs = %lld\n", (long long)epochs);
+    if (status == OK && epochs > 0) /* a suggestion ranks below what is set */
+        status = config_is_given(config, "train", "epochs")
+                     ? config_set(config, line, "sweep")
+                     : config_suggest(config, line, "sweep");
+    memory_free(line);
     if (status != OK) {
         config_destroy(config);
         *settings = (struct settings){0};
         return status;
     }
-    return settings_create(settings, config);
+    return settings_create(settings, config, shape);
+}
+
+static const struct data_shape *shape_of(const struct sweep *sweep)
+{
+    return sweep->has_shape ? &sweep->shape : NULL;
 }
 
 static void id_of(const struct settings *settings, char id[17])
@@ -302,7 +311,8 @@ static enum status make_trials(struct sweep *sweep)
             rest /= size;
         }
         struct settings settings;
-        enum status status = resolve(sweep, trial->values, 0, sweep->directory, &settings);
+        enum status status =
+            resolve(sweep, trial->values, 0, sweep->directory, NULL, &settings);
         if (status == OK)
             id_of(&settings, trial->id);
         settings_destroy(&settings);
@@ -372,13 +382,16 @@ static enum status look(struct sweep *sweep)
     enum status status =
         wish == NULL || wish[0] == '\0'
             ? fail(BAD_USER, "run= is not set; expected a directory for the sweep")
-            : resolve(sweep, first, 0, wish, &settings);
+            : resolve(sweep, first, 0, wish, shape_of(sweep), &settings);
     free_parts(first, sweep->n_dimensions);
     if (wish == NULL || wish[0] == '\0')
         return status;
     if (status == OK) {
         sweep->directory = memory_text("%s", wish);
-        sweep->epochs = settings.train.epochs;
+        sweep->epochs =
+            sweep->options.rungs > 1 || config_get(sweep->config, "train", "epochs") != NULL
+                ? settings.train.epochs
+                : 0;
         sweep->folds = settings.train.folds > 0 && settings.train.fold == 0;
         sweep->metric = settings_metric(&settings);
         if (sweep->metric < 0)
@@ -450,6 +463,16 @@ static char *stored_text(const struct sweep *sweep)
     return text;
 }
 
+/* A sweep can be looked at without its data. The names of trials therefore do not depend on
+ * them. */
+static void read_shape(struct sweep *sweep)
+{
+    const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
+    const char *file = config_get(sweep->config, "data", "file");
+    sweep->has_shape = file != NULL && data_shape_read(&sweep->shape, file, &self) == OK;
+    fail_clear();
+}
+
 enum status sweep_create(struct sweep *sweep, struct config *config)
 {
     *sweep = (struct sweep){.config = config};
@@ -457,6 +480,7 @@ enum status sweep_create(struct sweep *sweep, struct config *config)
     TRY(config_resolve_only(config, &group));
     TRY(find_dimensions(sweep));
     TRY(check_keys(sweep));
+    read_shape(sweep);
     TRY(look(sweep));
     round_grid(sweep);
     sweep->text = stored_text(sweep);
@@ -484,8 +508,8 @@ enum status sweep_settings(const struct sweep *sweep, size_t trial, int64_t epoc
                            struct settings *settings)
 {
     char *directory = sweep_path(sweep, trial, NULL);
-    enum status status =
-        resolve(sweep, sweep->trials[trial].values, epochs, directory, settings);
+    enum status status = resolve(sweep, sweep->trials[trial].values, epochs, directory,
+                                 shape_of(sweep), settings);
     memory_free(directory);
     return status;
 }

@@ -43,17 +43,23 @@ struct sweep {
     size_t n_dimensions, n_trials, n_twins; /* twins: trials removed because of equal values */
     struct sweep_dimension *dimensions;
     struct sweep_trial *trials;
-    int64_t epochs; /* of the last rung */
+    int64_t epochs; /* of the last rung; 0: what each trial's defaults say */
     bool folds;     /* each trial is a cross-validation */
     int metric;     /* index into metrics_names */
+    bool has_shape; /* the data set can be read: */
+    struct data_shape shape;
 };
+
+/* If nothing but run= is set, reads the settings of the sweep in that directory. */
+CHECKED enum status sweep_recall(struct config *config);
 
 /* Takes ownership of `config`. Refuses whatever any trial would refuse, before anything is
  * written. */
 CHECKED enum status sweep_create(struct sweep *sweep, struct config *config);
 void sweep_destroy(struct sweep *sweep);
 
-/* The settings of a trial for this many epochs, with its directory inside the sweep's. */
+/* The settings of a trial for this many epochs (0: those of its settings), with its directory
+ * inside the sweep's. */
 CHECKED enum status sweep_settings(const struct sweep *sweep, size_t trial, int64_t epochs,
                                    struct settings *settings);
 
@@ -64,6 +70,10 @@ size_t sweep_width(const struct sweep *sweep, int64_t rung);
 
 /* Rank 0: creates the sweep's directory, or checks that it belongs to this sweep. */
 CHECKED enum status sweep_open(const struct sweep *sweep);
+
+/* Rank 0: notes the settings that may differ from start to start, which sweep.ini does not have,
+ * in size.ini. */
+CHECKED enum status sweep_note_size(const struct sweep *sweep);
 
 /* Rank 0: waits until no other job writes the shared files; close `file` to release them. */
 CHECKED enum status sweep_lock(const struct sweep *sweep, int *file);

@@ -83,6 +83,63 @@ static enum status make(const struct sweep *sweep, const char *path)
     return status;
 }
 
+enum status sweep_note_size(const struct sweep *sweep)
+{
+    char *path = memory_text("%s/size.ini", sweep->directory);
+    char *text = memory_text("sweep.trials = %lld\nsweep.ranks = %lld\n",
+                             (long long)sweep->options.trials, (long long)sweep->options.ranks);
+    char *known = NULL;
+    size_t n = 0;
+    enum status status = file_exists(path) ? file_read(path, &known, &n) : OK;
+    if (status == OK && (known == NULL || strcmp(known, text) != 0))
+        status = atomic_file_write(path, text, strlen(text));
+    memory_free(known);
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+/* sweep.ini begins with the keys of [sweep]; the others have their sections before a dot. */
+static enum status recall_line(struct config *config, const char *line, const char *path)
+{
+    const int n = (int)strcspn(line, "\n"), key = (int)strcspn(line, " =\n");
+    if (n == 0 || line[0] == '[')
+        return OK;
+    char *whole =
+        memory_text("%s%.*s\n", memchr(line, '.', (size_t)key) ? "" : "sweep.", n, line);
+    const enum status status = config_suggest(config, whole, path);
+    memory_free(whole);
+    return status;
+}
+
+enum status sweep_recall(struct config *config)
+{
+    const char *directory = config_get(config, "run", "directory");
+    for (size_t e = 0; e < config_count(config); e++)
+        if (strcmp(config_entry(config, e).section, "run") != 0)
+            return OK;
+    if (directory == NULL)
+        return OK;
+    static const char *const names[] = {"sweep.ini", "size.ini"};
+    if (!file_is_in(directory, names[0]))
+        return fail(BAD_USER, "run=%s: %s; expected the directory of a sweep", directory,
+                    file_exists(directory) ? "there is no sweep.ini in it"
+                                           : "no such directory");
+    enum status status = OK;
+    for (size_t f = 0; status == OK && f < COUNT(names); f++) {
+        char *path = memory_text("%s/%s", directory, names[f]), *text = NULL;
+        size_t n = 0;
+        if (file_exists(path))
+            status = file_read(path, &text, &n);
+        for (const char *line = text; status == OK && line != NULL && *line != '\0';
+             line += strcspn(line, "\n"), line += *line == '\n')
+            status = recall_line(config, line, path);
+        memory_free(text);
+        memory_free(path);
+    }
+    return status;
+}
+
 enum status sweep_open(const struct sweep *sweep)
 {
     char *path = memory_text("%s/sweep.ini", sweep->directory);

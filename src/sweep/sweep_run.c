@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "data/dataset.h"
 #include "runs/cross_validation.h"
 #include "sweep/sweep.h"
@@ -36,6 +37,9 @@ struct runner {
     bool retry; /* failed trials too; not again while waiting for others */
     bool talks; /* this rank prints */
     double started, spoke;
+    int64_t rung; /* shown last; it began then, with so many trials done */
+    double rung_started;
+    size_t n_before;
     int64_t n_run; /* trials run by this team */
 };
 
@@ -134,13 +138,8 @@ static enum status run_trial(struct runner *r, size_t trial, int64_t rung)
     return comm_agree(&r->team, status);
 }
 
-/* Prints the progress of the whole sweep, now and then. */
-static void say_progress(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+static size_t count_done(const struct runner *r, const size_t *trials, size_t n, int64_t rung)
 {
-    const double now = log_clock();
-    if (!r->talks || now - r->spoke < (log_is_live() ? 0.5 : 10))
-        return;
-    r->spoke = now;
     size_t n_done = 0;
     for (size_t i = 0; i < n; i++) {
         char name[32];
@@ -149,12 +148,34 @@ static void say_progress(struct runner *r, const size_t *trials, size_t n, int64
         n_done += file_exists(path);
         memory_free(path);
     }
-    char which[64] = "";
+    return n_done;
+}
+
+/* Shows the progress of the whole sweep. */
+static void show_progress(struct runner *r, const size_t *trials, size_t n, int64_t rung)
+{
+    const double now = log_clock();
+    if (!r->talks || (now - r->spoke < 0.5 && rung == r->rung))
+        return;
+    r->spoke = now;
+    const size_t n_done = count_done(r, trials, n, rung);
+    if (rung != r->rung) {
+        r->rung = rung;
+        r->rung_started = now;
+        r->n_before = n_done;
+    }
+    char which[64] = "", time[64], left[96] = "";
     if (r->sweep->options.rungs > 1)
         snprintf(which, sizeof which, "rung %lld of %lld, ", (long long)rung,
                  (long long)r->sweep->options.rungs);
-    (log_is_live() ? log_live : log_say)("%s%zu of %zu trials, %.0f s", which, n_done, n,
-                                         now - r->started);
+    if (n_done > r->n_before && n_done < n) {
+        terminal_duration((now - r->rung_started) / (double)(n_done - r->n_before) *
+                              (double)(n - n_done),
+                          time, sizeof time);
+        snprintf(left, sizeof left, ", %s left", time);
+    }
+    terminal_duration(now - r->started, time, sizeof time);
+    log_live("%s%zu of %zu trials, %s%s", which, n_done, n, time, left);
 }
 
 /* Collective over the team: runs trials until none is left. */
@@ -163,6 +184,7 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
     for (size_t i = 0; i < n;) {
         int file = -1;
         enum status status = OK;
+        show_progress(r, trials, n, rung);
         if (r->team.rank == 0)
             while (i < n && status == OK && file < 0 && !signals_came()) {
                 const bool own = i % (size_t)r->order->n_packs == (size_t)r->order->pack - 1;
@@ -182,7 +204,6 @@ static enum status run_list(struct runner *r, const size_t *trials, size_t n, in
         TRY(status);
         r->n_run += i < n;
         i++;
-        say_progress(r, trials, n, rung);
     }
     return OK;
 }

@@ -103,6 +103,7 @@ static struct slurm_script prepare(const struct sender *sender, struct names *wo
                                  .name = slurm_name(sender->sweep->directory),
                                  .log = log,
                                  .made_by = "cohort sweep --submit",
+                                 .command = "sweep",
                                  .words = words,
                                  .n_packs = 1};
 }
@@ -204,10 +205,13 @@ enum status sweep_submit(const struct sweep *sweep, const struct sweep_submissio
     sender.directory = memory_text("%s/slurm", sweep->directory);
     char *file = memory_text("%s/sweep.ini", sweep->directory), *kept = NULL;
     char *lock = memory_text("%s/lock", sweep->directory);
+    char *size = memory_text("%s/size.ini", sweep->directory);
     const bool was_there = file_exists(file), acts = !submission->dry_run;
     enum status status = acts ? slurm_make(sender.directory, &kept) : OK;
     if (status == OK && (acts || was_there))
         status = sweep_open(sweep);
+    if (status == OK && acts)
+        status = sweep_note_size(sweep);
     if (status == OK)
         status = send_all(&sender);
     if (status == OK && acts) {
@@ -218,12 +222,14 @@ enum status sweep_submit(const struct sweep *sweep, const struct sweep_submissio
         if (!was_there) {
             unlink(file);
             unlink(lock);
+            unlink(size);
         }
         slurm_unmake(sender.directory, kept);
     }
     memory_free(kept);
     memory_free(file);
     memory_free(lock);
+    memory_free(size);
     memory_free(sender.directory);
     memory_free(sender.jobs);
     return status;

@@ -1,0 +1,308 @@
+/* The rules behind `cohort train data=D run=R model.kind=K` without any other setting.
+ *
+ * Each rule gives one setting of some kinds of models: a fixed value, or a function of the shape
+ * of the data (data_shape.h). The first rule for a setting counts. A rule yields to everything
+ * that is set by the user, by a preset, or by the run that is continued. And values that belong
+ * together come together:
+ *
+ *     model.*       not with model.preset: a preset means exactly what it says
+ *     optimizer.*   not if optimizer.method is set: a rate for adam is none for sgd
+ *     patience      not if train.epochs is set: who asks for epochs gets them
+ *
+ * Rules were chosen on the validation parts of the public data sets and of simulated classes;
+ * tests/bench/README.md has the scores. */
+#include "runs/defaults.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What rules see: the data, and what the user set of batch and block (0: nothing). */
+struct known {
+    struct data_shape data;
+    double batch, block;
+};
+
+struct rule {
+    const char *kinds; /* separated by spaces */
+    const char *setting;
+    const char *value;                           /* or, if NULL: */
+    double (*number)(const struct known *known); /* NAN: the rule does not apply */
+    const char *why;
+};
+
+static double between(double least, double x, double most)
+{
+    return fmin(most, fmax(least, x));
+}
+
+/* Two significant digits, so that a setting reads well and small changes of the data rarely
+ * change it. */
+static double rounded(double x)
+{
+    const double unit = pow(10, floor(log10(x)) - 1);
+    return round(x / unit) * unit;
+}
+
+static double when(bool applies, double value)
+{
+    return applies ? value : NAN;
+}
+
+/* ---- mini-batches */
+
+/* A step should learn from about 2400 answers, and an epoch have at least ten steps. */
+static double sequence_batch(const struct known *k)
+{
+    const double wanted = fmin(2400 / k->data.per_student, k->data.n_students / 10);
+    return fmax(k->block, round(between(4, wanted, 64)));
+}
+
+static double sequence_block(const struct known *k)
+{
+    return between(1, floor((k->batch > 0 ? k->batch : sequence_batch(k)) / 4), 16);
+}
+
+static double matrix_batch(const struct known *k)
+{
+    return fmax(k->block, round(between(10, k->data.n_students / 10, 100)));
+}
+
+static double matrix_block(const struct known *k)
+{
+    return between(1, floor((k->batch > 0 ? k->batch : matrix_batch(k)) / 10), 10);
+}
+
+/* ---- regularization: the fewer answers an item has, the more its weights shrink */
+
+static double matrix_decay(const struct known *k)
+{
+    return rounded(between(0.1, 150 / k->data.per_item, 5));
+}
+
+static double sequence_decay(const struct known *k)
+{
+    return rounded(between(0.3, 100 / k->data.per_item, 3));
+}
+
+/* ---- length of training, in steps: an epoch of a small class has few */
+
+static double epochs_of(const struct known *k, double batch, double steps)
+{
+    const double of_user = k->batch > 0 ? k->batch : batch;
+    return round(steps * fmin(1, of_user / k->data.n_students));
+}
+
+static double no_valid_epochs(const struct known *k)
+{
+    return when(!k->data.has_valid, 15);
+}
+
+static double matrix_epochs(const struct known *k)
+{
+    return between(200, epochs_of(k, matrix_batch(k), 4000), 1000);
+}
+
+static double sequence_epochs(const struct known *k)
+{
+    return between(40, epochs_of(k, sequence_batch(k), 2000), 200);
+}
+
+static double matrix_patience(const struct known *k)
+{
+    return when(k->data.has_valid, between(10, epochs_of(k, matrix_batch(k), 500), 50));
+}
+
+static double sequence_patience(const struct known *k)
+{
+    return when(k->data.has_valid, between(5, epochs_of(k, sequence_batch(k), 300), 30));
+}
+
+/* ---- models */
+
+static double rbm_window(const struct known *k)
+{
+    return when(k->data.repeats > 0.3, 15);
+}
+
+static double has_skills(const struct known *k)
+{
+    return when(k->data.n_skills > 0, 1);
+}
+
+static double one_ability(const struct known *k)
+{
+    return when(k->data.n_skills > 12, 1);
+}
+
+static double own_rates(const struct known *k)
+{
+    return when(k->data.n_skills > 0 && k->data.n_items > k->data.n_skills, 1);
+}
+
+static double is_practised(const struct known *k)
+{
+    return when(k->data.practice > 0.3, 1);
+}
+
+static double has_few_items(const struct known *k)
+{
+    return when(k->data.repeats > 0.3 && k->data.n_items <= 300, 1);
+}
+
+/* Words of ktm's features: how often a student was right and wrong, at all and recently. */
+#define COUNTS                                                                                 \
+    "item skill wins:log fails:log wins_item:log fails_item:log wins_skill:log "               \
+    "fails_skill:log"
+#define RECENT                                                                                 \
+    " wins:decay=0.9 fails:decay=0.9 wins:decay=0.6 fails:decay=0.6 wins_item:decay=0.7"       \
+    " fails_item:decay=0.7 wins_skill:decay=0.7 fails_skill:decay=0.7"
+
+/* With `value`, `number` only decides whether the rule applies. */
+static const struct rule rules[] = {
+    {"rbm", "model.copies", "1", NULL, "one copy of an answer is enough outside of contests"},
+    {"rbm", "model.hidden", "50", NULL,
+     "more units than abilities; early stopping limits them"},
+    {"rbm", "model.start", "log_odds", NULL, "items need not learn their difficulty first"},
+    {"rbm", "model.scale", "0.01", NULL, "small weights that differ from each other"},
+    {"rbm", "model.common", "yes", NULL, "items with few answers learn from all others"},
+    {"rbm", "model.conditional", "yes", NULL,
+     "which items a student was given tells something"},
+    {"rbm", "model.window", NULL, rbm_window,
+     "items come again and again, so recent answers say more than old ones"},
+    {"dkt", "model.cell", "gru", NULL, "as good as lstm with three quarters of the work"},
+    {"dkt", "model.input", "both", has_skills, "the data have skills"},
+    {"dkt", "model.common", "yes", NULL, "items with few answers learn from all others"},
+    {"dkt", "model.dropout", "0.5", NULL, "best on all data sets tried"},
+    {"rtrbm", "model.scale", "0.05", NULL, "best on all data sets tried"},
+    {"vae", "model.dimensions", "1", one_ability,
+     "more than 12 skills are too many abilities to estimate from one student's answers"},
+    {"vae", "model.prior_a", "0.5", NULL,
+     "discriminations of rarely answered items stay near 1"},
+    {"vae", "model.prior_b", "2", NULL, "difficulties of rarely answered items stay moderate"},
+    {"bkt", "model.forget", "yes", NULL, "a student who fails again counts as one who forgot"},
+    {"bkt", "model.items", "yes", own_rates, "items of one skill differ in difficulty"},
+    {"ktm", "model.features", COUNTS RECENT " previous_item:by_item:l2=10", has_few_items,
+     "few items come again and again, so the attempt before and recent answers say much"},
+    {"ktm", "model.features", COUNTS RECENT " previous_item", is_practised,
+     "students practise the same skills repeatedly, so recent answers say more than old ones"},
+    {"ktm", "model.features", COUNTS, NULL, "best logistic regression on counts"},
+    {"ktm", "model.l2", "3", NULL, "best on all data sets tried"},
+
+    {"rbm rtrbm dkt vae", "optimizer.method", "adam", NULL,
+     "finds its own step size for every parameter"},
+    {"rbm", "optimizer.rate", "0.001", NULL, "slow enough for items with few answers"},
+    {"dkt rtrbm", "optimizer.rate", "0.005", NULL, "best on all data sets tried"},
+    {"vae", "optimizer.rate", "0.01", NULL, "best on all data sets tried"},
+    {"rbm", "optimizer.decay", NULL, matrix_decay, "150 / answers per item, from 0.1 to 5"},
+    {"dkt", "optimizer.decay", NULL, sequence_decay, "100 / answers per item, from 0.3 to 3"},
+    {"rtrbm", "optimizer.decay", "0.03", NULL, "best on all data sets tried"},
+    {"rbm rtrbm dkt", "optimizer.average", "0.99", NULL,
+     "the mean of the last hundred steps predicts better than the last one"},
+
+    {"dkt rtrbm", "train.batch", NULL, sequence_batch,
+     "about 2400 answers per step, and at least ten steps per epoch"},
+    {"dkt rtrbm", "train.block", NULL, sequence_block,
+     "a quarter of a batch, at most 16: four ranks can share it"},
+    {"rbm vae", "train.batch", NULL, matrix_batch,
+     "100 students, fewer if an epoch would have less than ten steps"},
+    {"rbm vae", "train.block", NULL, matrix_block,
+     "a tenth of a batch, at most 10: ten ranks can share it"},
+    {"rbm rtrbm dkt vae", "train.epochs", NULL, no_valid_epochs,
+     "no validation attempts say when to stop"},
+    {"rbm vae", "train.epochs", NULL, matrix_epochs,
+     "4000 steps, from 200 to 1000 epochs; validation stops it earlier"},
+    {"dkt rtrbm", "train.epochs", NULL, sequence_epochs,
+     "2000 steps, from 40 to 200 epochs; validation stops it earlier"},
+    {"bkt lme ktm", "train.epochs", "1000", NULL, "it stops when it has converged"},
+    {"bkt lme", "train.valid_every", "1000", NULL, "the last pass is the result"},
+    {"rbm vae", "train.patience", NULL, matrix_patience,
+     "500 steps, from 10 to 50 epochs, without a better validation score"},
+    {"dkt rtrbm", "train.patience", NULL, sequence_patience,
+     "300 steps, from 5 to 30 epochs, without a better validation score"},
+};
+
+/* The section of a setting, and its key. */
+static const char *split_name(const struct rule *rule, char section[32])
+{
+    const char *dot = strchr(rule->setting, '.');
+    snprintf(section, 32, "%.*s", (int)(dot - rule->setting), rule->setting);
+    return dot + 1;
+}
+
+static bool is_for(const struct rule *rule, const char *kind)
+{
+    const size_t n = strlen(kind);
+    for (const char *at = rule->kinds; (at = strstr(at, kind)) != NULL; at += n)
+        if ((at == rule->kinds || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' '))
+            return true;
+    return false;
+}
+
+/* The value of a rule as text; false: it does not apply to these data. */
+static bool value_of(const struct rule *rule, const struct known *known, char *text,
+                     size_t size)
+{
+    const double number = rule->number != NULL ? rule->number(known) : 0;
+    if (isnan(number))
+        return false;
+    if (rule->value != NULL)
+        snprintf(text, size, "%s", rule->value);
+    else
+        snprintf(text, size, "%.10g", number);
+    return true;
+}
+
+/* Settings that contradict what the user set. */
+static bool contradicts(const struct config *config, const struct rule *rule)
+{
+    static const char *const pairs[][3] = {{"model.window", "repeats", "last"},
+                                           {"model.items", "trace", "item"},
+                                           {"model.prior_a", "discrimination", "signed"},
+                                           {"model.prior_a", "discrimination", "equal"},
+                                           {"model.prior_a", "discrimination", "one"}};
+    for (size_t p = 0; p < COUNT(pairs); p++) {
+        const char *value = config_get(config, "model", pairs[p][1]);
+        if (strcmp(rule->setting, pairs[p][0]) == 0 && value != NULL &&
+            strcmp(value, pairs[p][2]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A positive number that is set, 0 if there is none. */
+static double given(const struct config *config, const char *section, const char *key)
+{
+    const char *value = config_get(config, section, key);
+    return value != NULL ? fmax(0, strtod(value, NULL)) : 0;
+}
+
+enum status defaults_suggest(struct config *config, const struct data_shape *shape, FILE *out)
+{
+    const char *kind = config_get(config, "model", "kind");
+    if (kind == NULL)
+        return OK;
+    const struct known known = {*shape, given(config, "train", "batch"),
+                                given(config, "train", "block")};
+    const bool preset = config_get(config, "model", "preset") != NULL;
+    const bool method = config_get(config, "optimizer", "method") != NULL;
+    const bool epochs = config_is_given(config, "train", "epochs");
+    enum status status = OK;
+    for (size_t r = 0; status == OK && r < COUNT(rules); r++) {
+        char section[32], value[1024];
+        const char *key = split_name(&rules[r], section);
+        if (!is_for(&rules[r], kind) || config_get(config, section, key) != NULL ||
+            (preset && strcmp(section, "model") == 0) ||
+            (method && strcmp(section, "optimizer") == 0) ||
+            (epochs && strcmp(key, "patience") == 0) || contradicts(config, &rules[r]) ||
+            !value_of(&rules[r], &known, value, sizeof value))
+            continue;
+        char *line = memory_text("%s = %s\n", rules[r].setting, value);
+        status = config_suggest(config, line, "defaults for these data");
+        if (out != NULL)
+            fprintf(out, "%s    %s\n", line, rules[r].why);
+        memory_free(line);
+    }
+    return status;
+}
