@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     status = comm_agree(&world, status);
     if (status != OK && fail_sentence()[0] != '\0')
         log_say("cohort: %s", fail_sentence());
+    log_finish();
     comm_finish(&world);
     return (int)status;
 }

@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/job_files.h"
 #include "base/memory.h"
 #include <ctype.h>
 #include <errno.h>
@@ -124,11 +125,18 @@ enum status config_read(struct config *config, const char *path)
     char *text = NULL;
     size_t n = 0;
     static const char mark[] = "\xef\xbb\xbf"; /* of byte order: some editors put it there */
+    static const char binary[] = "\x89HDF";
     TRY(file_read(path, &text, &n));
+    const bool is_h5 = n > strlen(binary) && memcmp(text, binary, strlen(binary)) == 0;
     const size_t skip = strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
     enum status status =
-        strlen(text) < n ? fail(BAD_USER, "%s: not a text file: it contains a NUL byte", path)
-                         : read_lines(config, text + skip, path, false);
+        is_h5
+            ? fail(BAD_USER,
+                   "%s: this is an HDF5 file; expected a file of settings. A data set is given "
+                   "as data=%s",
+                   path, path)
+        : strlen(text) < n ? fail(BAD_USER, "%s: not a text file: it contains a NUL byte", path)
+                           : read_lines(config, text + skip, path, false);
     memory_free(text);
     return status;
 }
@@ -143,10 +151,26 @@ enum status config_suggest(struct config *config, const char *text, const char *
     return read_lines(config, text, origin, true);
 }
 
+static const char *const shorts[][3] = {
+    {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}};
+
+static enum status no_section(struct span word, const char *origin)
+{
+    const char *names[COUNT(shorts)];
+    for (size_t i = 0; i < COUNT(shorts); i++)
+        names[i] = shorts[i][0];
+    char *name = copy(word);
+    const char *nearest = config_nearest(name, names, COUNT(names));
+    const enum status status =
+        fail(BAD_USAGE, "%s: '%s' has no section; expected section.key=value%s%s%s", origin,
+             name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+             nearest ? "=?" : ", such as model.kind=rbm (`cohort help settings` lists all)");
+    memory_free(name);
+    return status;
+}
+
 enum status config_set(struct config *config, const char *assignment, const char *origin)
 {
-    static const char *const shorts[][3] = {
-        {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}};
     const char *equals = strchr(assignment, '=');
     if (equals == NULL)
         return fail(BAD_USAGE, "%s: '%s' has no '='; expected section.key=value", origin,
@@ -165,8 +189,7 @@ enum status config_set(struct config *config, const char *assignment, const char
         }
     const char *dot = memchr(left.start, '.', left.n);
     if (dot == NULL || !is_word(left))
-        return fail(BAD_USAGE, "%s: '%.*s' has no section; expected section.key=value", origin,
-                    (int)left.n, left.start);
+        return no_section(left, origin);
     add(config, trim(left.start, dot), trim(dot + 1, left.start + left.n), value, origin,
         false);
     return OK;
@@ -179,8 +202,15 @@ enum status config_read_words(struct config *config, const char *const *words, s
             const bool assignment = strchr(words[w], '=') != NULL;
             if (assignment != (pass == 1))
                 continue;
-            TRY(assignment ? config_set(config, words[w], "command line")
-                           : config_read(config, words[w]));
+            if (assignment) {
+                TRY(config_set(config, words[w], "command line"));
+                continue;
+            }
+            char *path = NULL;
+            TRY(job_files_find(words[w], &path));
+            const enum status status = config_read(config, path);
+            memory_free(path);
+            TRY(status);
         }
     return OK;
 }
@@ -202,6 +232,12 @@ const char *config_get(const struct config *config, const char *section, const c
 {
     const struct entry *entry = find(config, section, key);
     return entry ? entry->value : NULL;
+}
+
+bool config_is_given(const struct config *config, const char *section, const char *key)
+{
+    const struct entry *entry = find(config, section, key);
+    return entry != NULL && !entry->suggested;
 }
 
 size_t config_count(const struct config *config)
@@ -303,40 +339,6 @@ enum status config_parse(const struct option *option, const char *value, const c
     return OK;
 }
 
-/* Levenshtein's distance, cut off at words of 63 letters. */
-static int distance(const char *a, const char *b)
-{
-    int row[64];
-    const int n = (int)size_min(strlen(b), 63);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            const int change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            int best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < best ? change : best;
-        }
-    }
-    return row[n];
-}
-
-const char *config_nearest(const char *word, const char *const *names, size_t n)
-{
-    const char *nearest = NULL;
-    int least = 1 + (int)strlen(word) / 2;
-    for (size_t i = 0; i < n; i++) {
-        const int d = distance(word, names[i]);
-        if (d < least) {
-            least = d;
-            nearest = names[i];
-        }
-    }
-    return nearest;
-}
-
 static const struct option *known(const struct option_group *groups, size_t n_groups,
                                   const struct entry *entry)
 {
@@ -358,15 +360,15 @@ static enum status unknown_key(const struct option_group *groups, size_t n_group
         for (size_t o = 0; o < groups[g].n_options; o++) {
             char name[256];
             snprintf(name, sizeof name, "%s.%s", groups[g].section, groups[g].options[o].key);
-            const int d = distance(full, name);
+            const int d = config_distance(full, name);
             if (d < least) {
                 least = d;
                 snprintf(best, sizeof best, "%s", name);
             }
         }
-    return fail(BAD_USER,
-                "%s: unknown setting %s; the nearest is %s (`cohort help %s` lists all)",
-                entry->origin, full, best,
+    const bool is_near = least <= 1 + (int)strlen(full) / 3;
+    return fail(BAD_USER, "%s: unknown setting %s%s%s (`cohort help %s` lists all)",
+                entry->origin, full, is_near ? "; the nearest is " : "", is_near ? best : "",
                 strcmp(entry->section, "model") == 0 ? "models" : "settings");
 }
 

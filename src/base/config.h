@@ -48,6 +48,9 @@ CHECKED enum status config_set(struct config *config, const char *assignment,
 /* The value that was set last, NULL if none was. */
 const char *config_get(const struct config *config, const char *section, const char *key);
 
+/* Whether the user set it, rather than a preset or another suggestion. */
+bool config_is_given(const struct config *config, const char *section, const char *key);
+
 /* Everything that was set, in order: entry e of config_count. */
 struct config_entry {
     const char *section, *key, *value, *origin;
@@ -98,6 +101,10 @@ void config_choices_text(const struct option *option, char *text, size_t size);
 /* Parses one value for one row into its place in `target`; for command-line options too. */
 CHECKED enum status config_parse(const struct option *option, const char *value,
                                  const char *origin, void *target);
+
+/* The number of edits that turn one word into another: letters added, removed, replaced, or
+ * exchanged with the next one. */
+int config_distance(const char *a, const char *b);
 
 /* The nearest of n names to `word` by edit distance, NULL if none is near. */
 const char *config_nearest(const char *word, const char *const *names, size_t n);

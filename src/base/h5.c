@@ -233,6 +233,36 @@ enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type, 
                : OK;
 }
 
+enum status h5_write_strings(hid_t file, const char *name, size_t n, const char *const *texts)
+{
+    const hsize_t size = n;
+    uint64_t n_bytes = 0;
+    hsize_t file_size = 0;
+    for (size_t i = 0; i < n; i++)
+        n_bytes += strlen(texts[i]) + 32; /* its place in HDF5's heap, and a reference to it */
+    H5Fget_filesize(file, &file_size);
+    if (descriptor_of(file) >= 0 && !within_limits(file_size, n_bytes))
+        return fail(BAD_IO,
+                    "no room for %s: your limit on file sizes (ulimit -f) is too small; raise "
+                    "it",
+                    name);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &size, NULL);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Pset_obj_track_times(creation, 0);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    hid_t array = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    const bool failed =
+        array < 0 || (n > 0 && H5Dwrite(array, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) < 0);
+    const bool close_failed = array >= 0 && H5Dclose(array) < 0;
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Pclose(creation);
+    return failed || close_failed
+               ? fail(BAD_IO, "HDF5 cannot write %s; is the disk full?", name)
+               : OK;
+}
+
 static enum status write_attribute(hid_t file, const char *name, hid_t type, const void *value)
 {
     hid_t space = H5Screate(H5S_SCALAR);

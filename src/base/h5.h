@@ -32,6 +32,9 @@ bool h5_exists(hid_t file, const char *name);
  * h5_read.c. */
 CHECKED enum status h5_write(hid_t file, const char *name, hid_t file_type, hid_t type,
                              int rank, const uint64_t *shape, const void *values);
+/* A vector of n texts, as HDF5's strings of variable length in UTF-8. */
+CHECKED enum status h5_write_strings(hid_t file, const char *name, size_t n,
+                                     const char *const *texts);
 CHECKED enum status h5_shape(hid_t file, const char *name, int *rank, uint64_t shape[4]);
 
 /* The length of an array that must have one dimension. */

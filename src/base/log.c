@@ -3,9 +3,17 @@
  * Names of students, items and files are untrusted. An escape sequence in a name must not reach
  * the terminal, where it could hide lines, rename the window or worse. So all output to stdout
  * and stderr passes through here, and control characters become text: \u001b for an escape.
- * JSON is already escaped. Files keep every byte. */
+ * JSON is already escaped. Files keep every byte.
+ *
+ * Progress is one line about what is being done. On a terminal the next line overwrites it;
+ * elsewhere (a log) a plain line appears once nothing was printed for half a minute. A thread
+ * looks at the clock, since a single step of a large model may take longer than that. It does
+ * nothing else, and sees no signals. */
 #define _GNU_SOURCE /* fopencookie */
 #include "base/log.h"
+#include "base/terminal.h"
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +22,20 @@
 #include <unistd.h>
 
 static bool muted;
-static int live_columns; /* width of the unfinished line on the terminal */
+
+#define REFRESH 0.1 /* seconds: a terminal shows no more lines than that */
+#define STALE 5     /* after which a terminal shows for how long nothing has changed */
+#define SILENCE 30  /* without a line in a log, at most */
+
+/* What is being done, for the thread too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    size_t columns;                /* of the terminal; 0: there is none */
+    size_t shown;                  /* width of the unfinished line on it */
+    char text[512];                /* "": nothing */
+    double changed, drawn, spoken; /* points in time: of the text, of the line, of any line */
+    bool has_thread;
+} live;
 
 /* Position of a stream within a UTF-8 character. */
 struct place {
@@ -68,8 +89,24 @@ void log_shown_free(char *text)
     free(text);
 }
 
+/* With the lock held. */
+static void wipe_live_line(void)
+{
+    if (live.shown > 0)
+        fprintf(stderr, "\r%*s\r", (int)live.shown, "");
+    live.shown = 0;
+}
+
 static ssize_t write_shown(void *arg, const char *bytes, size_t n)
 {
+    const struct timespec moment = {.tv_nsec = 20000000};
+    pthread_mutex_lock(&lock);
+    const bool was_live = live.shown > 0;
+    wipe_live_line();
+    fflush(stderr);
+    pthread_mutex_unlock(&lock);
+    if (was_live && !isatty(STDERR_FILENO)) /* mpirun passes stdout on separately */
+        nanosleep(&moment, NULL);
     size_t n_shown = 0;
     char *text = shown(arg, bytes, n, &n_shown);
     size_t done = 0;
@@ -84,6 +121,8 @@ static ssize_t write_shown(void *arg, const char *bytes, size_t n)
 void log_start(void)
 {
     static struct place place;
+    live.columns = terminal_columns();
+    live.spoken = log_clock();
     FILE *guarded = fopencookie(&place, "w", (cookie_io_functions_t){.write = write_shown});
     if (guarded == NULL)
         return;
@@ -118,27 +157,19 @@ bool log_muted(void)
     return muted;
 }
 
-bool log_is_live(void)
-{
-    return !muted && isatty(STDERR_FILENO);
-}
-
-static void wipe_live_line(void)
-{
-    if (live_columns > 0)
-        fprintf(stderr, "\r%*s\r", live_columns, "");
-    live_columns = 0;
-}
-
 static void say(const char *prefix, const char *format, va_list arguments)
 {
     if (muted)
         return;
+    pthread_mutex_lock(&lock);
     wipe_live_line();
+    live.text[0] = '\0';
+    live.spoken = log_clock();
     fputs(prefix, stderr);
     log_print(format, arguments);
     fputc('\n', stderr);
     fflush(stderr);
+    pthread_mutex_unlock(&lock);
 }
 
 void log_say(const char *format, ...)
@@ -157,16 +188,96 @@ void log_warn(const char *format, ...)
     va_end(arguments);
 }
 
+/* With the lock held: the line of progress, cut to the width of a terminal. `since`: seconds for
+ * which it has been the same, if that is worth a word. */
+static void draw(double now, double since)
+{
+    char line[sizeof live.text + 64];
+    int n = snprintf(line, sizeof line, "%s", live.text);
+    if (since > 0) {
+        char time[64];
+        terminal_duration(since, time, sizeof time);
+        n += snprintf(line + n, sizeof line - (size_t)n, " (for %s)", time);
+    }
+    wipe_live_line();
+    if (live.columns > 0) {
+        size_t end = size_min((size_t)n, live.columns - 1);
+        while (end > 0 && end < (size_t)n && ((unsigned char)line[end] & 0xc0) == 0x80)
+            end--;
+        line[end] = '\0';
+        live.shown = end;
+    }
+    fprintf(stderr, live.columns > 0 ? "%s" : "%s\n", line);
+    fflush(stderr);
+    live.drawn = now;
+    live.spoken = now;
+}
+
+static void *watch(void *arg)
+{
+    const struct timespec second = {.tv_sec = 1};
+    (void)arg;
+    for (;;) {
+        nanosleep(&second, NULL);
+        pthread_mutex_lock(&lock);
+        const double now = log_clock();
+        const bool due =
+            live.columns > 0 ? now - live.changed >= STALE : now - live.spoken >= SILENCE;
+        if (live.text[0] != '\0' && due)
+            draw(now, now - live.changed >= STALE ? now - live.changed : 0);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+/* The thread ends with the process. It blocks all signals, so that they wake the main thread. */
+static void start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    live.has_thread = true;
+    if (pthread_create(&thread, NULL, watch, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void log_live(const char *format, ...)
 {
-    if (!log_is_live())
+    if (muted)
         return;
-    wipe_live_line();
+    char *line = NULL, *text = NULL;
     va_list arguments;
     va_start(arguments, format);
-    live_columns = log_print(format, arguments);
+    const int n = vasprintf(&line, format, arguments);
     va_end(arguments);
+    if (n >= 0) {
+        text = log_shown(line);
+        free(line);
+    }
+    if (text == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    const double now = log_clock();
+    snprintf(live.text, sizeof live.text, "%s", text);
+    live.changed = now;
+    if (live.columns > 0 ? now - live.drawn >= REFRESH || live.shown == 0
+                         : now - live.spoken >= SILENCE)
+        draw(now, 0);
+    if (!live.has_thread)
+        start_thread();
+    pthread_mutex_unlock(&lock);
+    free(text);
+}
+
+void log_finish(void)
+{
+    pthread_mutex_lock(&lock);
+    wipe_live_line();
+    live.text[0] = '\0';
     fflush(stderr);
+    pthread_mutex_unlock(&lock);
 }
 
 double log_clock(void)

@@ -22,9 +22,11 @@ void log_say(const char *format, ...) PRINTF(1, 2);
 /* A line that begins with "warning: ". */
 void log_warn(const char *format, ...) PRINTF(1, 2);
 
-/* A line that the next one overwrites on a terminal; not printed elsewhere. log_say ends it. */
+/* What is being done. A terminal shows it as a line that the next one overwrites; elsewhere it is
+ * printed if nothing was for half a minute, and so is how long it takes. Cheap enough to call
+ * often, as in every step. log_say ends it, and so does log_finish at the end of a process. */
 void log_live(const char *format, ...) PRINTF(1, 2);
-bool log_is_live(void);
+void log_finish(void);
 
 /* Seconds since some fixed moment. */
 double log_clock(void);

@@ -57,6 +57,20 @@ enum status names_write(hid_t file, const char *group, const struct names *names
                     names->n > 0 ? names->first : nothing);
 }
 
+enum status names_write_strings(hid_t file, const char *group, const struct names *names)
+{
+    char path[64];
+    if (H5Lexists(file, group, H5P_DEFAULT) <= 0)
+        TRY(h5_group(file, group));
+    snprintf(path, sizeof path, "%s/names", group);
+    const char **texts = NEW(const char *, names->n);
+    for (size_t i = 0; i < names->n; i++)
+        texts[i] = names_get(names, i);
+    enum status status = h5_write_strings(file, path, names->n, texts);
+    memory_free(texts);
+    return status;
+}
+
 bool names_are_sound(const char *bytes, const uint64_t *first, size_t n, uint64_t n_bytes)
 {
     for (size_t i = 0; i < n; i++)

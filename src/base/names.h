@@ -21,7 +21,7 @@ static inline size_t names_size(const struct names *names) /* in bytes */
     return names->n == 0 ? 0 : names->first[names->n];
 }
 void names_add(struct names *names, const char *name, size_t length); /* into a zeroed struct */
-void names_copy(struct names *names, const struct names *from);       /* likewise */
+void names_copy(struct names *names, const struct names *from);       /* likewise: appends */
 void names_free(struct names *names);
 bool names_equal(const struct names *a, const struct names *b);
 
@@ -31,6 +31,9 @@ bool names_are_sound(const char *bytes, const uint64_t *first, size_t n, uint64_
 
 /* GROUP/names (bytes) and GROUP/names_first (their offsets). Creates a missing group. */
 CHECKED enum status names_write(hid_t file, const char *group, const struct names *names);
+/* GROUP/names as strings that any reader of HDF5 knows. */
+CHECKED enum status names_write_strings(hid_t file, const char *group,
+                                        const struct names *names);
 CHECKED enum status names_read(hid_t file, const char *group, struct names *names);
 
 #endif

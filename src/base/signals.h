@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* From now on USR1 and TERM do not end the program, but are recorded. */
+/* From now on USR1, TERM and the first INT (Ctrl-C) do not end the program, but are recorded. */
 void signals_catch(void);
 bool signals_came(void); /* this rank received one */
 

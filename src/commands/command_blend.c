@@ -4,10 +4,12 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "runs/blending.h"
+#include "runs/run.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 struct values {
     const char *output, *data;
@@ -98,9 +100,27 @@ static double gain(const struct report *report, const struct line *line, int par
     return report->members[best].scores[part].log_loss - line->scores[part].log_loss;
 }
 
+/* "1 runs/rbm (rbm)". Caller frees. */
+static char *member_name(const struct blend *blend, size_t m)
+{
+    return memory_text("%zu %s (%s%s)", m + 1, blend->paths[m], blend->kinds[m],
+                       blend->origins[m] != NULL ? ", refit" : "");
+}
+
+static int name_width(const struct blend *blend)
+{
+    size_t width = 16;
+    for (size_t m = 0; m < blend->n_members; m++) {
+        char *name = member_name(blend, m);
+        width = size_max(width, strlen(name));
+        memory_free(name);
+    }
+    return (int)width;
+}
+
 static void print_line(const struct report *report, const char *name, const struct line *line)
 {
-    printf("%-24.24s", name);
+    printf("%-*s", name_width(report->blend), name);
     for (int part = 0; part < 2; part++) {
         const struct score *s = &line->scores[part];
         if (s->n > 0)
@@ -116,14 +136,14 @@ static void print_line(const struct report *report, const char *name, const stru
 static void print_table(const struct report *report)
 {
     const struct blend *blend = report->blend;
-    printf("%-24s  %-26s  %-26s  %s\n%-24s  %8s  %8s  %6s  %8s  %8s  %6s  %8s\n", "",
-           "validation", "test", "log-loss", "", "log-loss", "CBD", "AUC", "log-loss", "CBD",
-           "AUC", "gain");
+    const int width = name_width(blend);
+    printf("%-*s  %-26s  %-26s  %s\n%-*s  %8s  %8s  %6s  %8s  %8s  %6s  %8s\n", width, "",
+           "validation", "test", "log-loss", width, "", "log-loss", "CBD", "AUC", "log-loss",
+           "CBD", "AUC", "gain");
     for (size_t m = 0; m < blend->n_members; m++) {
-        char name[64];
-        snprintf(name, sizeof name, "%zu %s%s", m + 1, blend->kinds[m],
-                 blend->origins[m] != NULL ? ", refit" : "");
+        char *name = member_name(blend, m);
         print_line(report, name, &report->members[m]);
+        memory_free(name);
     }
     for (size_t p = 0; p < report->n_pairs; p++) {
         const struct blend_weights *w = &report->pairs[p].weights;
@@ -211,6 +231,39 @@ static enum status make(const struct comm *comm, const struct values *values,
     return status;
 }
 
+/* Rank 0: why a trial of a sweep failed; NULL: it did not, or this is no trial. Caller frees. */
+static char *failure_of(const char *path)
+{
+    char *reason = NULL;
+    enum { MOST_RUNGS = 20 };
+    for (int rung = 1; rung <= MOST_RUNGS && reason == NULL; rung++) {
+        char *file = memory_text("%s/rung-%d.json", path, rung);
+        json_t *result = run_json(file);
+        const char *state = json_string_value(json_object_get(result, "state"));
+        const char *words = json_string_value(json_object_get(result, "reason"));
+        if (state != NULL && strcmp(state, "failed") == 0)
+            reason = memory_text("%s", words != NULL ? words : "unknown");
+        json_decref(result);
+        memory_free(file);
+    }
+    return reason;
+}
+
+/* Collective: removes failed trials of sweeps from the list. */
+static void skip_failed(const struct comm *comm, const char **words, int *n_words)
+{
+    int n = 0;
+    for (int w = 0; w < *n_words; w++) {
+        char *reason = comm_share_text(comm, comm->rank == 0 ? failure_of(words[w]) : NULL);
+        if (reason != NULL)
+            log_say("skipping %s, a trial that failed: %s", words[w], reason);
+        else
+            words[n++] = words[w];
+        memory_free(reason);
+    }
+    *n_words = n;
+}
+
 static enum status check(const struct values *values, int n_words)
 {
     if (values->output[0] == '\0')
@@ -229,6 +282,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     enum status status = command_parse(&command_blend, argc, argv, &values, words, &n_words);
     if (status == OK && n_words == 0)
         status = command_usage(&command_blend);
+    if (status == OK)
+        skip_failed(comm, words, &n_words);
     if (status == OK)
         status = check(&values, n_words);
     if (status == OK)
@@ -250,6 +305,7 @@ const struct command command_blend = {
         "The blend is a run directory. `cohort evaluate`, `predict`, `inspect`, `export`, "
         "`report` and `verify` accept it, and it no longer needs the directories of its "
         "members.\n\n"
+        "Failed trials of a sweep among the runs (as in sweeps/rbm/trials/*) are skipped.\n\n"
         "Refits (`cohort train refit=RUN`) were trained on the validation attempts. Their "
         "weights are therefore fitted on the predictions of the original runs, which must "
         "still exist unchanged. The validation scores are those of the original runs; the test "

@@ -57,6 +57,10 @@ static const struct entry exit_codes[] = {
 static const struct entry environment[] = {
     {"COHORT_MPI", "no: do not start MPI, even under mpirun or srun, so that each process runs "
                    "the command alone; yes: start MPI even if no launcher is detected"},
+    {"COHORT_LIVE",
+     "yes or no: show progress as one line that is overwritten, as on a terminal, "
+     "or as a plain line every half minute, as in a log; by default cohort finds "
+     "out, under mpirun too"},
     {"COHORT_ISA", "plain, avx2 or avx512: use these vector instructions instead of the widest "
                    "that the CPU supports; the results do not change"},
     {"OPENBLAS_CORETYPE",
@@ -130,7 +134,11 @@ static void settings_page(struct manual *manual)
     manual_item(manual, "3.", "config.ini of a run that is continued", NULL);
     manual_item(manual, "4.", "the preset (model.preset)", NULL);
     manual_item(manual, "5.", "the defaults of the kind of model: see cohort-models(7)", NULL);
-    manual_item(manual, "6.", "the defaults below", NULL);
+    manual_item(
+        manual, "6.",
+        "what follows from the data: `cohort train ... --explain` prints it with reasons",
+        NULL);
+    manual_item(manual, "7.", "the defaults below", NULL);
     manual_heading(manual, "SETTINGS");
     manual_paragraph(manual, "The further keys of [model] depend on the kind: see "
                              "cohort-models(7). [sweep] is for `cohort sweep` only.");
@@ -153,6 +161,15 @@ static const struct topic {
     {"exit-codes", "The exit codes of all commands", 0, exit_codes_page, NULL},
     {"environment", "The environment variables that cohort reads", 0, environment_page, NULL},
 };
+
+const char *const *help_topics(void)
+{
+    static const char *names[COUNT(topics) + 2];
+    for (size_t t = 0; t < COUNT(topics); t++)
+        names[t] = topics[t].name;
+    names[COUNT(topics)] = "cohort";
+    return names;
+}
 
 static void add_lists(struct manual *manual)
 {
@@ -264,6 +281,11 @@ static enum status print_word(struct manual *manual, const char *word)
 
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--complete") == 0) { /* for shells, not for people */
+        if (comm->rank == 0)
+            help_complete((const char *const *)argv + 2, (size_t)argc - 2);
+        return OK;
+    }
     struct values values = {0};
     const char **words = NEW(const char *, (size_t)argc);
     int n_words = 0;

@@ -4,7 +4,7 @@
 #include "data_tools/import.h"
 #include <stddef.h>
 
-static const char *const time_units[] = {"s", "ms", "us", "ns", NULL};
+static const char *const time_units[] = {"auto", "s", "ms", "us", "ns", NULL};
 static const char *const steps[] = {"every", "time", "session", NULL};
 
 #define TEXT(key, field, standard, value, help)                                                \
@@ -57,8 +57,13 @@ static const struct flag flags[] = {
     TEXT("student", student, "", "COLUMN", "column of the student"),
     TEXT("item", item, "", "COLUMN", "column of the item; A+B joins two columns"),
     TEXT("outcome", outcome, "", "COLUMN", "column of the outcome"),
-    TEXT("time", time, "", "COLUMN", "column of the time: a number, or YYYY-MM-DD HH:MM:SS"),
-    CHOICE("time-unit", time_unit, "s", time_units, "UNIT", "unit of times that are numbers"),
+    TEXT("time", time, "", "COLUMN", "column of the time: numbers or dates; see TIMES below"),
+    CHOICE("time-unit", time_unit, "auto", time_units, "UNIT",
+           "unit of times that are numbers; auto: by their size"),
+    TEXT("time-format", time_format, "", "FORMAT",
+         "format of times that are dates, as of strptime: '%d.%m.%Y %H:%M'"),
+    TEXT("threshold", threshold, "", "SCORE",
+         "read outcomes as scores: correct from this score on, incorrect below it"),
     TEXT("order", order, "", "COLUMN",
          "column to sort a student's attempts by, where it is not a time"),
     TEXT("skills", skills, "", "COLUMN", "column of the item's skills"),
@@ -81,12 +86,20 @@ static const struct flag flags[] = {
     TEXT("delimiter", delimiter, "auto", "CHARACTER",
          "separator of cells: one character, or tab, comma, semicolon, space, auto"),
     SWITCH("merge-repeats", merge_repeats,
-           "merge rows of the same student, item and time into one attempt"),
+           "merge rows of the same student, item and time into one attempt with the skills of "
+           "all; without times, adjacent rows of a student with the same item and outcome"),
+    SWITCH("keep-repeats", keep_repeats,
+           "make an attempt of every row, also of rows that differ in their skills only"),
+    TEXT("pseudonyms", pseudonyms, "", "KEYFILE",
+         "store students under keyed hashes of their names (HMAC-SHA-256) with the key in this "
+         "file; a missing file is created with a new key"),
     TEXT("item-meta", item_meta, "", "FILE", "CSV of items with their --skills and --group"),
     TEXT("time-meta", time_meta, "", "FILE", "CSV of answers with their times"),
     TEXT("item-names", item_names, "", "FILE", "file of two columns: item, its name"),
     TEXT("skill-names", skill_names, "", "FILE", "file of two columns: skill, its name"),
-    TEXT("q-matrix", q_matrix, "", "FILE", "CSV of 0 and 1: which item needs which skill"),
+    TEXT("q-matrix", q_matrix, "", "FILE",
+         "CSV of 0 and 1: which item needs which skill; its first column may name the items, "
+         "its first line the skills"),
     TEXT("truth", truth, "", "NAME=FILE,...",
          "CSV files of the true parameters of simulated answers, stored as /truth/NAME for "
          "`cohort inspect --truth`; NAME=-FILE changes the sign"),
@@ -139,8 +152,27 @@ static void more_help(struct manual *manual)
                       "validation"},
         {"none", "all for training"},
     };
+    manual_heading(manual, "TIMES");
+    manual_paragraph(
+        manual,
+        "The format of times is recognized from the first megabyte, and every row must have "
+        "it: "
+        "seconds since 1970 or of any clock; milliseconds and smaller units since 1970; ISO "
+        "8601 with fractions and offsets (2012-09-28T15:11:00.5+02:00); other dates, such as "
+        "28.09.2012 15:11, 9/28/2012 3:11 PM or 28 September 2012. In 9/28/2012 the number "
+        "over "
+        "12 is the day. If no number is over 12, the month is first with slashes, the day with "
+        "hyphens, and a message says so. Dates without an offset are UTC. Times that are all "
+        "equal are ignored. --time-format knows %%Y %%y %%m %%d %%b %%B %%a %%A %%H %%I %%p "
+        "%%M %%S %%f %%z "
+        "%%s %%F %%T %%D %%R; a fraction after %%S is read too. Times are kept to the "
+        "microsecond, "
+        "and `cohort predict` writes them as they were.");
     manual_heading(manual, "SPLITS");
-    manual_paragraph(manual, "Numbers are percentages for training, validation and test.");
+    manual_paragraph(manual,
+                     "Numbers are percentages for training, validation and test. With --test "
+                     "and without --valid, --split by-student=90/10 (or by-order, by-time, "
+                     "by-attempt, by-last) takes validation out of the training files.");
     for (size_t s = 0; s < COUNT(splits); s++)
         manual_item(manual, splits[s][0], splits[s][1], NULL);
     subcommands_print(&import_menu, manual);
@@ -162,8 +194,12 @@ const struct command command_import = {
         "and counts such rows. --skill-separator sets the text between the skills of a cell. "
         "With auto, cells are split at ~~, ; or |, and cells that hold only numbers also at "
         "blanks and commas. Lists like [1, 5] are read too.\n\n"
-        "Names are stored as UTF-8; files that are not UTF-8 are read as Latin-1.",
-    .examples = "Import a CSV file whose columns have other names than usual:\n\n"
+        "Names are stored as UTF-8; names that are not UTF-8 are read as Latin-1, and counted. "
+        "A "
+        "line break within a quoted name stays part of it.",
+    .examples = "Import a CSV file with the usual names of columns:\n\n"
+                "  cohort import csv answers.csv -o answers.h5\n\n"
+                "Import one whose columns have other names:\n\n"
                 "  cohort import csv log.csv.gz --student user --item problem \\\n"
                 "      --outcome correct --time timestamp --skills topic -o log.h5\n\n"
                 "Import files that are split already:\n\n"

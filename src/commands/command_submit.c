@@ -9,7 +9,6 @@
 #include "runs/run.h"
 #include "runs/trainer.h"
 #include <inttypes.h>
-#include <string.h>
 
 struct values {
     struct slurm_job job;
@@ -53,24 +52,6 @@ static enum status check(const struct settings *settings, const struct slurm_job
     return OK;
 }
 
-static enum status hand_over(const char *text, const char *directory, const char *log)
-{
-    char *kept = NULL;
-    int64_t job = 0;
-    enum status status = slurm_make(directory, &kept);
-    if (status == OK) {
-        status = slurm_submit(text, NULL, &job);
-        if (status != OK)
-            slurm_unmake(directory, kept);
-    }
-    memory_free(kept);
-    if (status == OK) {
-        printf("%" PRId64 "\n", job);
-        log_say("submitted job %" PRId64 "; it writes to %s", job, log);
-    }
-    return status;
-}
-
 /* Rank 0. */
 static enum status submit(const struct settings *settings, const struct values *values,
                           const struct names *words)
@@ -84,13 +65,14 @@ static enum status submit(const struct settings *settings, const struct values *
         .name = values->name[0] != '\0' ? values->name : slurm_name(directory),
         .log = log,
         .made_by = "cohort submit",
+        .command = "train",
         .words = words,
     };
     enum status status = slurm_write(&script, &text);
     if (status == OK && values->dry_run)
         fputs(text, stdout);
     else if (status == OK)
-        status = hand_over(text, directory, log);
+        status = slurm_hand_over(text, directory, log);
     memory_free(text);
     memory_free(log);
     return status;
@@ -134,16 +116,19 @@ const struct command command_submit = {
     .details =
         "Accept the same files and settings as `cohort train` and check them immediately. The "
         "job uses them as they are now, even if the files change later.\n\n"
-        "The job script is made from the template jobs/train.sbatch, which can also be edited "
-        "and submitted by hand. It starts the same cohort program. Shortly before the time "
+        "The job script is made from the template train.sbatch (installed in "
+        "share/cohort/jobs), which can also be edited and submitted by hand. It starts the "
+        "same cohort program. Shortly before the time "
         "limit the ranks save, and the job goes back into the queue, until the run is finished "
         "or --restarts is reached. The job writes slurm.log in the run directory.\n\n"
-        "If a job is cancelled or its node fails, submit the run again to continue it.",
+        "If a job is cancelled or its node fails, submit the run again to continue it. While "
+        "a job of the run is in the queue, a second one is refused; slurm.job in the run "
+        "directory has its number.",
     .examples = "Train on 2 nodes with 64 ranks, for up to 8 hours per start:\n\n"
-                "  cohort submit jobs/rbm.ini data=class.h5 run=runs/rbm \\\n"
+                "  cohort submit rbm.ini data=class.h5 run=runs/rbm \\\n"
                 "      --nodes 2 --ranks 64 --time 8:00:00 --partition batch\n\n"
                 "See the script that would be submitted:\n\n"
-                "  cohort submit jobs/rbm.ini data=class.h5 run=runs/rbm --dry-run",
+                "  cohort submit rbm.ini data=class.h5 run=runs/rbm --dry-run",
     .see_also = "cohort-train(1), cohort-sweep(1), cohort-settings(7)",
     .flags = flags,
     .n_flags = COUNT(flags),

@@ -51,7 +51,7 @@ static const struct flag flags[] = {
      NULL},
     {{"packs", OPTION_INTEGER, AT(submission.packs), "0", 0, 1e6, NULL,
       "number of packs into which the trials are split, one per array task; 0: enough for "
-      "about 20 trials per rank"},
+      "about 20 trials per team of sweep.ranks"},
      0,
      NULL},
     {{"throttle", OPTION_INTEGER, AT(submission.throttle), "0", 0, 1e6, NULL,
@@ -263,6 +263,7 @@ static enum status work(const struct comm *comm, const struct sweep *sweep,
                           comm->rank == 0 ? sweep_submit(sweep, &values->submission) : OK);
     TRY(comm_agree(comm, comm->rank == 0 ? sweep_open(sweep) : OK));
     if (!values->status && !values->collect) {
+        TRY(comm_agree(comm, comm->rank == 0 ? sweep_note_size(sweep) : OK));
         signals_catch();
         if (values->pack[0] == '\0')
             log_say("%s: %zu trial%s%s", sweep->directory, sweep->n_trials,
@@ -294,6 +295,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         struct config *config = config_create();
         struct sweep sweep = {.config = config};
         status = config_read_words(config, words, (size_t)n_words);
+        if (status == OK && (values.status || values.collect))
+            status = comm_agree(comm, sweep_recall(config));
         values.submission.retry = values.retry;
         slurm_words(config, &values.submission.words);
         if (status == OK)
@@ -330,6 +333,8 @@ const struct command command_sweep = {
         "  optimizer.rate = log(1e-4, 1e-2)\n"
         "  model.dropout = uniform(0, 0.5)\n\n"
         "A grid needs ranges with a number of points, as in log(1e-4, 1e-2, 5).\n\n"
+        "With --status and --collect, run=RUN is enough: the sweep in that directory is read "
+        "from there.\n\n"
         "Each trial is trained in RUN/trials/ID; its ID depends on its settings alone. The "
         "ranks are split into teams of sweep.ranks, which take the next trial when they are "
         "free. Run the same command again to train only what is missing. Trials are compared "
@@ -338,16 +343,17 @@ const struct command command_sweep = {
         "The results are the leaderboard (printed, and leaderboard.csv), the effect of each "
         "setting (effects.csv) and the settings of the best trial (best.ini, ready for `cohort "
         "train`). They do not depend on which team trained which trial.\n\n"
-        "With --submit the trials go to Slurm as job arrays (jobs/sweep.sbatch), one pack of "
+        "With --submit the trials go to Slurm as job arrays (from the template sweep.sbatch), "
+        "one pack of "
         "trials per array task, and are collected at the end. The logs of the jobs are in "
-        "RUN/slurm. On USR1 or TERM a sweep saves and exits with code 85.",
+        "RUN/slurm. On USR1, TERM or Ctrl-C a sweep saves and exits with code 85.",
     .examples = "Sweep on 8 ranks, then train the best settings:\n\n"
-                "  mpirun -n 8 cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm\n"
+                "  mpirun -n 8 cohort sweep sweep_rbm.ini data=class.h5 run=sweeps/rbm\n"
                 "  cohort train sweeps/rbm/best.ini run=runs/best\n\n"
                 "Submit it to Slurm instead, and look at its progress:\n\n"
-                "  cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm \\\n"
+                "  cohort sweep sweep_rbm.ini data=class.h5 run=sweeps/rbm \\\n"
                 "      --submit --ranks 16 --time 4:00:00\n"
-                "  cohort sweep jobs/sweep_rbm.ini data=class.h5 run=sweeps/rbm --status",
+                "  cohort sweep run=sweeps/rbm --status",
     .exit_status = "85 if a signal stopped it after saving: run the same command to continue.",
     .see_also = "cohort-train(1), cohort-settings(7), cohort-files(5)",
     .flags = flags,

@@ -4,13 +4,27 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "commands/commands.h"
 #include "runs/cross_validation.h"
+#include "runs/defaults.h"
 #include "runs/refit.h"
 #include "runs/run.h"
 #include "runs/trainer.h"
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
+
+struct values {
+    bool explain;
+};
+
+static const struct flag flags[] = {
+    {{"explain", OPTION_SWITCH, offsetof(struct values, explain), "no", 0, 0, NULL,
+      "print the settings that follow from the data, each with its reason, and do not train"},
+     0,
+     NULL},
+};
 
 /* How it ended, if not after train.epochs. Solvers should converge. */
 static const char *ending(const struct settings *settings, const struct result *result)
@@ -26,6 +40,8 @@ static const char *ending(const struct settings *settings, const struct result *
 
 static void report(const struct settings *settings, const struct result *result)
 {
+    char time[64];
+    terminal_duration(result->seconds, time, sizeof time);
     if (result->was_finished)
         log_say(
             "%s is already finished after %lld epoch%s; nothing to do%s",
@@ -35,8 +51,8 @@ static void report(const struct settings *settings, const struct result *result)
             : result->stopped_early ? " (it stopped early; raise train.patience to continue it)"
                                     : " (raise train.epochs to continue it)");
     else
-        log_say("done: %lld epoch%s in %.1f s%s", (long long)result->epochs,
-                result->epochs == 1 ? "" : "s", result->seconds, ending(settings, result));
+        log_say("done: %lld epoch%s in %s%s", (long long)result->epochs,
+                result->epochs == 1 ? "" : "s", time, ending(settings, result));
     if (log_muted())
         return;
     if (result->best_epoch > 0)
@@ -84,32 +100,64 @@ static enum status check_words(const char *const *words, int n)
     return OK;
 }
 
-/* Rank 0: run=DIRECTORY without a model, which only a run that can be continued has. */
+/* Rank 0: the directory must not be that of several runs. And without a model it must hold a run
+ * that can be continued. */
 static enum status check_run(const struct config *config)
 {
     const char *directory = config_get(config, "run", "directory");
-    if (directory == NULL || directory[0] == '\0' ||
-        config_get(config, "model", "kind") != NULL ||
-        config_get(config, "train", "refit") != NULL)
+    const char *folds = config_get(config, "train", "folds");
+    if (directory == NULL || directory[0] == '\0')
         return OK;
-    if (file_is_in(directory, "fold-1"))
+    if (file_is_in(directory, "fold-1") && (folds == NULL || strcmp(folds, "0") == 0))
         return fail(BAD_USER,
-                    "run=%s: this is a cross-validation; give all its settings again to "
-                    "continue it, or continue one fold, as in run=%s/fold-1",
+                    "run=%s: this is a cross-validation; give all its settings again, with "
+                    "train.folds=, to continue it, or continue one fold, as in run=%s/fold-1",
                     directory, directory);
     if (file_is_in(directory, "sweep.ini"))
         return fail(BAD_USER,
                     "run=%s: this is a sweep; continue it with `cohort sweep`, or train its "
                     "best trial with `cohort train %s/best.ini run=ANOTHER`",
                     directory, directory);
+    if (config_get(config, "model", "kind") != NULL ||
+        config_get(config, "train", "refit") != NULL)
+        return OK;
     if (config_get(config, "data", "file") != NULL)
-        return OK; /* a run that begins */
+        return OK; /* a run that begins, without a kind: model_choose refuses it */
     return fail(
         BAD_USER,
         "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
         "and data= to start a run there",
         directory,
         file_exists(directory) ? "no checkpoint in this directory" : "no such directory");
+}
+
+/* Collective: prints the defaults for the data. */
+static enum status explain(const struct comm *comm, const char *const *words, int n_words)
+{
+    struct config *config = config_create();
+    struct data_shape shape;
+    const struct model_kind *kind = NULL;
+    enum status status = config_read_words(config, words, (size_t)n_words);
+    const char *file = config_get(config, "data", "file");
+    if (status == OK && (file == NULL || file[0] == '\0'))
+        status = fail(BAD_USAGE, "--explain needs data=DATA.h5: defaults follow from the data");
+    if (status == OK)
+        status = model_choose(config, &kind);
+    status = comm_agree(comm, status);
+    if (status == OK)
+        status = data_shape_read(&shape, file, comm);
+    if (status == OK && comm->rank == 0) {
+        printf("%s: %.0f items, %.0f skills; for training %.0f answers of %.0f students, %.1f "
+               "per student, %.1f per item;\n%.0f %% are to an item, %.0f %% to a skill, that "
+               "the student has met before\n\n",
+               file, shape.n_items, shape.n_skills, shape.n_answers, shape.n_students,
+               shape.per_student, shape.per_item, 100 * shape.repeats, 100 * shape.practice);
+        if (kind->defaults != NULL)
+            printf("%s    what suits %s on any data\n", kind->defaults, kind->name);
+        status = defaults_suggest(config, &shape, stdout);
+    }
+    config_destroy(config);
+    return comm_agree(comm, status);
 }
 
 /* Collective: reads files and settings, and those of the run that is continued. */
@@ -136,9 +184,15 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     const char **words = NEW(const char *, (size_t)argc);
     int n_words = 0;
     struct settings settings = {0};
-    enum status status = command_parse(&command_train, argc, argv, NULL, words, &n_words);
+    struct values values = {0};
+    enum status status = command_parse(&command_train, argc, argv, &values, words, &n_words);
     if (status == OK && n_words == 0)
         status = command_usage(&command_train);
+    if (status == OK && values.explain) {
+        status = explain(comm, words, n_words);
+        memory_free(words);
+        return status;
+    }
     if (status == OK)
         status = read_settings(comm, config_create(), &settings, words, n_words);
     memory_free(words);
@@ -174,15 +228,22 @@ static void more_help(struct manual *manual)
 
 const struct command command_train = {
     .name = "train",
-    .usage = "train FILE.ini... [section.key=value...]",
+    .usage = "train [FILE.ini...] [section.key=value...] [--explain]",
     .summary = "Train a model; run the same command again to continue it",
     .details =
         "Settings come from files of `key = value` lines in sections and from the command "
-        "line, which takes precedence. data=, run= and refit= are short for data.file=, "
+        "line, which takes precedence. A file that does not exist here may be one that comes "
+        "with cohort, such as rbm.ini. data=, run= and refit= are short for data.file=, "
         "run.directory= and train.refit=.\n\n"
+        "data=, run= and model.kind= are enough: settings that are not given follow from the "
+        "shape of the data, by rules that --explain prints with their reasons. config.ini has "
+        "them all.\n\n"
         "The run directory holds config.ini, log.jsonl (one record per epoch), the checkpoints "
-        "last.h5, previous.h5 and best.h5 and, at the end, result.json. On USR1 or TERM the "
-        "run finishes its step, saves and exits with code 85. With train.folds = K the run is "
+        "last.h5, previous.h5 and best.h5 and, at the end, result.json. On USR1, TERM or "
+        "Ctrl-C "
+        "the run finishes its step, saves and exits with code 85 (mpirun allows a second for "
+        "that, or as many as OMPI_MCA_odls_base_sigkill_timeout says). With train.folds = K "
+        "the run is "
         "a cross-validation in the directories fold-1 to fold-K.\n\n"
         "Run the same command again to continue a run. A continued run keeps its settings, so "
         "run=RUN is enough (a cross-validation needs all its settings again). Of the settings "
@@ -198,12 +259,14 @@ const struct command command_train = {
                 "  cohort train run=runs/rbm train.epochs=40\n\n"
                 "Train with the settings of a file, and refit on all training and validation "
                 "attempts:\n\n"
-                "  cohort train jobs/rbm.ini data=class.h5 run=runs/a\n"
+                "  cohort train rbm.ini data=class.h5 run=runs/a\n"
                 "  cohort train refit=runs/a run=runs/a-refit",
     .exit_status = "85 if a signal stopped the run after saving: run the same command to "
                    "continue. 4 if training diverged.",
     .see_also = "cohort-evaluate(1), cohort-submit(1), cohort-sweep(1), cohort-files(5), "
                 "cohort-models(7), cohort-settings(7)",
+    .flags = flags,
+    .n_flags = COUNT(flags),
     .more_help = more_help,
     .run = run,
 };

@@ -11,10 +11,10 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_import, &command_simulate, &command_train,        &command_sweep,
-    &command_submit, &command_evaluate, &command_predict,      &command_blend,
-    &command_report, &command_inspect,  &command_export,       &command_sample,
-    &command_verify, &command_doctor,   &command_help_command,
+    &command_import, &command_simulate, &command_auto,     &command_train,
+    &command_sweep,  &command_submit,   &command_evaluate, &command_predict,
+    &command_blend,  &command_report,   &command_inspect,  &command_export,
+    &command_sample, &command_verify,   &command_doctor,   &command_help_command,
 };
 const size_t n_commands = COUNT(commands);
 
@@ -58,6 +58,11 @@ static enum status unknown_option(const struct command *command, const char *wor
                 nearest ? "?" : "", command->name);
 }
 
+static bool value_is_optional(const struct flag *flag)
+{
+    return flag->value != NULL && flag->value[0] == '[';
+}
+
 enum status command_parse(const struct command *command, int argc, char **argv, void *target,
                           const char **words, int *n_words)
 {
@@ -76,8 +81,13 @@ enum status command_parse(const struct command *command, int argc, char **argv, 
         if (flag == NULL)
             return unknown_option(command, word);
         const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
-        const char *value = equals ? equals + 1 : "yes";
-        if (equals == NULL && flag->option.type != OPTION_SWITCH) {
+        const bool alone = equals == NULL && value_is_optional(flag);
+        char first[32] = "";
+        if (alone)
+            snprintf(first, sizeof first, "%.*s", (int)strcspn(flag->value + 2, "|]"),
+                     flag->value + 2);
+        const char *value = equals ? equals + 1 : alone ? first : "yes";
+        if (equals == NULL && flag->option.type != OPTION_SWITCH && !alone) {
             if (i + 1 >= argc)
                 return fail(BAD_USAGE, "%s: %s needs a value: %s", command->name, word,
                             flag->option.help);
@@ -116,6 +126,10 @@ static void option_name(const struct flag *flag, char *name, size_t size)
     n += snprintf(name + n, size - (size_t)n, "--%s", option->key);
     if (option->type == OPTION_SWITCH)
         return;
+    if (value_is_optional(flag)) {
+        snprintf(name + n, size - (size_t)n, "%s", flag->value);
+        return;
+    }
     name[n++] = ' ';
     const char *value = flag->value                    ? flag->value
                         : option->type < COUNT(values) ? values[option->type]

@@ -11,8 +11,10 @@
  * switch. */
 struct flag {
     struct option option;
-    char short_key;    /* one letter, or 0 */
-    const char *value; /* what help calls the value, such as "FILE"; NULL: by its type */
+    char short_key; /* one letter, or 0 */
+    /* What help calls the value, such as "FILE"; NULL: by its type. "[=a|b]": `--key=a` or
+     * `--key=b`, and `--key` alone is the first. */
+    const char *value;
 };
 
 struct command {
@@ -30,10 +32,10 @@ struct command {
     enum status (*run)(const struct comm *comm, int argc, char **argv);
 };
 
-extern const struct command command_import, command_simulate, command_train, command_sweep,
-    command_submit, command_evaluate, command_predict, command_blend, command_report,
-    command_inspect, command_export, command_sample, command_verify, command_doctor,
-    command_help_command;
+extern const struct command command_import, command_simulate, command_auto, command_train,
+    command_sweep, command_submit, command_evaluate, command_predict, command_blend,
+    command_report, command_inspect, command_export, command_sample, command_verify,
+    command_doctor, command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;
@@ -56,6 +58,11 @@ void command_help(struct manual *manual, const struct command *command);
 
 /* Further pages of `cohort help`, in their files help_*.c. */
 void help_files(struct manual *manual);
+
+/* Prints what the last of n words, of those after `cohort`, may become, for shells
+ * (help_complete.c); and the topics of help, NULL-terminated. */
+void help_complete(const char *const *words, size_t n);
+const char *const *help_topics(void);
 
 /* JSON output: a text (bytes that are not UTF-8 become question marks), a number (null if it is
  * NaN or infinite), and the one object that a command prints with --json, which is released. */

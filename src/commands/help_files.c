@@ -17,7 +17,13 @@ static void add_dataset(struct manual *manual)
         {"has_time", "1 if attempts have times"},
         {"source", "where the data come from, as text"},
         {"digest",
-         "XXH3 (128 bits, hexadecimal) of /digests and all other arrays except /truth"},
+         "XXH3 (128 bits, hexadecimal) of what models see: the digests of attempts and "
+         "students, and all other arrays except /truth and the origin"},
+        {"time_format, time_offset",
+         "how the source wrote times: the unit of numbers, or a format as of strptime; minutes "
+         "that dates with %z are ahead of UTC"},
+        {"origin_digest",
+         "XXH3 of the origin: rows, microseconds, files and the format of times"},
     };
     static const char *const arrays[][2] = {
         {"/students/first",
@@ -34,6 +40,15 @@ static void add_dataset(struct manual *manual)
         {"/attempts/covariate",
          "double [attempts x covariates], optional: the columns of --covariates and --factors; "
          "for a factor, the number of its level; NaN: none"},
+        {"/attempts/row",
+         "uint32 [attempts], of imported data: the row of the source, counted from 0 over all "
+         "files without their headers; of merged rows the first; the attempt in formats with "
+         "one line per student"},
+        {"/attempts/microsecond",
+         "uint32 [attempts], optional: the part of each time below a second"},
+        {"/origin/names, /origin/first",
+         "names of the source files and uint64 [files + 1]: file f has the rows first[f] to "
+         "first[f + 1] - 1"},
         {"/covariates/names", "names of the covariates"},
         {"/covariates/K/names", "names of the levels of covariate K, if it is a factor"},
         {"/items/group", "int32 [items]: the item's group; -1: none"},
@@ -45,7 +60,7 @@ static void add_dataset(struct manual *manual)
          "closed by a NUL byte, and uint64 offsets into them"},
         {"/digests/attempts, /digests/students",
          "uint64 [2 x pieces]: XXH3 (128 bits) of every 65,536 attempts and of every 65,536 "
-         "students' names"},
+         "students' names; likewise /digests/row and /digests/microsecond"},
         {"/truth/NAME", "double, optional: the true parameters of a simulated class"},
     };
     manual_heading(manual, "DATA SETS");
@@ -74,8 +89,9 @@ static void add_run(struct manual *manual)
         {"best.h5, previous_best.h5",
          "the checkpoint of the epoch with the best validation score, and the one before it"},
         {"result.json", "the scores, written when the run is finished"},
+        {"elapsed.json", "seconds of training, while the run is stopped within an epoch"},
         {"lock", "locked while a job trains in the directory; a leftover file is harmless"},
-        {"slurm.log", "output of the jobs of `cohort submit`"},
+        {"slurm.log, slurm.job", "output of the jobs of `cohort submit`, and the last number"},
         {"last.h5.damaged", "a damaged checkpoint that was set aside on continuing"},
         {"fold-1, fold-2, ...",
          "instead of checkpoints and log: the runs of a cross-validation"},
@@ -88,6 +104,7 @@ static void add_run(struct manual *manual)
         {"likelihood", "with train.monitor = likelihood: nats per step"},
         {"blas", "the OpenBLAS kernels, for models whose last bits depend on them"},
         {"seconds, attempts_per_second", "time and speed of training in this epoch"},
+        {"elapsed", "seconds of training since the first start, without pauses between starts"},
     };
     static const char *const results[][2] = {
         {"model, parameters", "kind of the model and number of its parameters"},
@@ -183,6 +200,7 @@ static void add_sweep(struct manual *manual)
 {
     static const char *const files[][2] = {
         {"sweep.ini", "the settings of the sweep"},
+        {"size.ini", "sweep.trials and sweep.ranks of the last start, which may change"},
         {"trials/ID", "the run directory of each trial"},
         {"leaderboard.csv",
          "place, trial, state, rung, epochs, the settings, validation and test scores, and for "

@@ -258,12 +258,14 @@ enum status report_write(const struct comm *comm, const char *const *paths, size
     enum status status = OK;
     while (status == OK && report->n < n) {
         struct report_run *run = &report->runs[report->n];
+        log_live("report: run %zu of %zu, %s", report->n + 1, n, paths[report->n]);
         status = report_measure(run, comm, paths[report->n], plan);
         report->n++;
     }
     if (status == OK) {
         label_runs(report);
         compare_runs(report);
+        log_live("report: writing %s", plan->output);
         status =
             parallel_output_write(comm, plan->output, "", comm->rank == 0, print_page, report);
     }

@@ -195,7 +195,7 @@ enum status report_measure(struct report_run *run, const struct comm *comm, cons
                            const struct report_plan *plan)
 {
     struct inference inference;
-    enum status status = inference_open(&inference, path, plan->data, comm);
+    enum status status = inference_open_any(&inference, path, plan->data, comm);
     if (status == OK) {
         describe(run, &inference, path);
         status = choose_split(run, &inference, plan->split);

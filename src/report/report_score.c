@@ -168,8 +168,7 @@ static enum status score_answers(struct report_run *run, const struct inference 
 {
     const struct comm *comm = inference->comm;
     struct predictions predictions;
-    TRY(comm_agree(comm, scoring_predict(inference->model, inference->work, &inference->shard,
-                                         split_set(run), &predictions)));
+    TRY(inference_predict(inference, split_set(run), &predictions));
     scoring_keep(&predictions, &inference->shard, false);
     struct item_counts counts;
     struct prediction *items = NULL;
