@@ -170,7 +170,7 @@ $(BUILD)/man/%: $(BUILD)/cohort
 	@mkdir -p $(@D)
 	$(QUIET)$(BUILD)/cohort help $(patsubst cohort-%,%,$(basename $(@F))) --man >$@.new && mv $@.new $@
 
-## install         PREFIX= (/usr/local) DESTDIR=: the program, its man pages, the job templates
+## install         PREFIX= (/usr/local) DESTDIR=: the program, its man pages, the job files, completion for shells
 install: $(BUILD)/cohort man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/cohort/jobs \
 		$(sort $(dir $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)))
@@ -178,9 +178,13 @@ install: $(BUILD)/cohort man
 	@for page in $(MAN_PATHS:share/man/%=%); do \
 		install -m 644 $(BUILD)/man/$$page $(DESTDIR)$(PREFIX)/share/man/$$page || exit; done
 	install -m 644 $(wildcard jobs/*) $(DESTDIR)$(PREFIX)/share/cohort/jobs
+	install -D -m 644 src/commands/completion/cohort.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cohort
+	install -D -m 644 src/commands/completion/_cohort $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cohort
 ## uninstall       remove what install put there
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/cohort $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cohort \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cohort
 	rm -rf $(DESTDIR)$(PREFIX)/share/cohort
 ## clean           remove what was built
 clean:

@@ -36,7 +36,7 @@ static void open_stepper(const struct comm *comm, const char *data, const char *
                              "none\n",
                              data, options);
     must(config_read_text(config, text, "bench"));
-    must(settings_create(settings, config));
+    must(settings_create(settings, config, NULL));
     must(stepper_create(stepper, comm, settings));
     memory_free(text);
 }

@@ -40,7 +40,7 @@ static void open_stepper(const struct comm *comm, const char *data, struct setti
                     data, HIDDEN);
     enum status status = config_read_text(config, text, "bench");
     if (status == OK)
-        status = settings_create(settings, config);
+        status = settings_create(settings, config, NULL);
     if (status == OK)
         status = stepper_create(stepper, comm, settings);
     must(status);

@@ -35,7 +35,7 @@ static void open_stepper(const struct comm *comm, const char *data, const char *
                              "products = 4\n[run]\ndirectory = none\n",
                              data, preset);
     must(config_read_text(config, text, "bench"));
-    must(settings_create(settings, config));
+    must(settings_create(settings, config, NULL));
     must(stepper_create(stepper, comm, settings));
     memory_free(text);
 }

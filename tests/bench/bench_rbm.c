@@ -136,7 +136,7 @@ static void open_stepper(const struct comm *comm, const char *data, const struct
                     data, shape->hidden, shape->batch);
     enum status status = config_read_text(config, text, "bench");
     if (status == OK)
-        status = settings_create(settings, config);
+        status = settings_create(settings, config, NULL);
     if (status == OK)
         status = stepper_create(stepper, comm, settings);
     must(status);

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     must(config_set(config, data, "bench"));
     must(config_set(config, "run=none", "bench"));
     must(config_read_words(config, (const char *const *)argv + 2, (size_t)argc - 2));
-    must(settings_create(&settings, config));
+    must(settings_create(&settings, config, NULL));
     must(stepper_create(&stepper, &world, &settings));
     stepper_begin_epoch(&stepper, 0);
     const size_t n_steps = size_min(stepper.lanes.n_steps, MOST_STEPS);

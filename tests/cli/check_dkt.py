@@ -74,10 +74,12 @@ def expected(data, network, wanted):
     item, mark, skills = data["attempts/item"][:], data["attempts/mark"][:], data["items/skills"][:]
     outcome, split, shown = mark & 3, mark >> 2 & 3, mark >> 4 & 1
     features = []
+    common = [len(network.tensor["output"]) - 1] if network.option["common"] == "yes" else []
     for i in range(len(items)):
         own = skills[skill_first[i]:skill_first[i + 1]].astype(int)
         kind = network.option["input"]
-        features.append(np.array({"item": [i], "skill": own, "both": [i, *(own + len(items))]}[kind], int))
+        own = {"item": [i], "skill": own, "both": [i, *(own + len(items))]}[kind]
+        features.append(np.array([*own, *common], int))
     seen = np.where(shown == 1, outcome, 2)
     for s, student in enumerate(students):
         here = range(first[s], first[s + 1])

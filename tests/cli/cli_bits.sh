@@ -9,7 +9,8 @@
 run "$COHORT" simulate grockit --students 260 --items 60 --seed 2 -o "$TMP/grockit.h5" || fail "simulate grockit"
 run "$COHORT" simulate bkt --students 130 --skills 4 --seed 2 -o "$TMP/bkt.h5" || fail "simulate bkt"
 
-settings="model.kind=rbm model.hidden=5 model.scale=0.1 train.batch=60 train.block=7 train.epochs=3 optimizer.rate=0.002"
+settings="model.kind=rbm model.hidden=5 model.scale=0.1 train.batch=60 train.block=7 train.epochs=3
+    model.common=no model.conditional=no model.window=0 optimizer.method=sgd optimizer.gradient=sum optimizer.rate=0.002"
 
 # train RANKS RUN DATA WORD...: a run; its words are kept.
 train() {

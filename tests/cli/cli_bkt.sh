@@ -14,8 +14,8 @@ run "$COHORT" simulate bkt --students 300 --skills 5 --forget 0.03 --seed 3 -o "
 train() {
     local n=$1 run=$2 data=$3
     shift 3
-    run on "$n" "$COHORT" train "data=$TMP/$data.h5" model.kind=bkt train.batch=60 train.block=7 train.epochs=30 \
-        "run=$TMP/$run" "$@" || fail "training $run on $n ranks"
+    run on "$n" "$COHORT" train "data=$TMP/$data.h5" model.kind=bkt model.forget=no model.items=no train.batch=60 \
+        train.block=7 train.epochs=30 train.valid_every=1 "run=$TMP/$run" "$@" || fail "training $run on $n ranks"
 }
 
 sum() { sha256sum <"$TMP/$1/last.h5"; }
@@ -65,7 +65,7 @@ train 1 seed tails $hard train.seed=2
 check "another seed, other starts" test "$(sum seed)" != "$(sum all-1)"
 
 section "stopped and killed"
-words=(model.forget=yes model.items=yes model.restarts=80 model.explore=150 train.epochs=200 run.save_minutes=0)
+words=(model.forget=yes model.items=yes model.restarts=80 model.explore=150 train.epochs=200 train.valid_every=1 run.save_minutes=0)
 train 1 whole tails "${words[@]}"
 expect_match 'epoch 1: loss [0-9.]+, valid cbd 0'
 start 2 "$COHORT" train "data=$TMP/tails.h5" model.kind=bkt train.batch=60 train.block=7 "${words[@]}" "run=$TMP/cut"
@@ -152,13 +152,13 @@ import --q-matrix "$TMP/q.csv" -o "$TMP/partly.h5"
 train 2 partly partly
 expect_match "^warning: items without a skill: 1 of 3, for example '3'; they are not learned from"
 expect_match '^note: skills without training attempts: 1 of 3; they get the mean rates of all skills'
-expect_equal 1 "$(errors | grep -c '^warning: ')" 'says so once'
+expect_equal 1 "$(errors | grep -c '^warning: items')" 'says so once'
 expect_status 0 "$COHORT" export "$TMP/partly" -o "$TMP/partly-tables"
 expect_equal "$(sed -n '2s/^all,//p' "$TMP/partly-tables/table_common.csv")" \
     "$(sed -n 4p "$TMP/partly-tables/table_skills.csv" | cut -d , -f 2-5)" "the third skill has the common rates"
 printf '1,0,0,0\n0,0,0,1\n0,0,0,0\n' >"$TMP/q-new.csv" # item 2 in a skill that the model has never heard of
 import --q-matrix "$TMP/q-new.csv" -o "$TMP/new.h5"
-expect_status 1 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --split test -o "$TMP/new.csv"
+expect_status 1 "$COHORT" predict "$TMP/partly" --data "$TMP/new.h5" --strict --split test -o "$TMP/new.csv"
 expect_match "item '2' has skills '4', but '2' in the model's training data"
 expect_status 0 "$COHORT" predict "$TMP/partly" --split test -o "$TMP/new.csv"
 expect_equal "$(awk -F , 'NR == 2 { p = $2 + 0; l = $3; g = $4; s = $5; printf "%.5f", p * (1 - s) + (1 - p) * g }' \

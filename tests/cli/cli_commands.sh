@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 cd "$TMP" || exit 70
 
-quick=(model.kind=rbm model.hidden=4 train.epochs=3 train.seed=7 train.batch=60 train.block=6 optimizer.rate=0.003)
+quick=(model.kind=rbm model.preset=binomial model.hidden=4 train.epochs=3 train.seed=7 train.batch=60 train.block=6 optimizer.rate=0.003)
 
 # on N COMMAND...: like ranks, but one rank runs without mpirun.
 on() { if [ "$1" = 1 ]; then "${@:2}"; else ranks "$@"; fi; }
@@ -126,7 +126,7 @@ expect_same irt1.csv irt3.csv
 expect_same irt1.h5 irt3.h5
 expect_same log1.csv log3.csv
 expect_same log1.h5 log3.h5
-expect_equal "student,item,time,outcome,probability" "$(head -1 log1.csv)" "first line"
+expect_equal "student,item,time,outcome,probability,split,basis,row" "$(head -1 log1.csv)" "first line"
 expect_equal 4801 "$(wc -l <irt1.csv)" "lines"
 expect_equal 1441 "$(wc -l <log1.csv)" "lines"
 expect_match '^"O""Hara, Kim",(q|"5)' log1.csv
@@ -187,9 +187,9 @@ check "some of them" test "$(wc -l <first-all)" -gt 200
 section "an item never seen in training"
 expect_status 0 "$COHORT" simulate irt --students 50 --items 21 --skills 2 --seed 2 -o more.h5
 for n in 1 3; do
-    expect_status 1 on $n "$COHORT" evaluate irt --data more.h5
+    expect_status 1 on $n "$COHORT" evaluate irt --data more.h5 --strict
     expect_equal 1 "$(errors | grep -c "item-21' was never seen in training")" "sentences"
-    expect_status 1 on $n "$COHORT" predict irt --data more.h5 -o more.csv
+    expect_status 1 on $n "$COHORT" predict irt --data more.h5 --strict -o more.csv
     expect_equal 1 "$(errors | grep -c "item-21' was never seen in training")" "sentences"
 done
 check "nothing written" test ! -e more.csv

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/faults.sh
 run "$COHORT" simulate irt --students 200 --items 10 --seed 1 -o "$TMP/class.h5"
-train=("$COHORT" train model.kind=rbm model.hidden=4 optimizer.rate=0.001 train.batch=200 data="$TMP/class.h5"
+train=("$COHORT" train model.kind=rbm model.preset=binomial model.hidden=4 optimizer.rate=0.001 train.batch=200 data="$TMP/class.h5"
     run.save_minutes=0)
 run "${train[@]}" run="$TMP/one" train.epochs=1
 at_first() { rm -rf "$1" && cp -r "$TMP/one" "$1"; }

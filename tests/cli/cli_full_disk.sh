@@ -18,7 +18,7 @@ mount -t tmpfs -o size=600k none "$disk" || exit 70
 
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
-small=(model.kind=rbm model.hidden=40 model.cd_steps=10 optimizer.rate=0.0001 train.batch=20 train.block=4
+small=(model.kind=rbm model.preset=binomial model.hidden=40 model.cd_steps=10 optimizer.rate=0.0001 train.batch=20 train.block=4
     train.epochs=12 train.seed=3 data="$class" run.save_minutes=0)
 
 # fill KILOBYTES: leave only this much space.

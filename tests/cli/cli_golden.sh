@@ -53,7 +53,7 @@ for version in tests/golden/v*/; do
         section "$version: $run"
         expect_status 0 "$COHORT" verify "$run"
         expect_status 0 "$COHORT" predict "$run" -o again.csv
-        check "predicts what it predicted" close_to again.csv "$run.csv" "$(tolerance "$version/$run")"
+        check "predicts what it predicted" close_to <(cut -d, -f1-5 again.csv) "$run.csv" "$(tolerance "$version/$run")"
         [ "$run" != blend ] || continue # which is not trained
         epochs=$(sed -n 's/^epochs = //p' "$run/config.ini")
         expect_status 0 "$COHORT" train run="$run" train.epochs=$((epochs + 1))
@@ -72,7 +72,7 @@ for version in tests/golden/v*/; do
     done
 
     section "$version: skills that were not stored"
-    expect_status 0 "$COHORT" import csv answers.csv --student student --item item --outcome correct --time time -o bare.h5
+    expect_status 0 "$COHORT" import csv answers.csv --student student --item item --outcome correct --time time --skills none -o bare.h5
     expect_status 0 "$COHORT" predict rbm --data bare.h5 -o again.csv
     if [ "$version" = v1 ]; then # the skills of items
         gunzip -c "$project/tests/golden/v1/ktm_pfa/last.h5.gz" >pfa.h5

@@ -7,7 +7,7 @@
 train() {
     local run=$1
     shift
-    run "$COHORT" train "data=$TMP/class.h5" "run=$TMP/$run" model.kind=rbm model.hidden=6 model.start=log_odds \
+    run "$COHORT" train "data=$TMP/class.h5" "run=$TMP/$run" model.kind=rbm model.preset=binomial model.hidden=6 model.start=log_odds \
         model.scale=0.1 train.batch=100 train.epochs=10 optimizer.rate=0.0002 "$@" || fail "training $run"
 }
 
@@ -80,7 +80,7 @@ expect_no_match '^warning'
 expect_status 0 ranks 3 "$COHORT" evaluate "$TMP/average"
 expect_match '^running mean, all +1200 '
 expect_no_match '^warning'
-expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" "run=$TMP/poor" model.kind=rbm train.epochs=1
+expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" "run=$TMP/poor" model.kind=rbm model.preset=binomial train.epochs=1
 expect_match '^warning: the model is no better than '
 expect_status 0 ranks 2 "$COHORT" evaluate "$TMP/poor"
 expect_match '^warning: the model is no better than '

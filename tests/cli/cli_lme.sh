@@ -117,7 +117,7 @@ for split in by-attempt by-student; do
     for n in 1 3; do
         train $n "$split-$n" "data=$TMP/$split.h5" model.grid=1x1
         expect_status 0 on $n "$COHORT" inspect "$TMP/$split-$n" --truth --json
-        output | grep -v "$split-$n\|seconds\|attempts_per" >"$TMP/$split-$n.json"
+        output | grep -v "$split-$n\|seconds\|elapsed\|attempts_per" >"$TMP/$split-$n.json"
     done
     expect_same "$TMP/$split-1.json" "$TMP/$split-3.json"
     run "$COHORT" export "$TMP/$split-1" -o "$TMP/$split-1" --hidden || fail "export"
@@ -239,12 +239,12 @@ check "teachers stand in the order of their classes" awk -F '[, ]' '$1 == "teach
 awk -F, 'NR == 1 || $4 != "T9"' "$TMP/taught.csv" | sed 's/,T8,/,Nobody,/' >"$TMP/fewer.csv"
 for name in taught fewer; do
     run "$COHORT" import csv "$TMP/$name.csv" "${taught[@]}" --split none -o "$TMP/$name-all.h5" || fail "import"
-    run "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/$name-all.h5" --split train -o "$TMP/$name.p" || fail "predict"
+    run "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/$name-all.h5" --split train -o "$TMP/$name.p.csv" || fail "predict"
 done
 check "levels are known by their names, and unknown ones have no effect" awk -F, 'FNR == 1 { file++ }
     file == 1 && $4 == "T8" { eighth[$1] } file == 1 && $4 == "T9" { ninth[$1] } file == 2 { p[$1, $2] = $5 }
     file == 3 && !($1 in ninth) { if ($1 in eighth) changed += p[$1, $2] != $5; else { same += p[$1, $2] == $5; other += p[$1, $2] != $5 } }
-    END { exit !(changed > 50 && same > 500 && other == 0) }' "$TMP/taught.csv" "$TMP/taught.p" "$TMP/fewer.p"
+    END { exit !(changed > 50 && same > 500 && other == 0) }' "$TMP/taught.csv" "$TMP/taught.p.csv" "$TMP/fewer.p.csv"
 run "$COHORT" import csv --train "$TMP/taught.csv" --student who --item what --outcome right --split none -o "$TMP/bare.h5"
 expect_status 1 "$COHORT" predict "$TMP/taught-item-1" --data "$TMP/bare.h5" -o "$TMP/p.csv"
 expect_match "its attempts have no column 'teacher', which the model uses; import the data with --factors teacher=COLUMN"
@@ -304,8 +304,8 @@ run "$COHORT" import csv --train "$TMP/few.csv" --test "$TMP/other.csv" --studen
     --outcome outcome -o "$TMP/few.h5" || fail "import"
 expect_status 0 "$COHORT" train "data=$TMP/few.h5" model.kind=lme train.epochs=40 "run=$TMP/few"
 expect_match 'items without a training attempt: 1 of 3'
-run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p" || fail "predict"
-expect_match '^d,z,,1,0\.[0-9]+$' "$TMP/few.p"
+run "$COHORT" predict "$TMP/few" --split test -o "$TMP/few.p.csv" || fail "predict"
+expect_match '^d,z,,1,0\.[0-9]+,test,item,1,.*other.csv$' "$TMP/few.p.csv"
 
 section "covariates"
 awk 'BEGIN { srand(5); print "who,what,right,load,twice,when"; for (s = 0; s < 150; s++) for (i = 0; i < 12; i++) {
@@ -347,7 +347,7 @@ for name in load date tiny; do
     done
     expect_equal "$(sum "units-$name-1")" "$(sum "units-$name-3")" "the checkpoints of 1 and 3 ranks, with $name"
     run "$COHORT" export "$TMP/units-$name-1" -o "$TMP/units-$name" || fail "export"
-    run "$COHORT" predict "$TMP/units-$name-1" --split test -o "$TMP/units-$name.p" || fail "predict"
+    run "$COHORT" predict "$TMP/units-$name-1" --split test -o "$TMP/units-$name.p.csv" || fail "predict"
 done
 # effect NAME COLUMN: of the covariate, from the table of fixed effects.
 effect() { awk -F, -v name="$1" -v c="$2" '$1 == name { print $c }' "$TMP/units-$1/table_fixed.csv"; }
@@ -358,7 +358,7 @@ for c in 2 3 4; do
 done
 for name in date tiny; do
     check "predictions with $name are those with load" awk -F, 'NR == FNR { p[$1, $2] = $5; next }
-        FNR > 1 && (p[$1, $2] - $5) ^ 2 > 1e-6 { exit 1 }' "$TMP/units-load.p" "$TMP/units-$name.p"
+        FNR > 1 && (p[$1, $2] - $5) ^ 2 > 1e-6 { exit 1 }' "$TMP/units-load.p.csv" "$TMP/units-$name.p.csv"
 done
 
 section "a standard deviation of zero"

@@ -44,7 +44,8 @@ for page in $commands; do
 done >examples
 check "examples ($(wc -l <examples))" test "$(wc -l <examples)" -ge 25
 mkdir work
-while read -ra line; do
+while read -r text; do
+    read -ra line <<<"${text%% < *}" # without a redirection
     while [ "${line[0]}" != cohort ]; do line=("${line[@]:1}"); done
     case " ${line[*]} " in *" | "* | *" doctor "* | *" submit "* | *" sweep "* | *' jobs/'*) continue ;; esac
     status=0

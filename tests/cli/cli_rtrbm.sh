@@ -169,11 +169,11 @@ section "predictions of whole frames"
 train 1 learned ${words[chords]} train.monitor=log_loss train.epochs=60 train.valid_every=20 model.chains=8 model.sweeps=24
 expect_status 0 "$COHORT" evaluate "$TMP/learned" --json
 expect_number log_loss "<" "$(json item_mean log_loss)"
-expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-1"
-expect_status 0 on 3 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-3"
+expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-1.csv"
+expect_status 0 on 3 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-3.csv"
 for isa in plain avx2 avx512; do
     COHORT_ISA=$isa run "$COHORT" --version || continue
-    COHORT_ISA=$isa expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-$isa"
+    COHORT_ISA=$isa expect_status 0 "$COHORT" predict "$TMP/learned" -o "$TMP/frames-$isa.csv"
 done
 expect_same "$TMP"/frames-*
 
@@ -257,8 +257,8 @@ for again in no yes; do
     expect_match '^test +n 3 '
 done
 expect_equal "$(tensors long-no)" "$(tensors long-yes)" "tensors with states kept and computed again"
-expect_status 0 "$COHORT" predict "$TMP/long-yes" -o "$TMP/long.out"
-expect_equal 100050 "$(awk -F , 'NR > 1 && $5 > 0 && $5 < 1' "$TMP/long.out" | wc -l)" "probabilities"
+expect_status 0 "$COHORT" predict "$TMP/long-yes" -o "$TMP/long-p.csv"
+expect_equal 100050 "$(awk -F , 'NR > 1 && $5 > 0 && $5 < 1' "$TMP/long-p.csv" | wc -l)" "probabilities"
 
 section "settings that contradict each other"
 # shellcheck disable=SC2086

@@ -10,7 +10,7 @@ run "$COHORT" simulate irt --students 600 --items 20 --seed 2 -o "$other"
 # Small, but a second or two long, with many Gibbs steps. Saves whenever it checks the clock.
 gibbs=400 n_kills=6
 if [ -n "${COHORT_QUICK:-}" ]; then gibbs=80 n_kills=3; fi # builds that are slow
-small=(model.kind=rbm model.hidden=40 model.cd_steps="$gibbs" optimizer.rate=0.0002 train.batch=20 train.block=4
+small=(model.kind=rbm model.preset=binomial model.hidden=40 model.cd_steps="$gibbs" optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 quick=("${small[@]}" model.cd_steps=1)
 

@@ -14,7 +14,7 @@ slurm_start 4 2 2>"$TMP/why" || { slurm_stop; skip "$(cat "$TMP/why")"; }
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 600 --items 20 --seed 1 -o "$class"
 # Several seconds long, even on a fast machine: it is stopped three times before it ends.
-small=(model.kind=rbm model.hidden=40 model.cd_steps=1600 optimizer.rate=0.0002 train.batch=20 train.block=4
+small=(model.kind=rbm model.preset=binomial model.hidden=40 model.cd_steps=1600 optimizer.rate=0.0002 train.batch=20 train.block=4
     train.epochs=6 train.seed=3 data="$class" run.save_minutes=0)
 
 # state JOB: RUNNING, COMPLETED, ...
@@ -71,6 +71,8 @@ stopper=$!
 
 section 'cancelled jobs'
 submit "$unlucky" --nodes 2 --ranks 4 --sbatch=--nodelist=n[3-4]
+expect_status 1 "$COHORT" submit "${small[@]}" run="$unlucky"
+expect_match "job $job for this run is in the queue already \((PENDING|RUNNING|CONFIGURING)\); .*scancel $job"
 until_start "$unlucky/slurm.log" 1
 scancel "$job"
 until_state "$job" CANCELLED
@@ -136,4 +138,11 @@ expect_reference "$unlucky"
 until_state "$poor_job" COMPLETED
 expect_match '^continuing' "$TMP/cohort.log"
 expect_reference "$poor"
+
+section 'the best model'
+expect_status 0 "$COHORT" auto "$class" "run=$TMP/auto" --trials 3 --submit --ranks 2
+auto_job=$(output)
+until_state "$auto_job" COMPLETED
+expect_match '^The choice is .*/auto/best' "$TMP/auto/slurm.log"
+expect_status 0 "$COHORT" verify "$TMP/auto/best"
 )

@@ -6,7 +6,7 @@
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 300 --items 12 --seed 1 -o "$class"
 run "$COHORT" simulate irt --students 300 --items 12 --seed 2 -o "$TMP/other.h5"
-small=(model.kind=rbm model.hidden=5 optimizer.rate=0.002 train.batch=60 data="$class" run.save_minutes=0)
+small=(model.kind=rbm model.preset=binomial model.hidden=5 optimizer.rate=0.002 train.batch=60 data="$class" run.save_minutes=0)
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=6 run="$TMP/reference"
 expect_status 0 "$COHORT" train "${small[@]}" train.epochs=3 run="$TMP/three"
 
@@ -35,7 +35,7 @@ check 'is not taken for this one' test ! -e "$TMP/anew/best.h5"
 
 section 'the same epoch of another run'
 run "$COHORT" simulate irt --students 60 --items 8 --seed 3 -o "$TMP/small.h5"
-twin=(train model.kind=rbm data="$TMP/small.h5" train.epochs=3)
+twin=(train model.kind=rbm model.preset=binomial data="$TMP/small.h5" train.epochs=3)
 for seed in 1 9; do expect_status 0 "$COHORT" "${twin[@]}" train.seed=$seed run="$TMP/twin-$seed"; done
 if [ "$(json_of "$TMP/twin-1/result.json" best_epoch)" = "$(json_of "$TMP/twin-9/result.json" best_epoch)" ]; then
     cp "$TMP/twin-9/best.h5" "$TMP/twin-1/best.h5"

@@ -101,7 +101,7 @@ expect_status 1 ranks 2 "$COHORT" evaluate "$TMP/pass-1" --groups
 expect_match 'one target per student'
 
 section "penalties"
-smooth="model.task=trace model.input=both model.dropout=0.2 train.epochs=6 data=$TMP/none.h5"
+smooth="model.task=trace model.input=skill model.dropout=0.2 train.epochs=6 data=$TMP/none.h5"
 plus="model.reconstruction=0.1 model.waviness=0.1 model.waviness2=300"
 for n in 1 2 3 5; do
     # shellcheck disable=SC2086

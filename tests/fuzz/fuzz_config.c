@@ -42,7 +42,7 @@ static void expect_round_trip(const struct settings *settings)
     struct config *config = config_create();
     struct settings again;
     fuzz_must(config_read_text(config, text, "text") == OK, "settings that can be read again");
-    fuzz_must(settings_create(&again, config) == OK, "settings that are taken again");
+    fuzz_must(settings_create(&again, config, NULL) == OK, "settings that are taken again");
     char *back = config_text(again.groups, N_SETTINGS_GROUPS, NULL);
     fuzz_must(strcmp(back, text) == 0, "the same settings again");
     settings_destroy(&again);
@@ -59,7 +59,7 @@ static enum status settle(char *text, size_t size)
         return status;
     }
     struct settings settings;
-    status = settings_create(&settings, config);
+    status = settings_create(&settings, config, NULL);
     if (status == OK)
         expect_round_trip(&settings);
     settings_destroy(&settings);

@@ -154,7 +154,7 @@ expect_log() {
     local number='-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?' good
     good="^\{\"epoch\": [0-9]+, \"step\": [0-9]+, \"loss\": $number, "
     good+="(\"valid\": \{\"n\": [0-9]+(, \"[a-z_]+\": ($number|null))+\}, )?"
-    good+="\"seconds\": $number, \"attempts_per_second\": $number\}\$"
+    good+="\"seconds\": $number, \"attempts_per_second\": $number, \"elapsed\": $number\}\$"
     expect_equal "$(seq 1 "$2" | tr '\n' ' ')" \
         "$(grep -E "$good" "$1" | sed -E 's/^."epoch": ([0-9]+),.*/\1/' | tr '\n' ' ')" "epochs in $1"
     expect_equal "$2" "$(($(wc -l <"$1")))" "records in $1"

@@ -5,7 +5,7 @@
 . tests/lib/faults.sh
 class=$TMP/class.h5
 run "$COHORT" simulate irt --students 200 --items 10 --skills 2 --seed 1 -o "$class"
-small=(model.kind=rbm model.hidden=4 optimizer.rate=0.001 train.batch=200 data="$class" run.save_minutes=0)
+small=(model.kind=rbm model.preset=binomial model.hidden=4 optimizer.rate=0.001 train.batch=200 data="$class" run.save_minutes=0)
 run "$COHORT" train "${small[@]}" train.epochs=1 run="$TMP/one"
 run "$COHORT" train "${small[@]}" model.hidden=2 train.epochs=2 run="$TMP/two"
 run "$COHORT" predict "$TMP/one" -o "$TMP/answers.csv"

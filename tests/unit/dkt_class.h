@@ -50,9 +50,10 @@ static inline char *variant(unsigned v, int hidden, int window)
     static const char *const cells[] = {"rnn", "lstm", "gru"};
     static const char *const inputs[] = {"item", "skill", "both"};
     return memory_text("hidden=%d, cell=%s, layers=%u, input=%s, dropout=%s, smoothing=%s, "
-                       "window=%d",
+                       "window=%d, common=%s",
                        hidden, cells[v % 3], 1 + v / 3 % 3, inputs[v / 9 % 3],
-                       v / 27 % 2 ? "0.3" : "0", v / 54 % 2 ? "0.1" : "0", window);
+                       v / 27 % 2 ? "0.3" : "0", v / 54 % 2 ? "0.1" : "0", window,
+                       v / 3 % 2 ? "yes" : "no");
 }
 
 static inline void compare_with_differences(const struct tiny *class, const char *options,

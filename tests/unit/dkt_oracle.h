@@ -26,7 +26,7 @@ struct oracle {
     const struct shard *shard;
     double *value; /* of all parameters, in the layout of params */
     char cell;     /* 'r'nn, 'l'stm, 'g'ru */
-    bool items, skills;
+    bool items, skills, common;
     size_t n_items, hidden, n_layers, n_gates, window;
     double dropout, smoothing;
     struct draw draw;
@@ -62,11 +62,13 @@ static inline void oracle_open(struct oracle *o, const struct tiny_model *tiny,
         {"state"}, {"in", "forget", "out", "cell"}, {"reset", "keep", "state"}};
     const struct config *config = tiny->config;
     const char *input = config_get(config, "model", "input");
+    const char *common = config_get(config, "model", "common");
     *o = (struct oracle){.params = &tiny->model->params,
                          .shard = shard,
                          .cell = config_get(config, "model", "cell")[0],
                          .items = strcmp(input, "skill") != 0,
                          .skills = strcmp(input, "item") != 0,
+                         .common = common != NULL && strcmp(common, "yes") == 0,
                          .n_items = tiny->model->n_items,
                          .hidden = (size_t)atoi(config_get(config, "model", "hidden")),
                          .n_layers = (size_t)atoi(config_get(config, "model", "layers")),
@@ -116,6 +118,8 @@ static inline size_t oracle_features(const struct oracle *o, uint32_t item, size
     for (uint64_t k = dataset->item_first[item]; o->skills && k < dataset->item_first[item + 1];
          k++)
         feature[n++] = dataset->item_skills[k] + (o->items ? o->n_items : 0);
+    if (o->common)
+        feature[n++] = (o->items ? o->n_items : 0) + (o->skills ? dataset->n_skills : 0);
     return n;
 }
 

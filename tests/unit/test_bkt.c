@@ -483,7 +483,7 @@ static void recovers(double forget)
     struct settings settings;
     struct stepper stepper;
     tiny_must(config_read_text(config, text, "test"));
-    tiny_must(settings_create(&settings, config));
+    tiny_must(settings_create(&settings, config, NULL));
     tiny_must(stepper_create(&stepper, &world, &settings));
     for (int64_t epoch = 0; epoch < 500 && !stepper.converged; epoch++)
         tiny_must(stepper_step(&stepper, epoch, 0));

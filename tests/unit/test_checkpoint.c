@@ -47,7 +47,7 @@ static void open_bench(struct bench *b)
     tiny_finish(&b->class, &world);
     tiny_model_open(&b->tiny, "rbm", "hidden = 3, conditional = yes", &b->class.dataset);
     exact_slices_create(&b->slices, &world, &b->tiny.model->params);
-    optimizer_create(&b->optimizer, &adam, &b->tiny.model->params, &b->slices, 10);
+    optimizer_create(&b->optimizer, &adam, &b->tiny.model->params, &b->slices, 10, 1);
     const size_t first = size_cut(20, (size_t)world.rank, (size_t)world.size);
     b->n_state = size_cut(20, (size_t)world.rank + 1, (size_t)world.size) - first;
     b->state = NEW(uint8_t, b->n_state);

@@ -47,7 +47,7 @@ static void open_bench(struct bench *b, const struct comm *comm,
 {
     open_params(&b->params);
     exact_slices_create(&b->slices, comm, &b->params);
-    optimizer_create(&b->optimizer, options, &b->params, &b->slices, n_epochs);
+    optimizer_create(&b->optimizer, options, &b->params, &b->slices, n_epochs, 1);
     tally_create(&b->tally, b->params.n, wide, 10, &b->slices);
 }
 

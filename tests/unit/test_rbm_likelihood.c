@@ -259,7 +259,7 @@ static void test_training_increases_the_likelihood(void **state)
 
             .bias_rate = 1};
         exact_slices_create(&slices, &world, &model->params);
-        optimizer_create(&optimizer, &options, &model->params, &slices, 1);
+        optimizer_create(&optimizer, &options, &model->params, &slices, 1, 1);
         bool wide = false;
         int bits = 0;
         model->kind->speed.measure(model, work, &world, N_LEARNERS, &wide, &bits);
