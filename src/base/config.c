@@ -152,7 +152,7 @@ enum status config_suggest(struct config *config, const char *text, const char *
 }
 
 static const char *const shorts[][3] = {
-    {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}};
+    {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}, {"update", "train", "update"}};
 
 static enum status no_section(struct span word, const char *origin)
 {

@@ -41,7 +41,7 @@ CHECKED enum status config_read_text(struct config *config, const char *text,
                                      const char *origin);
 
 /* Takes one `section.key=value`; `data=x`, `run=x` and `refit=x` are short for data.file,
- * run.directory and train.refit. */
+ * run.directory, train.refit and train.update. */
 CHECKED enum status config_set(struct config *config, const char *assignment,
                                const char *origin);
 

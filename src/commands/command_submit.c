@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/slurm_flags.h"
-#include "runs/refit.h"
 #include "runs/run.h"
+#include "runs/run_settings.h"
 #include "runs/trainer.h"
 #include <inttypes.h>
 
@@ -96,7 +96,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         status = run_recall(comm, config);
     }
     if (status == OK) {
-        status = comm_agree(comm, refit_settings(comm, &settings, config));
+        status = comm_agree(comm, run_settings(comm, &settings, config));
     } else {
         config_destroy(config);
     }

@@ -8,8 +8,8 @@
 #include "commands/commands.h"
 #include "runs/cross_validation.h"
 #include "runs/defaults.h"
-#include "runs/refit.h"
 #include "runs/run.h"
+#include "runs/run_settings.h"
 #include "runs/trainer.h"
 #include <math.h>
 #include <stddef.h>
@@ -119,7 +119,8 @@ static enum status check_run(const struct config *config)
                     "best trial with `cohort train %s/best.ini run=ANOTHER`",
                     directory, directory);
     if (config_get(config, "model", "kind") != NULL ||
-        config_get(config, "train", "refit") != NULL)
+        config_get(config, "train", "refit") != NULL ||
+        config_get(config, "train", "update") != NULL)
         return OK;
     if (config_get(config, "data", "file") != NULL)
         return OK; /* a run that begins, without a kind: model_choose refuses it */
@@ -174,7 +175,7 @@ static enum status read_settings(const struct comm *comm, struct config *config,
     if (status == OK)
         status = comm_agree(comm, comm->rank == 0 ? check_run(config) : OK);
     if (status == OK)
-        return comm_agree(comm, refit_settings(comm, settings, config));
+        return comm_agree(comm, run_settings(comm, settings, config));
     config_destroy(config);
     return status;
 }
@@ -234,7 +235,8 @@ const struct command command_train = {
         "Settings come from files of `key = value` lines in sections and from the command "
         "line, which takes precedence. A file that does not exist here may be one that comes "
         "with cohort, such as rbm.ini. data=, run= and refit= are short for data.file=, "
-        "run.directory= and train.refit=.\n\n"
+        "run.directory= and train.refit=. update=RUN trains a "
+        "finished run further on new data: see cohort-update(1).\n\n"
         "data=, run= and model.kind= are enough: settings that are not given follow from the "
         "shape of the data, by rules that --explain prints with their reasons. config.ini has "
         "them all.\n\n"

@@ -11,10 +11,11 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_import, &command_simulate, &command_auto,     &command_train,
-    &command_sweep,  &command_submit,   &command_evaluate, &command_predict,
-    &command_blend,  &command_report,   &command_inspect,  &command_export,
-    &command_sample, &command_verify,   &command_doctor,   &command_help_command,
+    &command_import,       &command_simulate, &command_auto,   &command_train,
+    &command_update,       &command_sweep,    &command_submit, &command_evaluate,
+    &command_predict,      &command_blend,    &command_report, &command_inspect,
+    &command_export,       &command_sample,   &command_verify, &command_doctor,
+    &command_help_command,
 };
 const size_t n_commands = COUNT(commands);
 

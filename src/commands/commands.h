@@ -33,9 +33,9 @@ struct command {
 };
 
 extern const struct command command_import, command_simulate, command_auto, command_train,
-    command_sweep, command_submit, command_evaluate, command_predict, command_blend,
-    command_report, command_inspect, command_export, command_sample, command_verify,
-    command_doctor, command_help_command;
+    command_update, command_sweep, command_submit, command_evaluate, command_predict,
+    command_blend, command_report, command_inspect, command_export, command_sample,
+    command_verify, command_doctor, command_help_command;
 
 extern const struct command *const commands[];
 extern const size_t n_commands;

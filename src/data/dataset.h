@@ -127,6 +127,10 @@ CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t fir
 CHECKED enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,
                                      const struct covariates *covariates);
 
+/* The same for training a model further: items, skills and groups of the file that the model
+ * does not know are numbered behind its own, as known ones. */
+CHECKED enum status dataset_extend(struct dataset *dataset, const struct item_table *items);
+
 /* After dataset_renumber with unseen items allowed, and after the model was declared: numbers
  * the groups of unseen items, new groups last, and uses the file's groups of known items if
  * `files`, where they are not the model's. */

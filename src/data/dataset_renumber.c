@@ -26,12 +26,6 @@ struct item_table dataset_items(const struct dataset *dataset)
                                .group = dataset->item_group};
 }
 
-static void number(struct name_index *index, const struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
-}
-
 /* item_map[0] is the number of items in the file, item_map[1 + i] the new number of item i of
  * the file. NULL if no number changes. */
 static enum status map_items(struct dataset *dataset, const struct names *items)
@@ -39,7 +33,7 @@ static enum status map_items(struct dataset *dataset, const struct names *items)
     if (names_equal(&dataset->items, items))
         return OK;
     struct name_index index = {0};
-    number(&index, items);
+    name_index_add_all(&index, items);
     const size_t n = dataset->n_items;
     enum status status = OK;
     dataset->item_map = NEW(uint32_t, n + 1);
@@ -73,7 +67,7 @@ static void describe_unseen(struct dataset *dataset, const struct item_table *kn
 {
     struct unseen_items *unseen = &dataset->unseen;
     struct name_index index = {0};
-    number(&index, known->skills);
+    name_index_add_all(&index, known->skills);
     unseen->first = NEW(uint64_t, unseen->items.n + 1);
     unseen->skill = NEW(uint32_t, dataset->item_first[dataset->n_items]);
     unseen->group = NEW(int32_t, unseen->items.n);
@@ -108,7 +102,7 @@ void dataset_show_groups(struct dataset *dataset, bool files)
         unseen->file_group = NULL;
     }
     struct name_index index = {0};
-    number(&index, &dataset->groups);
+    name_index_add_all(&index, &dataset->groups);
     for (size_t u = 0; u < unseen->items.n; u++) {
         const char *name = names_get(&unseen->group_names, u);
         const size_t n = strlen(name);
@@ -157,7 +151,7 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
 {
     const struct item_table own = dataset_items(dataset);
     struct name_index index = {0};
-    number(&index, known->skills);
+    name_index_add_all(&index, known->skills);
     uint32_t *number_of = NEW(uint32_t, own.skills->n); /* of the file's skills in the model */
     for (size_t s = 0; s < own.skills->n; s++)
         number_of[s] =
@@ -282,7 +276,7 @@ static void follow_skills(struct dataset *dataset, const struct names *skills)
     if (names_equal(&dataset->skills, skills))
         return;
     struct name_index index = {0};
-    number(&index, skills);
+    name_index_add_all(&index, skills);
     uint64_t n = 0;
     for (size_t i = 0; i < dataset->n_items; i++) {
         const uint64_t start = dataset->item_first[i], end = dataset->item_first[i + 1];
@@ -308,7 +302,7 @@ static void follow_levels(struct dataset *dataset, size_t k, const struct names 
     if (own->n == 0 || levels->n == 0 || names_equal(own, levels))
         return;
     struct name_index index = {0};
-    number(&index, levels);
+    name_index_add_all(&index, levels);
     uint32_t *map = NEW(uint32_t, own->n + 1);
     map[0] = (uint32_t)own->n;
     for (size_t l = 0; l < own->n; l++)

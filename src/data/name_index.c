@@ -163,6 +163,12 @@ uint32_t name_index_add(struct name_index *index, const char *name, size_t lengt
     return number;
 }
 
+void name_index_add_all(struct name_index *index, const struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
+}
+
 uint32_t name_index_find(const struct name_index *index, const char *name, size_t length)
 {
     const uint64_t key = key_of(name, length);

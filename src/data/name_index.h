@@ -18,6 +18,9 @@ struct name_index {
 /* The number of a name, new or known. Names that are not UTF-8 are read as Latin-1. */
 uint32_t name_index_add(struct name_index *index, const char *name, size_t length);
 
+/* Adds all of them, in order. */
+void name_index_add_all(struct name_index *index, const struct names *names);
+
 /* The number of a known name, or INDEX_NONE. */
 uint32_t name_index_find(const struct name_index *index, const char *name, size_t length);
 

@@ -7,7 +7,10 @@
 /* A panel is a block of memory: rows of `stride` numbers, padded with zeros that stay zero. */
 struct panel {
     size_t offset, n_rows, stride;
-    const char *of; /* rows belong to an "item" or a "skill", one or more each; NULL: neither */
+    /* Whose the rows are, one or more each: "item" or "skill", or several in this order, as in
+     * "item skill common" (first those of all items, then of all skills, then of one feature
+     * that all share); NULL: nobody's. */
+    const char *of;
 };
 
 /* A tensor is what users see: some columns of a panel, with a name and a shape. */

@@ -46,7 +46,7 @@ static const struct {
     {"converged", offsetof(struct progress, converged)},
 };
 
-static hid_t memory_type(void)
+hid_t checkpoint_real(void)
 {
     return sizeof(real) == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
 }
@@ -66,7 +66,7 @@ static enum status write_flat(hid_t file, const char *group, const struct params
         params_take(params, tensor, flat, dense);
         char name[128];
         snprintf(name, sizeof name, "%s/%s", group, tensor->name);
-        enum status status = h5_write(file, name, stored_type(), memory_type(), tensor->rank,
+        enum status status = h5_write(file, name, stored_type(), checkpoint_real(), tensor->rank,
                                       tensor->shape, dense);
         memory_free(dense);
         TRY(status);
@@ -112,7 +112,7 @@ static enum status read_flat(const struct checkpoint *checkpoint, const char *gr
         if (!has_tensor(file, name, tensor))
             return other_shape(checkpoint, name);
         real *dense = NEW_SCRATCH(real, n);
-        enum status status = h5_read(file, name, memory_type(), n, dense);
+        enum status status = h5_read(file, name, checkpoint_real(), n, dense);
         for (size_t i = 0; status == OK && i < n; i++)
             if (!isfinite(dense[i]))
                 status = fail(BAD_DATA,

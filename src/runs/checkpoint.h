@@ -61,6 +61,9 @@ CHECKED enum status checkpoint_open(struct checkpoint *checkpoint, const char *p
                                     const struct comm *comm);
 void checkpoint_close(struct checkpoint *checkpoint);
 
+/* The HDF5 type of `real` in memory. */
+hid_t checkpoint_real(void);
+
 struct item_table checkpoint_items(const struct checkpoint *checkpoint);
 
 /* Renumbers the items of `dataset` as in the model; see dataset_renumber. */

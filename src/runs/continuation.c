@@ -46,11 +46,12 @@ static enum status check_setting(const struct checkpoint *checkpoint,
     const char *before = config_get(stored, now->section, now->key);
     if (before != NULL && strcmp(before, now->value) == 0)
         return OK;
-    if (strcmp(now->section, "refit") == 0)
+    if (strcmp(now->section, "refit") == 0 || strcmp(now->section, "update") == 0)
         return fail(BAD_USER,
-                    "%s: the original run of this refit has changed: it had '%s = %s' and now "
-                    "has '%s = %s'; choose another run= to refit it as it is now",
-                    checkpoint->path, now->key, before ? before : "", now->key, now->value);
+                    "%s: the original run of this %s has changed: it had '%s = %s' and now "
+                    "has '%s = %s'; choose another run= to %s it as it is now",
+                    checkpoint->path, now->section, now->key, before ? before : "", now->key,
+                    now->value, now->section);
     if (may_change(now) || (before == NULL && standard && same_value(now->value, standard)))
         return OK;
     if (before == NULL)

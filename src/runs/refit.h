@@ -7,9 +7,9 @@
 #include "base/config.h"
 #include "runs/trainer.h"
 
-/* Collective: like settings_create, but train.refit may name a finished run. The settings are
- * then those of that run and its best epoch. The user may set locations ([data], [run]) and
- * repeat settings, but not change them. */
+/* Collective: like settings_create, with train.refit naming a finished run. The settings are
+ * those of that run and its best epoch. The user may set locations ([data], [run]) and repeat
+ * settings, but not change them. */
 CHECKED enum status refit_settings(const struct comm *comm, struct settings *settings,
                                    struct config *config);
 

@@ -48,6 +48,8 @@ static const struct option train_table[] = {
     {"refit", OPTION_TEXT, AT(train_options, refit), "", 0, 0, NULL,
      "finished run to train again on its training and validation attempts together, with its "
      "settings and up to its best epoch; short: refit="},
+    {"update", OPTION_TEXT, AT(train_options, update), "", 0, 0, NULL,
+     "finished run to train further, on new data; short: update="},
 };
 
 static const struct option run_table[] = {
@@ -59,7 +61,7 @@ static const struct option run_table[] = {
 
 enum { GROUP_DATA, GROUP_NAMES, GROUP_MODEL, GROUP_OPTIMIZER, GROUP_TRAIN, GROUP_RUN };
 
-const char *const settings_places[] = {"data", "run", "train.refit", NULL};
+const char *const settings_places[] = {"data", "run", "train.refit", "train.update", NULL};
 
 const char *settings_monitor(const struct settings *settings)
 {
@@ -99,6 +101,12 @@ static enum status check(const struct settings *settings)
                     "train.refit = %s: a refit has no validation scores to compare trials or "
                     "folds by; use it with `cohort train` or `cohort submit` only",
                     train->refit);
+    if (train->update[0] != '\0')
+        return fail(
+            BAD_USER,
+            "train.update = %s: an update continues one run; use it with `cohort update`, "
+            "`cohort train` or `cohort submit` only",
+            train->update);
     if (train->block > train->batch)
         return fail(BAD_USER,
                     "train.block = %lld is larger than train.batch = %lld; a block is part of "
@@ -168,5 +176,7 @@ void settings_destroy(struct settings *settings)
 {
     model_destroy(settings->model);
     config_destroy(settings->config);
+    memory_free(settings->update.file);
+    memory_free(settings->update.data);
     *settings = (struct settings){0};
 }

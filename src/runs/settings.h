@@ -15,7 +15,7 @@ struct train_options {
     int64_t epochs, batch, block, seed, patience, valid_every, folds, fold;
     int64_t chains, temperatures, most_temperatures;
     int monitor;
-    const char *refit;
+    const char *refit, *update;
 };
 struct run_options {
     const char *directory;
@@ -26,6 +26,13 @@ struct run_options {
 struct refit {
     char digest[33]; /* of the refitted checkpoint; "": not a refit */
     int64_t epochs;  /* to train; 0: train.epochs, or until it converges */
+};
+
+/* What an update (train.update) takes from its original run; see update.h. */
+struct update {
+    char digest[33]; /* of the original checkpoint; "": not an update */
+    char *file;      /* its path */
+    char *data;      /* digests of the data sets that it was trained on */
 };
 
 /* All settings of a run, and the groups of options they come from. */
@@ -39,6 +46,7 @@ struct settings {
     struct optimizer_options optimizer;
     struct run_options run;
     struct refit refit;
+    struct update update;
     struct option_group groups[N_SETTINGS_GROUPS];
 };
 
@@ -47,7 +55,8 @@ extern const char *const settings_places[];
 
 /* Takes ownership of `config`, chooses the model kind and fills all structs. Settings that
  * neither the user nor a preset gives follow from the shape of the data (defaults.h; NULL: they
- * have the defaults of the tables). For refits use refit_settings. */
+ * have the defaults of the tables). run_settings.h also
+ * knows refits and updates. */
 CHECKED enum status settings_create(struct settings *settings, struct config *config,
                                     const struct data_shape *shape);
 void settings_destroy(struct settings *settings);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "data/own_levels.h"
 #include "data/resplit.h"
+#include "runs/update.h"
 
 /* Training needs both outcomes; with only one, every model would just learn to predict it. */
 static enum status check_outcomes(const struct stepper *stepper,
@@ -78,6 +79,9 @@ static enum status read_data(struct stepper *stepper)
     const struct train_options *o = &stepper->settings->train;
     size_t first = 0, n = 0;
     TRY(dataset_open(&stepper->dataset, stepper->settings->data.file, stepper->comm));
+    if (stepper->settings->update.digest[0] != '\0')
+        TRY(update_open(stepper->settings, stepper->comm, &stepper->dataset,
+                        &stepper->original));
     TRY(lanes_create(&stepper->lanes, &stepper->dataset, (size_t)o->batch, (size_t)o->block,
                      &first, &n));
     TRY(dataset_read(&stepper->dataset, first, n, &stepper->shard));
@@ -121,6 +125,9 @@ static enum status start_model(struct stepper *stepper)
     if (status == OK)
         kind->init(stepper->model, (uint64_t)o->seed, &counts);
     memory_free(counts.right);
+    if (status == OK && stepper->settings->update.digest[0] != '\0')
+        status = update_start(stepper->settings, stepper->comm, &stepper->dataset,
+                              &stepper->original);
     TRY(status);
 
     own_levels_find(&stepper->dataset, &stepper->shard);
@@ -154,11 +161,15 @@ static enum status start_model(struct stepper *stepper)
 enum status stepper_create(struct stepper *stepper, const struct comm *comm,
                            const struct settings *settings)
 {
-    *stepper = (struct stepper){
-        .comm = comm, .settings = settings, .model = settings->model, .share = 1};
+    *stepper = (struct stepper){.comm = comm,
+                                .settings = settings,
+                                .model = settings->model,
+                                .share = 1,
+                                .original = {.file = -1}};
     enum status status = read_data(stepper);
     if (status == OK)
         status = start_model(stepper);
+    checkpoint_close(&stepper->original);
     return status;
 }
 

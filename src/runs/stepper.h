@@ -7,6 +7,7 @@
 #include "learn/exact_sum.h"
 #include "learn/model.h"
 #include "learn/optimizer.h"
+#include "runs/checkpoint.h"
 #include "runs/trainer.h"
 
 struct stepper {
@@ -21,9 +22,10 @@ struct stepper {
     int64_t n_joined;   /* of a refit: former validation attempts, over all ranks */
     struct exact_slices slices;
     struct optimizer optimizer;
-    struct tally tally; /* of the last step; its loss and counts add up until cleared */
-    bool converged;     /* for a kind that learns by passes */
-    double share;       /* fraction of the training attempts used in the last pass */
+    struct tally tally;         /* of the last step; its loss and counts add up until cleared */
+    bool converged;             /* for a kind that learns by passes */
+    struct checkpoint original; /* of an update, until the model has started */
+    double share;               /* fraction of the training attempts used in the last pass */
 };
 
 /* Collective: reads the data, declares the model and initialises it. Destroy it even after a

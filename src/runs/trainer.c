@@ -28,6 +28,7 @@
 #include "runs/run.h"
 #include "runs/split_score.h"
 #include "runs/stepper.h"
+#include "runs/update.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -463,11 +464,12 @@ static enum status prepare(const struct trainer *t, bool had_ended)
 static char *stored_config(const struct settings *settings)
 {
     char *text = config_text(settings->groups, N_SETTINGS_GROUPS, settings_places);
-    if (settings->refit.digest[0] == '\0')
-        return text;
-    char *refit = refit_text(&settings->refit), *all = memory_text("%s%s", text, refit);
+    char *from = settings->refit.digest[0] != '\0'    ? refit_text(&settings->refit)
+                 : settings->update.digest[0] != '\0' ? update_text(&settings->update)
+                                                      : memory_text("%s", "");
+    char *all = memory_text("%s%s", text, from);
     memory_free(text);
-    memory_free(refit);
+    memory_free(from);
     return all;
 }
 

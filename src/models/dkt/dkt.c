@@ -99,9 +99,10 @@ static enum status declare(struct model *model)
     if (o->task == DKT_FINAL && (o->reconstruction > 0 || o->waviness > 0 || o->waviness2 > 0))
         return fail(BAD_USER, "model.reconstruction, model.waviness and model.waviness2 need "
                               "model.task=trace; with model.task=final set them to 0");
-    const char *of = o->common || o->input == INPUT_BOTH ? NULL
-                     : o->input == INPUT_ITEM            ? "item"
-                                                         : "skill";
+    static const char *const owners[][2] = {[INPUT_ITEM] = {"item", "item common"},
+                                            [INPUT_SKILL] = {"skill", "skill common"},
+                                            [INPUT_BOTH] = {"item skill", "item skill common"}};
+    const char *of = owners[o->input][o->common];
     struct dkt_shape *shape = model->shape;
     struct recurrent *stack = &shape->stack;
     shape->n_features = n;

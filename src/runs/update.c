@@ -1,0 +1,183 @@
+/* An update. `train.update = RUN` goes on with the model of a finished run on another data set:
+ * the log of today, with new students, new answers and new items.
+ *
+ *     settings   those of the run. [train] and [optimizer] may be changed; the model may not
+ *     items      those of the run, with their numbers, and behind them the new ones
+ *                (data/dataset_extend.c)
+ *     values     every tensor starts where the run ended. Rows of new items and skills start
+ *                as in a new run, from the new data's means (warm_start.c)
+ *     epochs     until validation stops improving, as in any run. Without validation attempts:
+ *                as many as led to the run's best epoch
+ *
+ * An item without attempts in the new data keeps its row. The optimizer starts afresh.
+ *
+ * Kinds that are solved for (bkt, lme, ktm) end at the same place wherever they start, so they
+ * are fitted to the new data alone, and items that it lacks are unknown to the result. For them
+ * the new data should be the whole log up to now. For the other kinds that is better, too: what
+ * is no longer practised is forgotten.
+ *
+ * The checkpoint identifies what it came from in a section [update] of its configuration: the
+ * digest of the original checkpoint, and those of the data sets trained on before. */
+#include "runs/update.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/data_shape.h"
+#include "data/name_index.h"
+#include "runs/original_run.h"
+#include "runs/overlap.h"
+#include "runs/warm_start.h"
+#include <string.h>
+
+char *update_text(const struct update *update)
+{
+    return memory_text("\n[update]\ndigest = %s\ndata = %s\n", update->digest, update->data);
+}
+
+/* The user may repeat settings of the model but not change them. */
+static enum status check_model(const struct original_run *original, const struct config *said)
+{
+    for (size_t e = 0; e < config_count(said); e++) {
+        const struct config_entry entry = config_entry(said, e);
+        const char *own = config_get(original->config, entry.section, entry.key);
+        if (strcmp(entry.section, "model") != 0 ||
+            strcmp(own != NULL ? own : "", entry.value) == 0)
+            continue;
+        return fail(BAD_USER,
+                    "model.%s = %s: an update keeps the model, and %s was trained with '%s = "
+                    "%s'; omit it, or train a run of its own with it",
+                    entry.key, entry.value, original->directory, entry.key,
+                    own != NULL ? own : "");
+    }
+    return OK;
+}
+
+static enum status check_data(const struct config *said)
+{
+    const char *file = config_get(said, "data", "file");
+    return file != NULL && file[0] != '\0'
+               ? OK
+               : fail(BAD_USER, "train.update needs new data: give data=NEW.h5");
+}
+
+/* What the user did not set and the original run cannot know: folds are of its own data, and
+ * without validation attempts nothing stops early. */
+static enum status complete(const struct original_run *original, bool has_valid,
+                            struct config *said)
+{
+    const struct progress *progress = &original->checkpoint.progress;
+    const struct model_kind *kind = NULL;
+    TRY(model_choose(original->config, &kind));
+    TRY(config_set(said, "train.folds=0", original->directory));
+    TRY(config_set(said, "train.fold=0", original->directory));
+    if (has_valid || kind->fit.learn != NULL || config_get(said, "train", "epochs") != NULL)
+        return OK;
+    char line[64];
+    snprintf(line, sizeof line, "train.epochs=%lld",
+             (long long)(progress->best_epoch > 0 ? progress->best_epoch : progress->epoch));
+    return config_set(said, line, original->directory);
+}
+
+/* Marks the settings as an update. */
+static enum status take_over(const struct original_run *original, struct settings *settings)
+{
+    const struct checkpoint *checkpoint = &original->checkpoint;
+    struct update *update = &settings->update;
+    char *line = memory_text("train.update=%s", original->directory);
+    enum status status = config_set(settings->config, line, original->directory);
+    memory_free(line);
+    TRY(status);
+    settings->train.update = config_get(settings->config, "train", "update");
+    const char *before = config_get(original->config, "update", "data");
+    update->file = memory_text("%s", checkpoint->path);
+    update->data = memory_text("%s%s%s", before != NULL ? before : "", before ? " " : "",
+                               checkpoint->data_digest);
+    memcpy(update->digest, checkpoint->digest, sizeof update->digest);
+    return OK;
+}
+
+enum status update_settings(const struct comm *comm, struct settings *settings,
+                            struct config *config)
+{
+    *settings = (struct settings){0};
+    struct original_run original;
+    struct data_shape shape;
+    enum status status = original_run_open(&original, comm, "train.update",
+                                           config_get(config, "train", "update"));
+    if (status == OK)
+        status = check_data(config);
+    if (status == OK)
+        status = check_model(&original, config);
+    if (status == OK)
+        status = data_shape_read(&shape, config_get(config, "data", "file"), comm);
+    if (status == OK)
+        status = complete(&original, shape.has_valid, config);
+    if (status == OK)
+        status = original_run_settings(&original, config, true, settings);
+    if (status == OK)
+        status = comm_agree(
+            comm, comm->rank == 0 ? original_run_check_place(&original, settings) : OK);
+    if (status == OK)
+        status = take_over(&original, settings);
+    original_run_close(&original);
+    config_destroy(config);
+    return status;
+}
+
+/* Whether the model goes on from the original values; otherwise it is solved for. */
+static bool is_warm(const struct settings *settings)
+{
+    return settings->model->kind->fit.learn == NULL;
+}
+
+enum status update_open(const struct settings *settings, const struct comm *comm,
+                        struct dataset *dataset, struct checkpoint *original)
+{
+    TRY(checkpoint_open(original, settings->update.file, comm));
+    if (strcmp(original->digest, settings->update.digest) != 0)
+        return fail(BAD_USER,
+                    "%s: this checkpoint has changed since the update was planned; "
+                    "run the command again",
+                    original->path);
+    const struct item_table items = checkpoint_items(original);
+    return is_warm(settings) ? dataset_extend(dataset, &items) : OK;
+}
+
+/* The number of names that are not among others. */
+static size_t n_missing(const struct names *names, const struct names *others)
+{
+    struct name_index index = {0};
+    size_t n = 0;
+    name_index_add_all(&index, others);
+    for (size_t i = 0; i < names->n; i++) {
+        const char *name = names_get(names, i);
+        n += name_index_find(&index, name, strlen(name)) == INDEX_NONE;
+    }
+    name_index_free(&index);
+    return n;
+}
+
+enum status update_start(const struct settings *settings, const struct comm *comm,
+                         const struct dataset *dataset, const struct checkpoint *original)
+{
+    const struct model *model = settings->model;
+    if ((model_uses(model) & MODEL_SKILLS) != 0 && dataset->other_skills != NULL)
+        return fail(BAD_USER, "%s", dataset->other_skills);
+    if ((model_uses(model) & MODEL_GROUPS) != 0 && dataset->other_groups != NULL)
+        return fail(BAD_USER, "%s", dataset->other_groups);
+    const size_t n_new = n_missing(&dataset->items, &original->items);
+    if (is_warm(settings)) {
+        TRY(warm_start(original, comm, settings->model));
+        log_say("update of %s: items so far %zu, new %zu", settings->train.update,
+                original->items.n, n_new);
+    } else {
+        const size_t n_gone = n_missing(&original->items, &dataset->items);
+        log_say("update of %s: %s is fitted to the new data alone; items so far %zu, new %zu",
+                settings->train.update, model->kind->name, original->items.n, n_new);
+        if (n_gone > 0)
+            log_warn("%zu items of %s have no attempts in %s, and %s forgets them; use data "
+                     "with all attempts up to now",
+                     n_gone, settings->train.update, dataset->path, model->kind->name);
+    }
+    return overlap_warn(comm, settings->train.update, original->data_digest, dataset);
+}

@@ -1,0 +1,119 @@
+#!/bin/bash
+# Updates: a finished run trained further on a later log with new students, answers and items; the model starts where the
+# run ended; the same bits on any number of ranks and after kills; what cannot be updated is refused.
+. "$(dirname "$0")/../lib/lib.sh"
+. tests/lib/kills.sh
+RANDOM=${SEED:-$$}
+cd "$TMP" || exit 70
+
+# log STUDENTS ITEMS: the answers of the first students to the first items.
+log() {
+    awk -v students="$1" -v items="$2" 'BEGIN {
+        print "student,item,correct,time,skill"
+        for (s = 0; s < 160; s++)
+            for (t = 0; t < 30; t++) {
+                srand(s * 100 + t); rand(); i = int(rand() * 24); u = rand()
+                p = 1 / (1 + exp(-(s % 9 - 4) / 2 + (i % 7 - 3) / 2 - t / 20))
+                if (s < students && i < items) print "s" s ",i" i "," (u < p) "," t ",k" int(i / 4)
+            }
+    }'
+}
+log 100 16 >old.csv
+log 160 24 >whole.csv
+expect_status 0 "$COHORT" import csv old.csv -o old.h5 --split by-last
+expect_status 0 "$COHORT" import csv whole.csv -o whole.h5 --split by-last
+small=(train.epochs=4 train.batch=20 train.block=5 train.patience=0)
+rbm=(model.hidden=5) dkt=(model.hidden=6) rtrbm=(model.hidden=6) vae=(model.dimensions=2) average=()
+old=$(sed -n 's/.*digest \([0-9a-f]*\)).*/\1/p' <("$COHORT" import csv old.csv -o again.h5 --split by-last 2>&1))
+check "the digest of the old data" test -n "$old"
+
+for kind in rbm dkt rtrbm vae average; do
+    section "$kind starts where the run ended"
+    declare -n options=$kind
+    expect_status 0 "$COHORT" train data=old.h5 run="$kind" model.kind="$kind" "${options[@]}" "${small[@]}"
+    expect_status 0 "$COHORT" update "$kind" --data whole.h5 run="$kind-0" train.epochs=0
+    expect_match "^update of $kind: items so far 16, new 8"
+    expect_status 0 "$COHORT" predict "$kind" --data old.h5 -o before.csv
+    expect_status 0 "$COHORT" predict "$kind-0" --data old.h5 -o after.csv
+    check "predictions" test -s before.csv
+    expect_same before.csv after.csv
+    expect_status 0 "$COHORT" predict "$kind-0" --data whole.h5 --strict -o whole.csv.gz
+
+    section "$kind learns the new items"
+    expect_status 0 "$COHORT" update "$kind" --data whole.h5
+    expect_match "^  $kind-whole is (better than|as good as)|$kind-whole"
+    expect_status 0 "$COHORT" inspect "$kind-whole/last.h5" --json
+    expect_match "$old"
+    expect_status 0 on 3 "$COHORT" update "$kind" --data whole.h5 run="$kind-3"
+    expect_same "$kind-whole/last.h5" "$kind-3/last.h5"
+done
+
+section "a stopped update continues"
+storm 3 "$TMP/storm" update=dkt data=whole.h5 run.save_minutes=0
+expect_same dkt-whole/last.h5 storm/last.h5
+expect_status 0 "$COHORT" train run=dkt-whole
+expect_match 'is already finished'
+
+section "an update of an update"
+expect_status 0 "$COHORT" update dkt-whole --data old.h5 run=back
+expect_match '^update of dkt-whole: items so far 24, new 0'
+expect_status 0 "$COHORT" predict back --data whole.h5 --strict -o back.csv
+expect_status 0 "$COHORT" inspect back/last.h5 --json
+expect_match "data = $old [0-9a-f]{32}|\"$old [0-9a-f]{32}\""
+
+section "kinds that are solved for are fitted to the new data alone"
+for kind in ktm bkt lme; do
+    expect_status 0 "$COHORT" train data=old.h5 run="$kind" model.kind="$kind"
+    expect_status 0 "$COHORT" update "$kind" --data whole.h5
+    expect_no_match 'forgets'
+    grep -v '^\(file\|directory\|update\|seed\) = ' "$kind/config.ini" >same.ini
+    expect_status 0 "$COHORT" train same.ini data=whole.h5 run="$kind-same"
+    expect_status 0 "$COHORT" predict "$kind-whole" -o one.csv
+    expect_status 0 "$COHORT" predict "$kind-same" -o two.csv
+    expect_same one.csv two.csv
+    expect_status 0 "$COHORT" update "$kind-whole" --data old.h5 run="$kind-back"
+    expect_match "8 items of $kind-whole have no attempts in old.h5, and $kind forgets them"
+done
+
+section "without validation: as many epochs as led to the best"
+expect_status 0 "$COHORT" import csv whole.csv -o train.h5 --split none
+expect_status 0 "$COHORT" update rbm --data train.h5
+expect_match "^done: $(json_of rbm/result.json best_epoch) epoch"
+expect_no_match 'differences from'
+
+section "held-out students that the run was trained on"
+expect_status 0 "$COHORT" import csv whole.csv -o students.h5 --split by-student=50/25/25
+expect_status 0 "$COHORT" update rbm --data students.h5
+expect_match 'students.h5 holds out [0-9]+ students that rbm was trained on, so scores on them are too good'
+expect_status 0 "$COHORT" update rbm --data whole.h5 run=rbm-again
+expect_no_match 'too good'
+
+section "what is refused"
+expect_status 2 "$COHORT" update
+expect_status 2 "$COHORT" update rbm
+expect_match '--data NEW.h5 is missing'
+expect_status 2 "$COHORT" update rbm dkt --data whole.h5
+expect_status 1 "$COHORT" update missing --data whole.h5
+expect_match 'train.update = missing: No such file'
+expect_status 1 "$COHORT" update rbm --data whole.h5 run=rbm
+expect_match 'run= and update= both name rbm'
+expect_status 1 "$COHORT" update rbm --data whole.h5 run=wide model.hidden=9
+expect_match 'model.hidden = 9: an update keeps the model'
+check "nothing is left behind" test ! -e wide
+expect_status 1 "$COHORT" train update=rbm refit=rbm data=whole.h5 run=both
+expect_match 'refit= and update= are both set'
+expect_status 0 "$COHORT" blend rbm dkt -o blend
+expect_status 1 "$COHORT" update blend --data whole.h5
+expect_match 'this is a blend, which is built from other runs; update those'
+sed 's/,k0$/,k5/' whole.csv >other.csv
+expect_status 0 "$COHORT" import csv other.csv -o other.h5 --split by-last
+expect_status 1 "$COHORT" update average --data other.h5
+expect_match "item 'i[0-9]+' has skills 'k5', but 'k0' in the model's training data"
+
+section "items, skills and a common feature in one panel"
+expect_status 0 "$COHORT" train data=old.h5 run=both model.kind=dkt model.hidden=6 model.input=both model.common=yes "${small[@]}"
+expect_status 0 "$COHORT" update both --data whole.h5 run=both-0 train.epochs=0
+expect_no_match 'starts anew'
+expect_status 0 "$COHORT" predict both --data old.h5 -o before.csv
+expect_status 0 "$COHORT" predict both-0 --data old.h5 -o after.csv
+expect_same before.csv after.csv
