@@ -182,13 +182,15 @@ static enum status write_all(int file, const char *bytes, size_t n_bytes, const 
         ssize_t n = write(file, bytes + done, n_bytes - done);
         if (n < 0 && errno == EINTR)
             continue;
+        const int reason = errno;
         if (n <= 0)
             return fail(BAD_IO,
-                        "%s: writing stopped after %zu of %zu bytes: %s; the old file is "
-                        "unchanged; %s and run the same command again",
-                        path, done, n_bytes, n < 0 ? strerror(errno) : "no bytes were written",
-                        n < 0 && errno == EFBIG ? "raise the limit on file sizes (ulimit -f)"
-                                                : "free some space");
+                        "%s: writing stopped after %zu of %zu bytes: %s; %s%s and run the same "
+                        "command again",
+                        path, done, n_bytes, n < 0 ? strerror(reason) : "no bytes were written",
+                        file_exists(path) ? "the previous file is intact; " : "",
+                        n < 0 && reason == EFBIG ? "raise the limit on file sizes (ulimit -f)"
+                                                 : "free some space");
         done += (size_t)n;
     }
     return OK;

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/job_files.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include <ctype.h>
 #include <errno.h>
@@ -79,9 +80,24 @@ static void add(struct config *config, struct span section, struct span key, str
                                                   memory_text("%s", origin), suggested};
 }
 
+/* A key that occurs twice in one text is a slip; which value is meant? */
+static enum status check_once(const struct config *config, size_t n_before)
+{
+    const struct entry *last = &config->entries[config->n - 1];
+    for (size_t e = n_before; e + 1 < config->n; e++) {
+        const struct entry *entry = &config->entries[e];
+        if (strcmp(entry->section, last->section) == 0 && strcmp(entry->key, last->key) == 0)
+            return fail(BAD_USER, "%s: %s%s%s is set again, after %s; remove one of them",
+                        last->origin, last->section, last->section[0] != '\0' ? "." : "",
+                        last->key, entry->origin);
+    }
+    return OK;
+}
+
 static enum status read_lines(struct config *config, const char *text, const char *origin,
                               bool suggested)
 {
+    const size_t n_before = config->n;
     struct span section = {"", 0};
     int number = 0;
     for (const char *line = text; *line != '\0';) {
@@ -116,6 +132,7 @@ static enum status read_lines(struct config *config, const char *text, const cha
         else
             add(config, section, key, value, place, suggested);
         memory_free(place);
+        TRY(check_once(config, n_before));
     }
     return OK;
 }
@@ -151,8 +168,10 @@ enum status config_suggest(struct config *config, const char *text, const char *
     return read_lines(config, text, origin, true);
 }
 
-static const char *const shorts[][3] = {
-    {"data", "data", "file"}, {"run", "run", "directory"}, {"refit", "train", "refit"}, {"update", "train", "update"}};
+static const char *const shorts[][3] = {{"data", "data", "file"},
+                                        {"run", "run", "directory"},
+                                        {"refit", "train", "refit"},
+                                        {"update", "train", "update"}};
 
 static enum status no_section(struct span word, const char *origin)
 {
@@ -195,8 +214,35 @@ enum status config_set(struct config *config, const char *assignment, const char
     return OK;
 }
 
+static const struct entry *find(const struct config *config, const char *section,
+                                const char *key)
+{
+    const struct entry *found = NULL;
+    for (size_t e = 0; e < config->n; e++) {
+        const struct entry *entry = &config->entries[e];
+        if (strcmp(entry->section, section) == 0 && strcmp(entry->key, key) == 0 &&
+            (found == NULL || !entry->suggested))
+            found = entry;
+    }
+    return found;
+}
+
+/* Notes settings that the command line has twice, with two values. */
+static void say_repeats(const struct config *config, size_t first)
+{
+    for (size_t e = first; e < config->n; e++) {
+        const struct entry *last =
+            find(config, config->entries[e].section, config->entries[e].key);
+        const struct entry *next = &config->entries[e];
+        if (last != next && strcmp(last->value, next->value) != 0)
+            log_say("note: %s.%s is given twice, as %s and %s; the last one counts",
+                    next->section, next->key, next->value, last->value);
+    }
+}
+
 enum status config_read_words(struct config *config, const char *const *words, size_t n_words)
 {
+    size_t first = config->n;
     for (int pass = 0; pass < 2; pass++)
         for (size_t w = 0; w < n_words; w++) {
             const bool assignment = strchr(words[w], '=') != NULL;
@@ -211,21 +257,10 @@ enum status config_read_words(struct config *config, const char *const *words, s
             const enum status status = config_read(config, path);
             memory_free(path);
             TRY(status);
+            first = config->n;
         }
+    say_repeats(config, first);
     return OK;
-}
-
-static const struct entry *find(const struct config *config, const char *section,
-                                const char *key)
-{
-    const struct entry *found = NULL;
-    for (size_t e = 0; e < config->n; e++) {
-        const struct entry *entry = &config->entries[e];
-        if (strcmp(entry->section, section) == 0 && strcmp(entry->key, key) == 0 &&
-            (found == NULL || !entry->suggested))
-            found = entry;
-    }
-    return found;
 }
 
 const char *config_get(const struct config *config, const char *section, const char *key)
@@ -360,8 +395,9 @@ static enum status unknown_key(const struct option_group *groups, size_t n_group
         for (size_t o = 0; o < groups[g].n_options; o++) {
             char name[256];
             snprintf(name, sizeof name, "%s.%s", groups[g].section, groups[g].options[o].key);
-            const int d = config_distance(full, name);
-            if (d < least) {
+            const bool elsewhere = strcmp(entry->key, groups[g].options[o].key) == 0;
+            const int d = elsewhere ? 0 : config_distance(full, name);
+            if (d < least) { /* the same key in another section is nearest */
                 least = d;
                 snprintf(best, sizeof best, "%s", name);
             }
@@ -381,6 +417,20 @@ enum status config_resolve(const struct config *config, const struct option_grou
     return config_resolve_some(config, groups, n_groups);
 }
 
+/* The name that is written on a command line is the short one. */
+static enum status not_set(const char *section, const struct option *option)
+{
+    for (size_t i = 0; i < COUNT(shorts); i++)
+        if (strcmp(shorts[i][1], section) == 0 && strcmp(shorts[i][2], option->key) == 0)
+            return fail(
+                BAD_USER,
+                "%s= is not set: %s; set %s=... on the command line, or %s.%s in a file",
+                shorts[i][0], option->help, shorts[i][0], section, option->key);
+    return fail(BAD_USER,
+                "%s.%s is not set: %s; set %s.%s=... on the command line or in a file", section,
+                option->key, option->help, section, option->key);
+}
+
 enum status config_resolve_some(const struct config *config, const struct option_group *groups,
                                 size_t n_groups)
 {
@@ -390,11 +440,7 @@ enum status config_resolve_some(const struct config *config, const struct option
             const struct entry *entry = find(config, groups[g].section, option->key);
             const char *value = entry ? entry->value : option->standard;
             if (value == NULL)
-                return fail(BAD_USER,
-                            "%s.%s is not set: %s; set %s.%s=... on the command line or "
-                            "in a file",
-                            groups[g].section, option->key, option->help, groups[g].section,
-                            option->key);
+                return not_set(groups[g].section, option);
             TRY(config_parse(option, value, entry ? entry->origin : "default",
                              groups[g].target));
         }

@@ -1,6 +1,13 @@
 /* Suggestions for words that are not known. */
 #include "base/config.h"
+#include <ctype.h>
 #include <string.h>
+
+/* Letters in another case are the same letters. */
+static bool is_same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
 
 /* Damerau's distance with three rows of its table, cut off at words of 63 letters. */
 int config_distance(const char *a, const char *b)
@@ -13,10 +20,10 @@ int config_distance(const char *a, const char *b)
     for (int i = 1; a[i - 1] != '\0'; i++) {
         next[0] = i;
         for (int j = 1; j <= n; j++) {
-            const int change = row[j - 1] + (a[i - 1] != b[j - 1]);
+            const int change = row[j - 1] + !is_same(a[i - 1], b[j - 1]);
             const int other = row[j] < next[j - 1] ? row[j] + 1 : next[j - 1] + 1;
             next[j] = change < other ? change : other;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+            if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) && is_same(a[i - 2], b[j - 1]) &&
                 last[j - 2] + 1 < next[j])
                 next[j] = last[j - 2] + 1;
         }

@@ -76,8 +76,13 @@ enum status file_make_directory(const char *path)
         struct stat info;
         const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
         if (reason != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
-            status = fail(reason == ENOTDIR || reason == EEXIST ? BAD_USER : BAD_IO,
-                          "cannot create the directory %s: %s", part, strerror(reason));
+            status = reason == EEXIST
+                         ? fail(BAD_USER,
+                                "cannot create the directory %s: a file of this name exists; "
+                                "choose another name, or remove the file",
+                                part)
+                         : fail(reason == ENOTDIR ? BAD_USER : BAD_IO,
+                                "cannot create the directory %s: %s", part, strerror(reason));
         *p = end;
         if (end == '\0')
             break;
@@ -101,6 +106,13 @@ bool file_is_directory(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return strcmp(a, b) == 0 || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+                                 x.st_ino == y.st_ino);
 }
 
 bool file_is_in(const char *directory, const char *name)

@@ -14,7 +14,8 @@ size_t file_peek(const char *path, void *bytes, size_t n);
 CHECKED enum status file_make_directory(const char *path);
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);
-bool file_is_plain(const char *path); /* not a directory, a pipe or a device */
+bool file_is_plain(const char *path);            /* not a directory, a pipe or a device */
+bool file_is_same(const char *a, const char *b); /* two names of one file, or equal names */
 bool file_is_in(const char *directory, const char *name);
 bool file_ends_in(const char *path, const char *ending);
 

@@ -40,13 +40,14 @@ const char *output_stream_name(const char *path)
 
 static enum status cannot_write(const struct output_stream *stream)
 {
+    const int reason = errno;
     if (output_stream_is_standard(stream->path))
         return fail(BAD_IO, "standard output: cannot write: %s; the output is incomplete",
-                    strerror(errno));
+                    strerror(reason));
     return fail(BAD_IO,
-                "%s: cannot write: %s; the previous file is intact; free some space and run "
-                "the same command again",
-                stream->path, strerror(errno));
+                "%s: cannot write: %s; %sfree some space and run the same command again",
+                stream->path, strerror(reason),
+                file_exists(stream->path) ? "the previous file is intact; " : "");
 }
 
 static bool write_descriptor(const char *bytes, size_t n)

@@ -24,6 +24,14 @@ void table_free(struct table *table)
     *table = (struct table){0};
 }
 
+size_t table_column(const struct table *table, const char *name)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (strcmp(names_get(&table->columns, c), name) == 0)
+            return c;
+    return SIZE_MAX;
+}
+
 const char *table_row_name(const struct table *table, const struct names *names, size_t r,
                            char buffer[32])
 {

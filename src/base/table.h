@@ -26,6 +26,9 @@ static inline double *table_row(const struct table *table, size_t r)
     return table->values + r * table->n_columns;
 }
 
+/* The column with this name; SIZE_MAX: none. */
+size_t table_column(const struct table *table, const char *name);
+
 /* The name of row r: its own, else from `names` if that has one per row, else its number in
  * `buffer`. */
 const char *table_row_name(const struct table *table, const struct names *names, size_t r,
