@@ -43,6 +43,7 @@ void csv_close(struct csv *csv)
 {
     text_close(&csv->text);
     memory_free(csv->cells);
+    memory_free(csv->kept);
     for (size_t c = 0; c < csv->n_columns; c++)
         memory_free(csv->columns[c]);
     memory_free(csv->columns);
@@ -64,11 +65,25 @@ static char *end_of_quoted(char *quote, const char *end)
     }
 }
 
-/* Without doubled quotes the bytes stay as they are, so that messages can show the record. */
-static struct span unquoted(struct span cell)
+/* Removing doubled quotes changes the buffer; messages show the record as it was. */
+static void keep_record(struct csv *csv)
+{
+    if (csv->record.start == csv->kept)
+        return;
+    if (csv->record.n > csv->kept_capacity) {
+        csv->kept_capacity = 2 * csv->record.n;
+        csv->kept = memory_resize(csv->kept, csv->kept_capacity, 1);
+    }
+    memcpy(csv->kept, csv->record.start, csv->record.n);
+    csv->record.start = csv->kept;
+}
+
+/* Without doubled quotes the bytes stay as they are. */
+static struct span unquoted(struct csv *csv, struct span cell)
 {
     if (memchr(cell.start + 1, '"', cell.n - 2) == NULL)
         return (struct span){cell.start + 1, cell.n - 2};
+    keep_record(csv);
     char *to = cell.start;
     for (const char *from = cell.start + 1; from < cell.start + cell.n - 1; from++) {
         *to++ = *from;
@@ -122,7 +137,7 @@ static void unquote_cells(struct csv *csv)
         const struct span quoted = span_trim(*cell);
         const char *end = quoted.start + quoted.n;
         if (quoted.n >= 2 && end_of_quoted(quoted.start, end) == end)
-            *cell = unquoted(quoted);
+            *cell = unquoted(csv, quoted);
         else
             csv->malformed = true;
     }
@@ -196,6 +211,8 @@ void csv_sample(const struct csv *csv, size_t column, size_t most, struct names 
     const size_t n = csv->text.end - csv->text.begin;
     copy.cells = NULL;
     copy.n_cells = copy.capacity = 0;
+    copy.kept = NULL;
+    copy.kept_capacity = 0;
     copy.text.buffer = memory_resize(NULL, n + 1, 1);
     memcpy(copy.text.buffer, csv->text.buffer + csv->text.begin, n);
     copy.text.begin = 0;
@@ -215,6 +232,7 @@ void csv_sample(const struct csv *csv, size_t column, size_t most, struct names 
     }
     fail_clear(); /* a quote that is never closed is reported when its record is read */
     memory_free(copy.cells);
+    memory_free(copy.kept);
     memory_free(copy.text.buffer);
 }
 
@@ -231,17 +249,37 @@ size_t csv_column(const struct csv *csv, const char *name)
     return SIZE_MAX;
 }
 
+enum { LIST_ROOM = 512 };
+
+/* "; did you mean 'user_id'?", and the columns. */
+static void describe_columns(const struct csv *csv, const char *name, char nearest[LIST_ROOM],
+                             char list[LIST_ROOM])
+{
+    size_t n = 0;
+    list[0] = nearest[0] = '\0';
+    for (size_t c = 0; c < csv->n_columns && n < LIST_ROOM; c++)
+        n += (size_t)snprintf(list + n, LIST_ROOM - n, "%s%s", c > 0 ? ", " : "",
+                              csv->columns[c]);
+    const char *found = config_nearest(name, (const char *const *)csv->columns, csv->n_columns);
+    if (found != NULL)
+        snprintf(nearest, LIST_ROOM, "; did you mean '%s'?", found);
+}
+
 enum status csv_no_column(const struct csv *csv, const char *name, const char *flag)
 {
-    char list[512];
-    size_t n = 0;
-    list[0] = '\0';
-    for (size_t c = 0; c < csv->n_columns && n < sizeof list; c++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", c > 0 ? ", " : "",
-                              csv->columns[c]);
-    const char *nearest =
-        config_nearest(name, (const char *const *)csv->columns, csv->n_columns);
-    return fail(BAD_USER, "%s: no column '%s' for --%s%s%s%s; the columns are: %s",
-                csv->text.path, name, flag, nearest ? "; did you mean '" : "",
-                nearest ? nearest : "", nearest ? "'?" : "", list);
+    char nearest[LIST_ROOM], list[LIST_ROOM];
+    describe_columns(csv, name, nearest, list);
+    return fail(BAD_USER, "%s: no column '%s' for --%s%s; the columns are: %s", csv->text.path,
+                name, flag, nearest, list);
+}
+
+enum status csv_no_usual_column(const struct csv *csv, const char *name, const char *flag)
+{
+    char nearest[LIST_ROOM], list[LIST_ROOM];
+    describe_columns(csv, name, nearest, list);
+    return fail(BAD_USER,
+                "%s: no column is called '%s' or like it%s; the first line was read as the "
+                "header, with the columns: %s; add a header, or name columns with options such "
+                "as --%s",
+                csv->text.path, name, nearest, list, flag);
 }

@@ -14,9 +14,11 @@ struct csv {
     struct span *cells; /* of the current record */
     size_t n_cells, capacity;
     struct span record; /* all of it, as in the file */
-    uint64_t line;      /* where it begins */
-    bool malformed;     /* it has text after a closing quote */
-    char **columns;     /* names in the header, if there is one */
+    char *kept;         /* a copy of it, where unquoting changed the buffer */
+    size_t kept_capacity;
+    uint64_t line;  /* where it begins */
+    bool malformed; /* it has text after a closing quote */
+    char **columns; /* names in the header, if there is one */
     size_t n_columns;
 };
 
@@ -41,5 +43,7 @@ size_t csv_column(const struct csv *csv, const char *name);
 
 /* Fails because the column of an option is missing. Suggests the nearest one and lists all. */
 enum status csv_no_column(const struct csv *csv, const char *name, const char *flag);
+/* The same where no option names the column: the file may have no header. */
+enum status csv_no_usual_column(const struct csv *csv, const char *name, const char *flag);
 
 #endif

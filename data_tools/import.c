@@ -11,13 +11,13 @@
 #include "data_tools/csv.h"
 #include "data_tools/csv_cell.h"
 #include "data_tools/pseudonym.h"
-#include "data_tools/summary.h"
 #include "data_tools/truths.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum status import_begin(struct import *import)
 {
@@ -98,13 +98,15 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
 void import_target(struct import *import, struct span student, double target)
 {
     const size_t n_known = import->targeted.names.n;
-    char *other = import->key ? pseudonym_make(import->key, student.start, student.n) : NULL;
+    char *other = import->key ? pseudonym_of_cell(import->key, student.start, student.n) : NULL;
     const uint32_t number = other != NULL
                                 ? name_index_add(&import->targeted, other, strlen(other))
                                 : name_index_add(&import->targeted, student.start, student.n);
     memory_free(other);
     if (number == n_known)
         GROW(import->target, n_known, import->target_capacity);
+    else
+        import->n_retargeted += import->target[number] != target;
     import->target[number] = target;
 }
 
@@ -150,6 +152,37 @@ static void add_file(struct import *import, const char *path, enum split split)
 {
     if (path[0] != '\0')
         import->files[import->n_files++] = (struct import_file){path, split};
+}
+
+/* One file under two names is one file: links, and paths with other directories. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) &&
+            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino);
+}
+
+/* A file that is given twice; its attempts are then read twice. */
+static void warn_of_doubles(const struct import *import)
+{
+    enum { MOST = 1000 }; /* files that are compared, each with all others */
+    static const char *const parts[N_SPLITS] = {"training", "validation", "test"};
+    const size_t n = size_min(import->n_files, MOST);
+    for (size_t f = 1; f < n; f++)
+        for (size_t e = 0; e < f; e++) {
+            const struct import_file *one = &import->files[e], *other = &import->files[f];
+            if (!is_same_file(one->path, other->path))
+                continue;
+            if (one->split == other->split)
+                log_warn("%s is given twice: each of its attempts counts twice", other->path);
+            else
+                log_warn(
+                    "%s is both for %s and for %s: a model is then judged by attempts that "
+                    "it has seen",
+                    other->path, parts[one->split], parts[other->split]);
+            break;
+        }
 }
 
 static enum status choose_split(struct import *import, struct split_plan *plan)
@@ -287,79 +320,6 @@ static char *describe(const struct import *import)
     return whole;
 }
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-/* Rows of one student, item and time, or without times adjacent rows with one outcome. */
-static void report_repeats(const struct import *import, const struct builder_result *result)
-{
-    const bool timed = import->plan.has_time && !result->forgot_times;
-    const uint64_t n_skills = result->n_merged_skills,
-                   n_same = result->n_merged - result->n_merged_skills;
-    if (n_skills > 0)
-        log_say("merged %" PRIu64 " row%s with another skill into %s attempt (same student, "
-                "item%s%s)%s",
-                n_skills, plural(n_skills), n_skills == 1 ? "its" : "their",
-                timed ? ", time" : "", import->plan.merge == MERGE_SKILLS ? " and outcome" : "",
-                import->plan.merge == MERGE_SKILLS ? "; --keep-repeats keeps them" : "");
-    if (n_same > 0)
-        log_say("skipped %" PRIu64
-                " row%s that repeat%s an attempt (same student, item and %s)",
-                n_same, plural(n_same), n_same == 1 ? "s" : "", timed ? "time" : "outcome");
-    if (result->n_merged_other > 0)
-        log_say("note: %" PRIu64 " of the merged rows ha%s another outcome; the first counts",
-                result->n_merged_other, result->n_merged_other == 1 ? "s" : "ve");
-    if (result->n_repeats > 0 && timed)
-        log_say("note: %" PRIu64 " row%s repeat%s an attempt (same student, item, time and "
-                "outcome); --merge-repeats skips them",
-                result->n_repeats, plural(result->n_repeats),
-                result->n_repeats == 1 ? "s" : "");
-    else if (result->n_repeats > 0)
-        log_say("note: %" PRIu64 " row%s repeat%s the student's previous row (same item and "
-                "outcome); if these are not new attempts, --merge-repeats skips them",
-                result->n_repeats, plural(result->n_repeats),
-                result->n_repeats == 1 ? "s" : "");
-    if (import->n_reskilled > 0)
-        log_say("note: %" PRIu64 " item%s different skills in different rows; an item has all "
-                "skills of its rows",
-                import->n_reskilled, import->n_reskilled == 1 ? " has" : "s have");
-}
-
-static void report(const struct import *import, const struct builder_result *result)
-{
-    log_say("read %" PRIu64 " row%s, %.1f MB of text, from %zu file%s in %.2f s",
-            import->n_rows, plural(import->n_rows), (double)import->n_bytes / 1e6,
-            import->n_files, plural(import->n_files), import->n_seconds);
-    summary_say(&result->content);
-    if (import->n_bad > 0)
-        log_say("skipped %" PRIu64 " bad row%s; first: %s", import->n_bad,
-                plural(import->n_bad), import->first_bad);
-    report_repeats(import, result);
-    if (result->n_converted > 0)
-        log_say("note: %" PRIu64 " name%s not UTF-8 and %s read as Latin-1",
-                result->n_converted, result->n_converted == 1 ? " is" : "s are",
-                result->n_converted == 1 ? "was" : "were");
-    if (result->n_idle_students > 0)
-        log_say("skipped %" PRIu64 " student%s without attempts", result->n_idle_students,
-                plural(result->n_idle_students));
-    if (result->n_regrouped > 0)
-        log_say("note: in %" PRIu64
-                " row%s the item has a different group than before; the first group is kept",
-                result->n_regrouped, plural(result->n_regrouped));
-    if (import->n_undescribed > 0)
-        log_say("note: %" PRIu64 " item%s not in %s", import->n_undescribed,
-                import->n_undescribed == 1 ? " is" : "s are", import->flags->item_meta);
-    if (import->split_is_default)
-        log_say("split %s, the default; --split chooses another", import->split);
-    else if (import->flags->test[0] != '\0' && import->flags->valid[0] == '\0' &&
-             import->flags->split[0] == '\0')
-        log_say("note: nothing is for validation; --split by-student=90/10 takes it from the "
-                "training files");
-    log_say("wrote %s (digest %s)", import->flags->output, result->content.head.digest);
-}
-
 /* Numbers levels in the order of their names, not of first appearance. */
 static enum status finish_covariates(struct import *import, struct builder_result *result)
 {
@@ -426,7 +386,7 @@ static enum status finish(struct import *import, struct split_plan *plan)
     if (status == OK)
         status = dataset_write(&result.content, flags->output);
     if (status == OK)
-        report(import, &result);
+        import_report(import, &result, plan);
     memory_free(head->source);
     result.content.truths = NULL;
     result.content.n_truths = 0;
@@ -475,11 +435,13 @@ enum status import_run(const struct import_format *format, const struct import_f
         status =
             fail(BAD_USAGE, "import: --merge-repeats contradicts --keep-repeats; remove one "
                             "of them");
+    if (status == OK)
+        warn_of_doubles(&import);
     struct pseudonym_key key;
     if (status == OK)
         status = choose_delimiter(&import);
     if (status == OK && flags->pseudonyms[0] != '\0') {
-        status = pseudonym_key_read(flags->pseudonyms, &key);
+        status = pseudonym_key_read(flags->pseudonyms, PSEUDONYM_MAKE, &key);
         import.key = &key;
         import.plan.rename = rename_student;
         import.plan.rename_arg = &key;
@@ -495,6 +457,7 @@ enum status import_run(const struct import_format *format, const struct import_f
     builder_destroy(import.builder);
     memory_free(import.files);
     memory_free(import.first_bad);
+    memory_free(import.time_column);
     name_index_free(&import.targeted);
     for (size_t k = 0; k < IMPORT_MOST_COVARIATES; k++) {
         memory_free(import.covariates[k].name);

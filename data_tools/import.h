@@ -47,6 +47,12 @@ struct import_preset {
     enum builder_merge merge;
 };
 
+/* The usual names of the columns of a CSV file. */
+extern const struct import_preset import_csv_preset;
+
+/* The place of a name in a list of usual names, compared as columns are; SIZE_MAX: none. */
+size_t import_columns_usual(const char *name, const char *usual);
+
 enum { IMPORT_MOST_COVARIATES = 16 };
 
 struct import_file {
@@ -76,12 +82,14 @@ struct import {
     size_t target_capacity;
     struct origin origin; /* files, their first rows, and the format of times */
     size_t origin_capacity;
-    uint64_t n_source;               /* rows of the source, as attempts remember them */
-    const struct pseudonym_key *key; /* NULL: students keep their names */
-    uint64_t n_reskilled;            /* items with different skills in different rows */
+    uint64_t n_source;                /* rows of the source, as attempts remember them */
+    const struct pseudonym_key *key;  /* NULL: students keep their names */
+    uint64_t n_reskilled;             /* items with different skills in different rows */
+    uint64_t n_retargeted, n_retimed; /* rows that contradict an earlier target or time */
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
-    char *first_bad;  /* NULL: none */
-    double n_seconds; /* for reading */
+    char *time_column; /* of numbers whose unit was guessed; NULL: none */
+    char *first_bad;   /* NULL: none */
+    double n_seconds;  /* for reading */
 };
 
 /* One row of the table of formats. */
@@ -120,6 +128,10 @@ uint32_t import_number_student(struct import *import, enum split split, uint64_t
 
 /* Shows progress: on a terminal at once, elsewhere as a line every half minute. */
 void import_show_progress(const struct import *import, const struct text *text);
+
+/* import_report.c: says what was read and what looks wrong. */
+void import_report(const struct import *import, const struct builder_result *result,
+                   const struct split_plan *plan);
 
 /* The readers. */
 enum status import_columns(struct import *import);

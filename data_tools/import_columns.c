@@ -129,6 +129,7 @@ enum status import_columns_learn_times(struct columns *c, const struct field *fi
         return OK;
     if (field->n == 1)
         csv_sample(&c->csv, field->columns[0], MOST, &cells);
+    snprintf(c->time_name, sizeof c->time_name, "%s", c->csv.columns[field->columns[0]]);
     const enum status status =
         time_reader_learn(&c->reader, c->csv.text.path, &cells,
                           (enum time_unit)flags->time_unit, flags->time_format);
@@ -147,7 +148,7 @@ enum status import_columns_read_time(struct columns *c, const struct field *fiel
         return OK;
     double number = 0;
     if (c->reader.kind == TIME_NUMBER && csv_cell_number(cell, &number) &&
-        fabs(number) > 9e12 && !c->reader.unit_is_guessed)
+        time_reader_overflows(&c->reader, number))
         snprintf(expected, sizeof expected, "is too large (is --time-unit right?)");
     else
         time_reader_describe(&c->reader, expected);
@@ -159,8 +160,10 @@ static enum status read_order(struct columns *c, int64_t *order, bool *is_bad)
 {
     const struct span cell = import_columns_cell(c, &c->time);
     *is_bad = !csv_cell_time(cell, 1, order);
-    return *is_bad ? BAD_ROW("order '%.*s' is neither a number nor a date",
-                             (int)size_min(cell.n, 40), cell.start)
+    double number = 0;
+    return *is_bad ? BAD_ROW("order '%.*s' is %s", (int)size_min(cell.n, 40), cell.start,
+                             csv_cell_number(cell, &number) ? "too large"
+                                                            : "neither a number nor a date")
                    : OK;
 }
 
@@ -357,6 +360,8 @@ static void conclude(struct columns *c)
         return;
     const struct time_reader *reader = &c->reader;
     import->origin.time_format = time_reader_format(reader);
+    if (reader->kind == TIME_NUMBER && reader->unit_is_guessed && reader->unit == UNIT_S)
+        import->time_column = memory_text("%s", c->time_name);
     if (reader->offsets_differ)
         log_say("note: times have different offsets from UTC; they are compared, and shown, in "
                 "UTC");

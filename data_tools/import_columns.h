@@ -38,8 +38,9 @@ struct columns {
     const char *skill_separator;
     bool is_ordered; /* by --order: `time` is not a time */
     struct time_reader reader;
-    bool has_reader;  /* the format of times is known */
-    double threshold; /* NAN: outcomes are right or wrong */
+    bool has_reader;    /* the format of times is known */
+    char time_name[80]; /* the column that it was learned from */
+    double threshold;   /* NAN: outcomes are right or wrong */
     struct moments moments;
     struct item_cells *cells_of_item;
     size_t n_cells_of_item, cells_capacity;

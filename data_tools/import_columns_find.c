@@ -41,6 +41,18 @@ static bool is_like(const char *column, const char *usual, size_t n)
     }
 }
 
+size_t import_columns_usual(const char *name, const char *usual)
+{
+    size_t place = 0;
+    for (const char *at = usual; at != NULL && *at != '\0'; place++) {
+        const size_t n = strcspn(at, "|");
+        if (name[0] != '\0' && is_like(name, at, n))
+            return place;
+        at += n + (at[n] == '|');
+    }
+    return SIZE_MAX;
+}
+
 static size_t column_like(const struct csv *csv, const char *usual, size_t n)
 {
     for (size_t c = 0; c < csv->n_columns; c++)
@@ -111,7 +123,7 @@ enum status import_columns_find_field(const struct csv *csv, const char *flag,
     if (!needed)
         return OK;
     char *first = memory_text("%.*s", usual ? (int)strcspn(usual, "|") : 0, usual ? usual : "");
-    const enum status status = csv_no_column(csv, first, flag);
+    const enum status status = csv_no_usual_column(csv, first, flag);
     memory_free(first);
     return status;
 }
@@ -263,13 +275,7 @@ static void list_others(const struct columns *c, const struct role *role, char l
     list[0] = '\0';
     for (size_t column = 0; column < c->csv.n_columns && n + 1 < 200; column++) {
         const char *name = c->csv.columns[column];
-        bool is_usual = false;
-        for (const char *at = role->usual; at != NULL && *at != '\0';) {
-            const size_t length = strcspn(at, "|");
-            is_usual |= name[0] != '\0' && is_like(name, at, length);
-            at += length + (at[length] == '|');
-        }
-        if (is_usual && !is_used(c, column))
+        if (import_columns_usual(name, role->usual) != SIZE_MAX && !is_used(c, column))
             n += (size_t)snprintf(list + n, 200 - n, "%s%s", n > 0 ? ", " : "", name);
     }
 }

@@ -31,6 +31,8 @@ enum status import_columns_read_moments(struct columns *c)
         const uint32_t number = name_index_add(&moments->keys, name.start, name.n);
         if (number == n_known)
             GROW(moments->microseconds, n_known, moments->capacity);
+        else
+            c->import->n_retimed += moments->microseconds[number] != microseconds;
         moments->microseconds[number] = microseconds;
     }
     c->import->n_bytes += c->csv.text.n_bytes;

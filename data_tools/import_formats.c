@@ -4,7 +4,7 @@
 #include "data_tools/import.h"
 
 /* The names that public data sets and exports use, the surest first. */
-static const struct import_preset csv_preset = {
+const struct import_preset import_csv_preset = {
     .student = "student|student_id|user|user_id|learner|learner_id|anon_student_id|uid|pupil|"
                "pupil_id|participant|participant_id|candidate|candidate_id|person_id|"
                "user_full_name|student_name|username|user_name|full_name|email_address|email",
@@ -90,7 +90,9 @@ static const char csv_help[] =
     "column. Cells may be quoted. Outcomes are 1/0, true/false, correct/incorrect or yes/no, "
     "or "
     "scores with --threshold; empty or NULL is unknown. A row per skill is one attempt: rows "
-    "with the same student, item, time and outcome but other skills are merged.";
+    "with the same student, item, time and outcome but other skills are merged; without times, "
+    "adjacent rows of a student with the same item and outcome. Attempts of a "
+    "student at the same time keep the order of the rows.";
 static const char four_line_help[] =
     "Read four lines per student: a number and the student, the items, their skills and the "
     "outcomes, separated by commas. --merge-repeats makes one attempt of adjacent entries with "
@@ -129,7 +131,7 @@ static const char eedi_help[] =
     "subject_metadata.csv adds their names.";
 
 static const struct import_format formats[] = {
-    {{"csv", csv_help, COLUMN_FLAGS}, &csv_preset, import_columns},
+    {{"csv", csv_help, COLUMN_FLAGS}, &import_csv_preset, import_columns},
     {{"three-line", three_line_help, " q-matrix item-names skill-names "},
      NULL,
      import_three_line},

@@ -37,8 +37,8 @@ static bool is_outcome(struct span cell)
     return csv_cell_outcome(span_trim(cell), &outcome);
 }
 
-/* Numbers may be names of items: distinct integers, with 0 and 1 only in 0 1 2 ... or 1 2 3
- * ...; otherwise they are a student's scores. */
+/* Numbers may be names of items: distinct integers, none negative, with 0 and 1 only in 0 1 2
+ * ... or 1 2 3 ...; otherwise they are a student's scores. */
 static bool are_names(const struct csv *csv)
 {
     struct name_index seen = {0};
@@ -46,8 +46,8 @@ static bool are_names(const struct csv *csv)
     int64_t first = 0, number = 0;
     for (size_t c = 0; c < csv->n_cells && differ; c++) {
         const struct span cell = span_trim(csv->cells[c]);
-        differ =
-            csv_cell_integer(cell, &number) && name_index_add(&seen, cell.start, cell.n) == c;
+        differ = csv_cell_integer(cell, &number) && number >= 0 &&
+                 name_index_add(&seen, cell.start, cell.n) == c;
         first = c == 0 ? number : first;
         counts_up &= (uint64_t)number - (uint64_t)first == c;
         has_outcome |= is_outcome(cell);

@@ -7,13 +7,14 @@
  * probability 6e-18. The digest of data sets (XXH3) is no cryptographic hash, and no library
  * that cohort links has one, so SHA-256 is here: FIPS 180-4, tested with its own vectors.
  *
- * The key is the content of a file without blanks at its ends; a missing file is made with 32
- * random bytes in hexadecimal. */
+ * The key is the only line of a file, without blanks at its ends; a missing file is made with 32
+ * random bytes in hexadecimal. A log or a data set is no key: its first rows may be public. */
 #include "data_tools/pseudonym.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "data/name_index.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,7 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 64, DIGEST = 32, LEAST_KEY = 16, N_DIGITS = 24 };
+enum { BLOCK = 64, DIGEST = 32, LEAST_KEY = 16, MOST_FILE = 1024, N_DIGITS = 24 };
+
+#define NEW_KEY "name a file that does not exist to get a new key"
 
 struct sha256 {
     uint32_t state[8];
@@ -113,6 +116,16 @@ char *pseudonym_make(const struct pseudonym_key *key, const char *name, size_t l
     return text;
 }
 
+char *pseudonym_of_cell(const struct pseudonym_key *key, const char *cell, size_t length)
+{
+    struct name_index one = {0};
+    name_index_add(&one, cell, length);
+    const char *name = names_get(&one.names, 0);
+    char *pseudonym = pseudonym_make(key, name, strlen(name));
+    name_index_free(&one);
+    return pseudonym;
+}
+
 static enum status make_key(const char *path)
 {
     uint8_t random[DIGEST];
@@ -138,34 +151,76 @@ static enum status make_key(const char *path)
     return OK;
 }
 
-enum status pseudonym_key_read(const char *path, struct pseudonym_key *key)
+/* Fails unless the file can hold a key: a plain file, and a small one. */
+static enum status check_file(const char *path)
 {
     struct stat found;
+    if (stat(path, &found) != 0)
+        return OK; /* reading it says why */
+    if (!S_ISREG(found.st_mode))
+        return fail(BAD_USER, "--pseudonyms %s: expected a plain file with a key", path);
+    if (found.st_size > MOST_FILE)
+        return fail(BAD_USER,
+                    "--pseudonyms %s: this file has %lld bytes, and a key is one line of at "
+                    "most %d; " NEW_KEY,
+                    path, (long long)found.st_size, MOST_FILE);
+    return OK;
+}
+
+static void warn_of_readers(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) == 0 && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        log_warn("%s: other users may read this key; protect it with chmod 600", path);
+}
+
+/* A key is one line of text, without blanks at its ends. */
+static enum status check_key(const char *path, const char *key, size_t n)
+{
+    if (n < LEAST_KEY)
+        return fail(BAD_USER,
+                    "--pseudonyms %s: the key has only %zu characters, so it can be guessed; "
+                    "use at least %d, or " NEW_KEY,
+                    path, n, LEAST_KEY);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)key[i] < ' ' || key[i] == 0x7f)
+            return fail(
+                BAD_USER,
+                "--pseudonyms %s: this file is not a key, which is one line of text; " NEW_KEY,
+                path);
+    return OK;
+}
+
+enum status pseudonym_key_read(const char *path, enum pseudonym_missing missing,
+                               struct pseudonym_key *key)
+{
     char *text = NULL;
     size_t n = 0;
     *key = (struct pseudonym_key){0};
+    if (!file_exists(path) && missing == PSEUDONYM_REFUSE)
+        return fail(
+            BAD_USER,
+            "--pseudonyms %s: no such file; name the key file that `cohort import` used "
+            "for the data",
+            path);
     if (!file_exists(path))
         TRY(make_key(path));
-    else if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
-        return fail(BAD_USER, "--pseudonyms %s: expected a plain file with a key", path);
-    else if (stat(path, &found) == 0 && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        log_warn("%s: other users may read this key; protect it with chmod 600", path);
+    else
+        TRY(check_file(path));
     TRY(file_read(path, &text, &n));
     const char *start = text, *end = text + n;
-    while (start < end && strchr(" \t\r\n", *start) != NULL)
+    while (start < end && memchr(" \t\r\n", *start, 4) != NULL)
         start++;
-    while (end > start && strchr(" \t\r\n", end[-1]) != NULL)
+    while (end > start && memchr(" \t\r\n", end[-1], 4) != NULL)
         end--;
     const size_t length = (size_t)(end - start);
+    const enum status status = check_key(path, start, length);
     if (length <= sizeof key->bytes)
         memcpy(key->bytes, start, length);
     else
         pseudonym_sha256(start, length, "", 0, key->bytes); /* as HMAC does */
     memory_free(text);
-    return length >= LEAST_KEY
-               ? OK
-               : fail(BAD_USER,
-                      "--pseudonyms %s: the key has only %zu characters, so it can be guessed; "
-                      "use at least %d, or name a file that does not exist to get a new key",
-                      path, length, LEAST_KEY);
+    if (status == OK)
+        warn_of_readers(path);
+    return status;
 }

@@ -128,13 +128,14 @@ static enum status apply_named(const struct matrix *matrix, const struct csv *cs
 {
     const size_t n_columns = matrix->n_columns, n_items = builder_items(builder)->n;
     bool *found = NEW(bool, n_items);
-    size_t n_found = 0;
+    size_t n_found = 0, n_doubled = 0;
     for (size_t r = 0; r < matrix->n_rows; r++) {
         const char *name = names_get(&matrix->rows, r);
         const uint32_t item = builder_find_item(builder, name, strlen(name));
         if (item == INDEX_NONE)
             continue;
         n_found += !found[item];
+        n_doubled += found[item];
         found[item] = true;
         for (size_t k = 0; k < n_columns; k++) {
             const char *skill = csv->columns[k + 1];
@@ -150,6 +151,10 @@ static enum status apply_named(const struct matrix *matrix, const struct csv *cs
                     csv->text.path, matrix->n_rows > 0 ? names_get(&matrix->rows, 0) : "");
     log_say("%s: Q-matrix of %zu items by %zu skills; it has %zu of the %zu items",
             csv->text.path, matrix->n_rows, n_columns, n_found, n_items);
+    if (n_doubled > 0)
+        log_warn("%s: %zu row%s an item that an earlier row has; the item gets the skills of "
+                 "all its rows",
+                 csv->text.path, n_doubled, n_doubled == 1 ? " names" : "s name");
     return OK;
 }
 

@@ -2,6 +2,7 @@
  *
  *     1317222660         seconds since 1970, or of any clock
  *     1317222660123      milliseconds: 13 digits would be the year 43711 in seconds
+ *     20120928151100     a date, where all cells are dates of 1990 to 2099 with this many digits
  *     2012-09-28T...     ISO 8601, with any precision and offset, row by row
  *     28.09.2012 15:11   a date: its parts make a format, such as %d.%m.%Y %H:%M
  *
@@ -22,6 +23,8 @@
 #include <string.h>
 
 enum { MICROSECONDS = 1000000, MOST_CANDIDATES = 24 };
+
+const char *const time_reader_units[] = {"auto", "s", "ms", "us", "ns", NULL};
 
 static const struct {
     const char *name, *title;
@@ -327,6 +330,30 @@ static void learn_unit(struct time_reader *reader, const char *path, const struc
                 largest, units[reader->unit].title);
 }
 
+/* YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss of 1990 to 2099. As numbers, these would be seconds of
+ * 1970, and milliseconds of 1976 and of the year 2611. */
+static bool learn_compact(struct time_reader *reader, const char *path,
+                          const struct names *cells)
+{
+    static const char *const formats[] = {
+        [8] = "%Y%m%d", [12] = "%Y%m%d%H%M", [14] = "%Y%m%d%H%M%S"};
+    const char *first = names_get(cells, 0);
+    const size_t n = strlen(first);
+    if (n >= COUNT(formats) || formats[n] == NULL || count_read(formats[n], cells) < cells->n)
+        return false;
+    for (size_t i = 0; i < cells->n; i++) {
+        const char *cell = names_get(cells, i);
+        if (strlen(cell) != n || strncmp(cell, "1990", 4) < 0 || strncmp(cell, "2099", 4) > 0)
+            return false;
+    }
+    reader->kind = TIME_DATE;
+    reader->n_digits = n;
+    snprintf(reader->format, sizeof reader->format, "%s", formats[n]);
+    log_say("%s: times are read as %s, such as %s (--time-unit reads them as numbers)", path,
+            reader->format, first);
+    return true;
+}
+
 /* The variant of ISO 8601 that prints most of the sample as it is. */
 static void learn_iso(struct time_reader *reader, const struct names *cells)
 {
@@ -369,6 +396,9 @@ enum status time_reader_learn(struct time_reader *reader, const char *path,
         else
             n_iso += time_format_read_iso(cell, strlen(cell), &reading);
     }
+    if (n_numbers == cells->n && n_numbers > 0 && unit == UNIT_AUTO &&
+        learn_compact(reader, path, cells))
+        return OK;
     if (n_numbers > 0 && 2 * n_numbers >= cells->n)
         learn_unit(reader, path, cells, unit);
     else if (n_iso > 0 && 2 * n_iso >= cells->n)
@@ -383,6 +413,11 @@ static int count_decimals(struct span cell)
 {
     const char *dot = memchr(cell.start, '.', cell.n);
     return dot == NULL ? 0 : (int)size_min(6, (size_t)(cell.start + cell.n - dot - 1));
+}
+
+bool time_reader_overflows(const struct time_reader *reader, double number)
+{
+    return !(fabs(number) * MICROSECONDS / (double)units[reader->unit].per_second < 9e18);
 }
 
 static bool read_number(struct time_reader *reader, struct span cell, int64_t *microseconds)
@@ -402,11 +437,13 @@ static bool read_number(struct time_reader *reader, struct span cell, int64_t *m
     }
     if (!csv_cell_number(cell, &number))
         return false;
+    if (time_reader_overflows(reader, number))
+        return false;
     number *= MICROSECONDS / (double)per_second;
     const int n_decimals = count_decimals(cell);
     reader->n_decimals = n_decimals > reader->n_decimals ? n_decimals : reader->n_decimals;
-    *microseconds = fabs(number) < 9e18 ? (int64_t)floor(number + 1e-3) : 0;
-    return fabs(number) < 9e18;
+    *microseconds = (int64_t)floor(number + 1e-3);
+    return true;
 }
 
 static void note(struct time_reader *reader, int64_t microseconds)
@@ -425,6 +462,8 @@ bool time_reader_read(struct time_reader *reader, struct span cell, int64_t *mic
         return true;
     }
     struct time_reading reading;
+    if (reader->n_digits > 0 && cell.n != reader->n_digits)
+        return false;
     const bool is_read =
         reader->kind == TIME_ISO
             ? time_format_read_iso(cell.start, cell.n, &reading)

@@ -1,10 +1,13 @@
 /* cohort import: options and help; data_tools/import.c does the work. */
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "data_tools/import.h"
+#include "data_tools/time_reader.h"
 #include <stddef.h>
 
-static const char *const time_units[] = {"auto", "s", "ms", "us", "ns", NULL};
 static const char *const steps[] = {"every", "time", "session", NULL};
 
 #define TEXT(key, field, standard, value, help)                                                \
@@ -58,7 +61,7 @@ static const struct flag flags[] = {
     TEXT("item", item, "", "COLUMN", "column of the item; A+B joins two columns"),
     TEXT("outcome", outcome, "", "COLUMN", "column of the outcome"),
     TEXT("time", time, "", "COLUMN", "column of the time: numbers or dates; see TIMES below"),
-    CHOICE("time-unit", time_unit, "auto", time_units, "UNIT",
+    CHOICE("time-unit", time_unit, "auto", time_reader_units, "UNIT",
            "unit of times that are numbers; auto: by their size"),
     TEXT("time-format", time_format, "", "FORMAT",
          "format of times that are dates, as of strptime: '%d.%m.%Y %H:%M'"),
@@ -122,12 +125,26 @@ static enum status read_and_write(const struct command *command, int argc, char 
     if (status == OK)
         status = n_words == 0 ? command_usage(command)
                               : subcommands_find(&import_menu, words[0], &format);
+    if (status == BAD_USAGE && n_words > 0 && file_is_plain(words[0])) {
+        fail_clear();
+        status =
+            fail(BAD_USAGE,
+                 "import: '%s' is a file, and the format comes first; did you mean `cohort "
+                 "import csv %s ...`? `cohort import --help` lists the formats",
+                 words[0], words[0]);
+    }
     if (status == OK)
         status = subcommands_check_flags(&import_menu, format, argc, argv);
     if (status == OK)
         status = subcommands_check_output(&import_menu, values.output);
+    const bool replaces = status == OK && file_exists(values.output);
     if (status == OK)
         status = import_run(format, &values, words + 1, (size_t)n_words - 1);
+    if (status == OK && replaces)
+        log_say(
+            "note: %s replaced an earlier file of this name; runs that were trained on that "
+            "one cannot continue on this one",
+            values.output);
     memory_free(words);
     return status;
 }
@@ -157,7 +174,8 @@ static void more_help(struct manual *manual)
         manual,
         "The format of times is recognized from the first megabyte, and every row must have "
         "it: "
-        "seconds since 1970 or of any clock; milliseconds and smaller units since 1970; ISO "
+        "seconds since 1970 or of any clock; milliseconds and smaller units since 1970; dates "
+        "of 1990 to 2099 in 8, 12 or 14 digits (20120928, 20120928151100); ISO "
         "8601 with fractions and offsets (2012-09-28T15:11:00.5+02:00); other dates, such as "
         "28.09.2012 15:11, 9/28/2012 3:11 PM or 28 September 2012. In 9/28/2012 the number "
         "over "

@@ -155,13 +155,21 @@ const struct names *builder_items(const struct builder *builder)
     return &builder->items.names;
 }
 
+/* The last title counts. */
+static void set_title(struct builder *builder, uint32_t *place, uint32_t title)
+{
+    builder->n_retitled += *place != INDEX_NONE && *place != title;
+    *place = title;
+}
+
 bool builder_title_item(struct builder *builder, const char *name, size_t length,
                         const char *title, size_t title_length)
 {
     const uint32_t i = name_index_find(&builder->items, name, length);
     if (i == INDEX_NONE)
         return false;
-    builder->item[i].title = name_index_add(&builder->item_titles, title, title_length);
+    set_title(builder, &builder->item[i].title,
+              name_index_add(&builder->item_titles, title, title_length));
     return true;
 }
 
@@ -171,7 +179,8 @@ bool builder_title_skill(struct builder *builder, const char *name, size_t lengt
     const uint32_t k = name_index_find(&builder->skills, name, length);
     if (k == INDEX_NONE)
         return false;
-    builder->skill_title[k] = name_index_add(&builder->skill_titles, title, title_length);
+    set_title(builder, &builder->skill_title[k],
+              name_index_add(&builder->skill_titles, title, title_length));
     return true;
 }
 

@@ -10,10 +10,10 @@
 enum builder_step { STEP_EVERY, STEP_TIME, STEP_SESSION, STEP_GIVEN };
 
 /* Which rows of one student and item are one attempt. Where rows have times, they must agree;
- * otherwise only adjacent rows with the same outcome are merged. */
+ * otherwise only adjacent rows with the same outcome and split are merged. */
 enum builder_merge {
     MERGE_NONE,
-    MERGE_SKILLS, /* with times: rows with the same outcome, each with skills of its own */
+    MERGE_SKILLS, /* rows with the same outcome, each with skills of its own */
     MERGE_ALL
 };
 
@@ -93,9 +93,12 @@ struct builder_result {
     uint64_t n_merged_other;  /* of these, with another outcome, which is lost */
     uint64_t n_repeats;       /* rows that repeat another and are kept */
     uint64_t n_converted;     /* names that were not UTF-8 */
+    uint64_t n_united;        /* of these, names that also occur as UTF-8 */
+    uint64_t n_next, n_falls; /* rows after another of their student; of these, earlier ones */
     bool forgot_times;        /* by builder_forget_times */
     uint64_t n_idle_students; /* skipped: no attempts */
     uint64_t n_regrouped;     /* rows whose item was already in another group */
+    uint64_t n_retitled;      /* titles that replace another */
 };
 
 /* Empties the builder, which can only be destroyed afterwards. */

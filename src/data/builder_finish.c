@@ -190,7 +190,9 @@ struct finish {
     int64_t *time;  /* NULL if not kept */
     double *covariate;
     struct last_attempt *last; /* by item; NULL: nothing is merged or counted */
-    bool by_time; /* a run of rows has equal times; otherwise adjacent rows have one item */
+    bool
+        by_time; /* a run of rows has equal times; otherwise adjacent rows have one item and one
+                     part of the split */
     uint64_t n, n_runs;
 };
 
@@ -207,7 +209,7 @@ static bool is_merged(struct finish *finish, const struct row *row)
                    other_skills =
                        row->variant < BUILDER_MOST_VARIANTS && (last->variants & bit) == 0;
         if ((merge == MERGE_ALL && (agrees || finish->by_time)) ||
-            (merge == MERGE_SKILLS && finish->by_time && agrees && other_skills)) {
+            (merge == MERGE_SKILLS && agrees && other_skills)) {
             last->variants |= bit;
             result->n_merged++;
             result->n_merged_skills += other_skills;
@@ -229,8 +231,10 @@ static void append(struct finish *finish, const struct row *rows, size_t n_rows)
         const bool is_first = r == 0,
                    is_new_time = is_first || rows[r].time != rows[r - 1].time;
         const int64_t stored = divide_down(rows[r].time, plan->time_divisor);
-        finish->n_runs +=
-            is_first || (finish->by_time ? is_new_time : rows[r].item != rows[r - 1].item);
+        finish->n_runs += is_first || (finish->by_time ? is_new_time
+                                                       : rows[r].item != rows[r - 1].item ||
+                                                             mark_split(rows[r].mark) !=
+                                                                 mark_split(rows[r - 1].mark));
         if (finish->last != NULL && is_merged(finish, &rows[r]))
             continue;
         const bool step = is_first || plan->step == STEP_EVERY ||
@@ -283,6 +287,9 @@ static void finish_pile(struct finish *finish, struct pile *pile, size_t first_p
     builder_free_pile(pile);
     for (size_t s = 0; s < n_students; s++) {
         const size_t first = s > 0 ? end[s - 1] : 0, n = end[s] - first;
+        finish->result->n_next += n - (n > 0);
+        for (size_t r = 1; r < n; r++)
+            finish->result->n_falls += rows[first + r].time < rows[first + r - 1].time;
         sort_by_time(rows + first, spare + first, n);
         append(finish, rows + first, n);
         finish->result->content.head.first[first_place + s + 1] = finish->n;
@@ -341,9 +348,12 @@ void builder_finish(struct builder *builder, struct builder_result *result)
                 (size_t)(builder->piles[p].next - builder->piles[p].last->rows);
     *result = (struct builder_result){
         .n_regrouped = builder->n_regrouped,
+        .n_retitled = builder->n_retitled,
         .forgot_times = builder->forgets_times,
         .n_converted = builder->students.n_converted + builder->items.n_converted +
-                       builder->skills.n_converted + builder->groups.n_converted};
+                       builder->skills.n_converted + builder->groups.n_converted,
+        .n_united = builder->students.n_united + builder->items.n_united +
+                    builder->skills.n_united + builder->groups.n_united};
     struct dataset *head = &result->content.head;
     struct order items;
     finish_students(builder, result);

@@ -55,7 +55,7 @@ struct builder {
     double *covariates; /* of all rows, in order of arrival */
     size_t n_covariates, covariate_capacity;
     size_t row_size; /* bytes per row in a block */
-    uint64_t n_rows, n_regrouped;
+    uint64_t n_rows, n_regrouped, n_retitled;
     uint32_t row;       /* of the source, for the next attempts */
     bool row_overflows; /* a row had a larger number */
     uint8_t variant;    /* of the next attempts */

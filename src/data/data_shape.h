@@ -18,6 +18,18 @@ struct data_shape {
     bool has_valid, has_time;
 };
 
+/* Whether students come back to a skill often enough for a model to learn how practice helps. */
+static inline bool data_shape_is_practised(const struct data_shape *shape)
+{
+    return shape->practice > 0.3;
+}
+
+/* Whether items also have enough answers to learn what pairs of them do to each other. */
+static inline bool data_shape_has_pairs(const struct data_shape *shape)
+{
+    return data_shape_is_practised(shape) && shape->per_item >= 50;
+}
+
 /* Collective: reads the shape of a data set file. */
 CHECKED enum status data_shape_read(struct data_shape *shape, const char *path,
                                     const struct comm *comm);

@@ -138,10 +138,15 @@ static enum status read_head(hid_t file, struct dataset *head)
 {
     char *format = h5_text(file, "format");
     const bool ours = format != NULL && strcmp(format, dataset_format) == 0;
-    memory_free(format);
+    enum status status = OK;
     if (!ours)
-        return fail(BAD_DATA, "this is not a cohort data set; create one with `cohort import` "
-                              "or `cohort simulate`");
+        status =
+            fail(BAD_DATA,
+                 "this is not a cohort data set%s%.40s; create one with `cohort import` or "
+                 "`cohort simulate`",
+                 format != NULL ? " but holds a " : "", format != NULL ? format : "");
+    memory_free(format);
+    TRY(status);
     int64_t version = 0, withheld = 0, has_time = 0;
     TRY(h5_integer(file, "version", &version));
     if (version < 1 || version > DATASET_VERSION)
@@ -197,6 +202,16 @@ static bool looks_like_answers(const char *path)
     return n > 0 && memchr(bytes, '\0', n) == NULL && !is_settings;
 }
 
+/* What a file that HDF5 cannot open is. */
+static const char *what_is(const char *path)
+{
+    char byte = 0;
+    return file_is_directory(path) ? "this is a directory; expected the file of a data set"
+           : file_is_plain(path) && file_peek(path, &byte, 1) == 0
+               ? "this file is empty or cannot be read; expected a data set"
+               : "this is not an HDF5 file, or it is damaged; expected a data set";
+}
+
 static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
 {
     *file = h5_open(path, comm, n_ranks);
@@ -206,10 +221,8 @@ static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n
                     "`cohort import csv %s -o DATA.h5`, and use DATA.h5",
                     path, path);
     if (*file < 0)
-        return fail(BAD_DATA,
-                    "%s: this is not an HDF5 file, or it is damaged; expected a data set "
-                    "from `cohort import` or `cohort simulate`",
-                    path);
+        return fail(BAD_DATA, "%s: %s from `cohort import` or `cohort simulate`", path,
+                    what_is(path));
     return OK;
 }
 

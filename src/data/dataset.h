@@ -55,6 +55,7 @@ struct item_table {
 struct unseen_items {
     bool allowed; /* set before dataset_renumber; otherwise such an item is an error */
     struct names items;
+    size_t n_skills; /* skills of the file that the model was not trained on */
     uint64_t *first; /* items + 1 */
     uint32_t *skill; /* those skills of item i that the model knows: as in struct dataset */
     int32_t *group;  /* -1: none; after dataset_show_groups */
@@ -118,6 +119,11 @@ void shard_free(struct shard *shard);
 /* Names of students first .. first + n, on any one rank. */
 CHECKED enum status dataset_read_names(const struct dataset *dataset, size_t first, size_t n,
                                        struct names *names);
+
+/* Notes what the file has other than the model, as dataset_renumber found it; `which` are used:
+ * "the model's are used". */
+void dataset_say_others(const struct dataset *dataset, bool skills, bool groups,
+                        const char *which);
 
 /* Renumbers items, skills, groups and levels of factors to match a trained model with `items`
  * and `covariates`. Call it before dataset_read, which then uses these numbers. Items get the

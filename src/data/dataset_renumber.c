@@ -3,7 +3,7 @@
  *
  * The model's skills and groups of items take precedence over those of the file. A file may
  * have none, or none for an item. If it disagrees with the model, that is recorded
- * (other_skills, other_groups), and it is an error if the model uses them
+ * (other_skills, other_groups) for a note, or for an error where that is asked for
  * (src/runs/checkpoint.c). Groups that are unknown to the model, or different, stay those of
  * the file: scores are shown by group.
  *
@@ -11,6 +11,7 @@
  * numbered behind the model's items, with those of their skills that the model knows and with
  * their groups; src/runs/stand_ins.c says what becomes of them. */
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/name_index.h"
@@ -71,6 +72,10 @@ static void describe_unseen(struct dataset *dataset, const struct item_table *kn
     unseen->first = NEW(uint64_t, unseen->items.n + 1);
     unseen->skill = NEW(uint32_t, dataset->item_first[dataset->n_items]);
     unseen->group = NEW(int32_t, unseen->items.n);
+    for (size_t s = 0; s < dataset->skills.n; s++) {
+        const char *name = names_get(&dataset->skills, s);
+        unseen->n_skills += name_index_find(&index, name, strlen(name)) == INDEX_NONE;
+    }
     size_t n = 0, u = 0;
     for (size_t i = 0; i < dataset->n_items; i++) {
         if (item_here(dataset, i) < known->items->n)
@@ -133,14 +138,24 @@ static char *list_skills(const struct item_table *items, size_t i)
     return list;
 }
 
-static char *skills_sentence(const struct dataset *dataset, const struct item_table *own,
-                             size_t i, const struct item_table *known, size_t k)
+/* " (items that differ: 3)" if there are several. */
+static void others_text(size_t n, char text[64])
 {
-    char *here = list_skills(own, i), *there = list_skills(known, k);
+    text[0] = '\0';
+    if (n > 1)
+        snprintf(text, 64, " (items that differ: %zu)", n);
+}
+
+static char *skills_sentence(const struct dataset *dataset, const struct item_table *own,
+                             size_t i, const struct item_table *known, size_t n_others)
+{
+    char *here = list_skills(own, i), *there = list_skills(known, item_here(dataset, i));
+    char others[64];
+    others_text(n_others, others);
     char *sentence = memory_text("%s: item '%s' has skills %s, but %s in the model's training "
-                                 "data; import the data with "
-                                 "the same skills, or without --skills to use the model's",
-                                 dataset->path, names_get(own->items, i), here, there);
+                                 "data%s; import the data with the same skills, or with "
+                                 "--skills none to use the model's",
+                                 dataset->path, names_get(own->items, i), here, there, others);
     memory_free(here);
     memory_free(there);
     return sentence;
@@ -157,7 +172,8 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
         number_of[s] =
             name_index_find(&index, names_get(own.skills, s), strlen(names_get(own.skills, s)));
     size_t *last = NEW(size_t, known->skills->n); /* 1 + the last item that had the skill */
-    for (size_t i = 0; i < own.items->n && dataset->other_skills == NULL; i++) {
+    size_t n_others = 0, other = 0;               /* the first */
+    for (size_t i = 0; i < own.items->n; i++) {
         const size_t k = item_here(dataset, i);
         if (k >= known->items->n)
             continue;
@@ -170,9 +186,11 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
         }
         for (uint64_t j = known->first[k]; same && j < known->first[k + 1]; j++)
             same = last[known->skill[j]] == i + 1;
-        if (n > 0 && !same)
-            dataset->other_skills = skills_sentence(dataset, &own, i, known, k);
+        if (n > 0 && !same && n_others++ == 0)
+            other = i;
     }
+    if (n_others > 0)
+        dataset->other_skills = skills_sentence(dataset, &own, other, known, n_others);
     memory_free(number_of);
     memory_free(last);
     name_index_free(&index);
@@ -180,19 +198,26 @@ static void compare_skills(struct dataset *dataset, const struct item_table *kno
 
 static void compare_groups(struct dataset *dataset, const struct item_table *known)
 {
-    for (size_t i = 0; i < dataset->n_items && dataset->other_groups == NULL; i++) {
+    char *sentence = NULL, others[64];
+    size_t n_others = 0;
+    for (size_t i = 0; i < dataset->n_items; i++) {
         if (dataset->item_group[i] < 0 || item_here(dataset, i) >= known->items->n)
             continue;
         const int32_t group = known->group[item_here(dataset, i)];
         const char *here = names_get(&dataset->groups, (size_t)dataset->item_group[i]);
         const char *there = group >= 0 ? names_get(known->groups, (size_t)group) : NULL;
-        if (there == NULL || strcmp(here, there) != 0)
-            dataset->other_groups = memory_text(
-                "%s: item '%s' is in group '%s', but in %s%s%s in the model's training data; "
-                "import the data with the same groups, or without --group to use the model's",
+        if ((there == NULL || strcmp(here, there) != 0) && n_others++ == 0)
+            sentence = memory_text(
+                "%s: item '%s' is in group '%s', but in %s%s%s in the model's training data",
                 dataset->path, names_get(&dataset->items, i), here, there ? "'" : "",
                 there ? there : "none", there ? "'" : "");
     }
+    others_text(n_others, others);
+    if (n_others > 0)
+        dataset->other_groups = memory_text("%s%s; import the data with the same groups, or "
+                                            "with --group none to use the model's",
+                                            sentence, others);
+    memory_free(sentence);
 }
 
 /* Uses the model's items and skills and, unless the file has others, its groups. Where unseen
@@ -327,6 +352,17 @@ static void follow_names(struct dataset *dataset, const struct item_table *known
     if (dataset->item_map != NULL)
         reorder_items(dataset, known->items);
     follow_skills(dataset, known->skills);
+}
+
+void dataset_say_others(const struct dataset *dataset, bool skills, bool groups,
+                        const char *which)
+{
+    const char *const others[] = {skills ? dataset->other_skills : NULL,
+                                  groups ? dataset->other_groups : NULL};
+    for (size_t k = 0; k < COUNT(others); k++)
+        if (others[k] != NULL) /* without its advice, which comes last */
+            log_say("note: %.*s; %s", (int)(strrchr(others[k], ';') - others[k]), others[k],
+                    which);
 }
 
 enum status dataset_renumber(struct dataset *dataset, const struct item_table *items,

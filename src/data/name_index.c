@@ -149,18 +149,38 @@ static uint32_t find_utf8(const struct name_index *index, const char *name, size
     return index->n_slots == 0 ? INDEX_NONE : find_slot(index, name, length, key)->number - 1;
 }
 
+/* How a name beyond ASCII was spelled: as Latin-1, as UTF-8, or both. */
+enum { LATIN1 = 1, UTF8 = 2 };
+
+static uint32_t note_spelling(struct name_index *index, uint32_t number, uint8_t spelling)
+{
+    if (number >= index->n_spellings) {
+        const size_t n = 2 * (size_t)number + 16;
+        index->spellings = memory_resize(index->spellings, n, 1);
+        memset(index->spellings + index->n_spellings, 0, n - index->n_spellings);
+        index->n_spellings = n;
+    }
+    uint8_t *known = &index->spellings[number];
+    if ((*known & spelling) == 0) {
+        index->n_converted += spelling == LATIN1;
+        index->n_united += *known != 0;
+        *known |= spelling;
+    }
+    return number;
+}
+
 uint32_t name_index_add(struct name_index *index, const char *name, size_t length)
 {
     const uint64_t key = key_of(name, length);
-    if (is_ascii(name, length, key) || is_utf8(name, length))
+    if (is_ascii(name, length, key))
         return add_utf8(index, name, length, key);
+    if (is_utf8(name, length))
+        return note_spelling(index, add_utf8(index, name, length, key), UTF8);
     size_t n = 0;
     char *text = utf8_of_latin1(name, length, &n);
-    const size_t n_known = index->names.n;
     const uint32_t number = add_utf8(index, text, n, key_of(text, n));
-    index->n_converted += index->names.n > n_known;
     memory_free(text);
-    return number;
+    return note_spelling(index, number, LATIN1);
 }
 
 void name_index_add_all(struct name_index *index, const struct names *names)
@@ -185,6 +205,7 @@ void name_index_free(struct name_index *index)
 {
     names_free(&index->names);
     memory_free(index->slots);
+    memory_free(index->spellings);
     *index = (struct name_index){0};
 }
 

@@ -13,6 +13,9 @@ struct name_index {
     struct index_slot *slots; /* hash table */
     size_t n_slots;           /* a power of two */
     size_t n_converted;       /* names that were not UTF-8 */
+    size_t n_united;          /* of these, names that also occur as UTF-8 */
+    uint8_t *spellings;       /* of each name beyond ASCII: see name_index.c */
+    size_t n_spellings;
 };
 
 /* The number of a name, new or known. Names that are not UTF-8 are read as Latin-1. */

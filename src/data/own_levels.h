@@ -1,4 +1,4 @@
-/* Levels of factors that only one student trained. */
+/* Levels of factors, items, skills and groups that only one student trained. */
 #ifndef COHORT_OWN_LEVELS_H
 #define COHORT_OWN_LEVELS_H
 
@@ -8,5 +8,10 @@
 /* Collective, before training: fills `own` of the data set's covariates from the training
  * attempts of all ranks, and prints how many levels of each factor these are. */
 void own_levels_find(struct dataset *dataset, const struct shard *shard);
+
+/* Collective, before training and before predicting the data that were trained on: makes the
+ * outcomes unknown that would tell a model about one student's later answers. Returns how many
+ * there are on all ranks. */
+int64_t own_levels_hide(struct shard *shard);
 
 #endif

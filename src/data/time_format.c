@@ -329,15 +329,21 @@ static bool read_fields(const char *format, const char **at, const char *end,
     return true;
 }
 
+static int days_in_month(int64_t year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && is_leap);
+}
+
 /* Second 60 is a leap second, which is the first second of the next minute here. */
 static bool combine(const struct fields *fields, struct time_reading *reading)
 {
-    static const int days_in_month[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t seconds = fields->epoch;
     if (!fields->has_epoch) {
         const bool half = fields->am || fields->pm;
         if (fields->month < 1 || fields->month > 12 || fields->day < 1 ||
-            fields->day > days_in_month[fields->month - 1] || fields->hour > 23 ||
+            fields->day > days_in_month(fields->year, fields->month) || fields->hour > 23 ||
             (half && (fields->hour < 1 || fields->hour > 12)) || fields->minute > 59 ||
             fields->second > 60)
             return false;

@@ -216,6 +216,9 @@ expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "
 expect_match 'import matrix does not accept --time'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --student userid -o "$TMP/e.h5"
 expect_match "no column 'userid' for --student; did you mean 'user_id'"
+printf 'anna,q1,1\nbert,q2,0\n' >"$TMP/bare.csv"
+expect_status 1 "$COHORT" import csv "$TMP/bare.csv" -o "$TMP/e.h5"
+expect_match "no column is called 'student' or like it; the first line was read as the header, with the columns: anna, q1, 1; add a header, or name columns with options such as --student"
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" --split by-student=80/10/20 -o "$TMP/e.h5"
 expect_match 'add up to 110; expected 100'
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/no/such/folder/e.h5"

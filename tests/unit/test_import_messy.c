@@ -57,6 +57,11 @@ static void test_formats_of_times(void **state)
         {"2012-09-28T17:11:00.5+02:00", "2012-09-28T15:11:10Z", "", 1348845060},
         {"1348845060123", "1348845070123", "", 1348845060},
         {"1348845060", "1348845070", "", 1348845060},
+        {"20120928151100", "20120928151110", "", 1348845060},
+        {"201209281511", "201209281521", "", 1348845060},
+        {"20120928", "20120929", "", 1348790400},
+        {"20120928", "20121332", "", 20120928}, /* no month 13: seconds */
+        {"20120928", "20120929", "--time-unit s", 20120928},
         {"1348845060123", "1348845070123", "--time-unit us", 1348845},
         {"28 September 2012, 3:11 PM", "28 September 2012, 3:21 PM", "", 1348845060},
         {"12|28|09", "12|29|09", "--time-format %y|%d|%m", 1348790400},
@@ -121,6 +126,26 @@ static void test_repeats_and_scores(void **state)
     assert_string_equal(story(&class, "a", false), "q+ q- q+"); /* adjacent rows */
     free_class(&class);
     import_fails("csv @/r.csv --keep-repeats --merge-repeats", BAD_USAGE, "contradicts");
+
+    /* Without times, or with equal ones: adjacent rows, each with a skill of its own. */
+    write_text("r.csv", "student,item,correct,time,skill\na,q,1,5,k1\na,q,1,5,k2\na,q,1,5,k1\n"
+                        "b,q,1,5,k1\na,q,1,5,k2\na,p,1,5,k2\na,q,1,5,k2\na,q,0,5,k1\n");
+    static const char *const untimed[] = {"", "--time none"};
+    for (size_t u = 0; u < COUNT(untimed); u++) {
+        char line[100];
+        snprintf(line, sizeof line, "csv @/r.csv --split none %s", untimed[u]);
+        import_class(line, &class);
+        assert_string_equal(story(&class, "a", false), "q+ q+ p+ q+ q-");
+        free_class(&class);
+    }
+    import_class("csv @/r.csv --split none --time none --keep-repeats", &class);
+    assert_int_equal(class.dataset.n_attempts, 8);
+    free_class(&class);
+    write_text("r.csv", "student,item,correct,skill\na,q,1,k1\n");
+    write_text("r2.csv", "student,item,correct,skill\na,q,1,k2\n"); /* another part */
+    import_class("csv --train @/r.csv --test @/r2.csv", &class);
+    assert_int_equal(class.dataset.n_attempts, 2);
+    free_class(&class);
 
     write_text("s.csv", "student,item,score\na,q1,0.5\na,q2,0.25\na,q3,\na,q4,1\n");
     import_fails("csv @/s.csv", BAD_DATA, "(scores need --threshold)");
@@ -218,6 +243,16 @@ static void test_pseudonyms(void **state)
     free_class(&class);
     write_text("short", "secret\n");
     import_fails("csv @/p.csv --pseudonyms @/short", BAD_USER, "can be guessed");
+    import_fails("csv @/p.csv --pseudonyms @/p.csv", BAD_USER, "is not a key");
+    import_fails("csv @/p.csv --pseudonyms @/out.h5", BAD_USER, "a key is one line of at most");
+    write_bytes("zeros", "0123456789abcdef\0\0", 18);
+    import_fails("csv @/p.csv --pseudonyms @/zeros", BAD_USER, "is not a key");
+
+    /* Targets find names in Latin-1, too. */
+    write_text("p.csv", "student,item,correct,score\nRen\xe9,q1,1,3\n");
+    import_class("csv @/p.csv --target score --pseudonyms @/key --split none", &class);
+    assert_true(class.dataset.target[0] == 3);
+    free_class(&class);
 }
 
 int main(int argc, char **argv)

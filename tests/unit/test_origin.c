@@ -153,6 +153,8 @@ static void test_times(void **state)
         {"%d.%m.%Y %H:%M", "28.13.2012 15:11", INT64_MIN, NULL},
         {"%d.%m.%Y %H:%M", "28.09.2012 15:11x", INT64_MIN, NULL},
         {"%d.%m.%Y %H:%M", "28.09.2012", INT64_MIN, NULL},
+        {"%d.%m.%Y", "29.02.2024", 1709164800000000, NULL},
+        {"%d.%m.%Y", "29.02.2023", INT64_MIN, NULL},
     };
     for (size_t t = 0; t < COUNT(times); t++) {
         struct time_reading reading;
@@ -180,7 +182,12 @@ static void test_times(void **state)
                {"2012-09-28 10:11:00.1234567-0500", 1348845060123456},
                {"2012-09-28 15:11:00+25:00", INT64_MIN},
                {"2012-09-28 15", INT64_MIN},
-               {"2012-13-28", INT64_MIN}};
+               {"2012-13-28", INT64_MIN},
+               {"2000-02-29", 951782400000000},
+               {"2024-02-29", 1709164800000000},
+               {"1900-02-29", INT64_MIN},
+               {"2023-02-29", INT64_MIN},
+               {"2024-02-30", INT64_MIN}};
     for (size_t t = 0; t < COUNT(iso); t++) {
         struct time_reading reading;
         const bool got = time_format_read_iso(iso[t].text, strlen(iso[t].text), &reading);

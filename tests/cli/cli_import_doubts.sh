@@ -1,0 +1,91 @@
+#!/bin/bash
+# What looks wrong in an import: it goes on, and a warning says what and which option helps.
+. "$(dirname "$0")/../lib/lib.sh"
+cd "$TMP" || exit 70
+printf 'student,item,correct\na,q,1\na,r,0\nb,q,1\nb,r,0\n' >few.csv
+# imports PATTERN OPTION...: the import succeeds, and a line matches.
+imports() {
+    expect_status 0 "$COHORT" import csv "${@:2}" -o x.h5
+    expect_match "$1"
+}
+# silent OPTION...: the import succeeds without a warning.
+silent() {
+    expect_status 0 "$COHORT" import csv "$@" -o x.h5
+    expect_no_match '^warning'
+}
+
+section "parts without attempts"
+imports '^warning: no attempt is for validation or test \(2 students, split by-student=80/10/10\)' few.csv
+expect_status 0 "$COHORT" import csv few.csv --split by-student=50/0/50 -o x.h5
+expect_no_match '^warning'
+silent few.csv --split none
+printf 'student,item,correct,part\na,q,1,test\na,r,0,test\nb,q,1,valid\nb,r,0,test\n' >parts.csv
+imports '^warning: no known outcome is for training \(split as given\)' parts.csv --split-column part
+
+section "durations and milliseconds taken for times"
+{
+    echo student,item,correct,elapsed_time,clock,sorted
+    for s in 1 2 3 4 5 6; do
+        for i in 1 2 3 4 5 6 7 8; do
+            echo "s$s,q$i,$(((s + i) % 2)),$((1000 + s * i * 7919 % 9000)),$((1000 * (100 * s + 30 * i))),$((i * 40))"
+        done
+    done
+} >clocks.csv
+imports '^warning: column elapsed_time is small and falls in [3-6][0-9] % .*--time none keeps the order' \
+    clocks.csv --time elapsed_time --split none
+imports '^warning: column clock is read as seconds: half of the pauses .* are 30000 s or longer.*--time-unit ms' \
+    clocks.csv --time clock --split none
+silent clocks.csv --time clock --time-unit ms --split none
+silent clocks.csv --time sorted --split none
+silent clocks.csv --time none --split none
+printf 'student,item,correct,time\na,q,1,50000000000\na,r,0,50000000009\n' >later.csv
+imports '^warning: column time is read as seconds' later.csv --split none
+for time in 9e18 99999999999999; do
+    printf 'student,item,correct,time\na,q,1,%s\na,r,0,12\n' $time >large.csv
+    expect_status 3 "$COHORT" import csv large.csv -o y.h5 --time-unit s
+    expect_match "large.csv:2: time '$time' is too large"
+done
+printf 'student,item,correct,order\na,q,1,9e20\na,r,0,12\n' >large.csv
+expect_status 3 "$COHORT" import csv large.csv -o y.h5
+expect_match "large.csv:2: order '9e20' is too large"
+
+section "a first row of scores is not a header"
+printf -- '-1,0,1\n1,0,1\n0,0,1\n' >scores.csv
+expect_status 3 "$COHORT" import matrix scores.csv -o y.h5
+expect_match "scores.csv:1: column 1 is '-1', not 1, 0 or empty"
+printf -- '0,1,2\n1,0,1\n0,0,1\n' >numbers.csv
+expect_status 0 "$COHORT" import matrix numbers.csv --split none -o x.h5
+expect_match '^2 students, 6 attempts'
+
+section "one name in two encodings"
+printf 'student,item,correct\nRen\xe9,q,1\nRen\xc3\xa9,r,0\nJos\xc3\xa9,q,1\nJos\xe9,r,0\nZo\xc3\xab,q,1\n' >names.csv
+imports '^warning: 2 names occur both as UTF-8 and as Latin-1 and count as one' names.csv --split none
+expect_match '^note: 2 names are not UTF-8'
+expect_match '^3 students'
+
+section "files that contradict themselves"
+imports '^warning: few.csv is both for training and for validation' --train few.csv --valid few.csv
+ln -s few.csv link.csv
+imports '^warning: link.csv is both for training and for test' --train few.csv --test link.csv
+imports '^warning: few.csv is given twice' few.csv few.csv --split none
+printf 'q,Sum\nr,Product\nq,Difference\n' >titles.csv
+imports '^warning: titles.csv: 1 row has another title for a name than an earlier row; the last' \
+    few.csv --item-names titles.csv --split none
+printf 'a,1\nb,2\na,3\nb,2\n' >targets.csv
+imports '^warning: targets.csv: 1 row has another target for a student' few.csv --targets targets.csv --split none
+printf 'item,sum,product\nq,1,0\nr,0,1\nq,0,1\n' >q.csv
+imports '^warning: q.csv: 1 row names an item that an earlier row has' few.csv --q-matrix q.csv --split none
+printf 'UserId,QuestionId,AnswerId,IsCorrect\na,q,1,1\na,r,2,0\n' >eedi.csv
+printf 'AnswerId,DateAnswered\n1,2020-01-01 10:00:00\n2,2020-01-01 11:00:00\n1,2020-01-02 10:00:00\n' >moments.csv
+expect_status 0 "$COHORT" import eedi eedi.csv --time-meta moments.csv --split none -o x.h5
+expect_match '^warning: moments.csv: 1 row has another time for an answer'
+
+section "a bad row is shown as it is, also with doubled quotes"
+printf 'student,item,correct\n"a ""x"" y","q ""z""",1\n"a ""x"" y","q",maybe\n' >quotes.csv
+expect_status 3 "$COHORT" import csv quotes.csv -o y.h5
+expect_match "quotes.csv:3: outcome 'maybe' is not .*: '\"a \"\"x\"\" y\",\"q\",maybe'; fix"
+check 'nothing is written' test ! -e y.h5
+
+section "ties"
+expect_status 0 "$COHORT" import csv --help
+expect_match 'order of the rows|keep the order'
