@@ -137,6 +137,31 @@ static void record(struct live *live, struct student *student,
     student->n++;
 }
 
+size_t live_copy(struct live *live, size_t s)
+{
+    for (size_t m = 0; m < live->n_parts; m++)
+        live_copy(live->parts[m], s);
+    GROW(live->students, live->n, live->room);
+    struct student *copy = &live->students[live->n];
+    const struct student *from = &live->students[s];
+    *copy = (struct student){0};
+    if (from->state != NULL) {
+        copy->state = NEW(char, live->state_size);
+        memcpy(copy->state, from->state, live->state_size);
+        live->n_bytes += live->state_size;
+    }
+    const bool asked = live->asked;
+    for (size_t t = 0; t < from->n; t++) {
+        const struct told *told = &from->told[t];
+        const struct live_attempt attempt = {told->item, told->mark, told->time,
+                                             from->covariate + t * live->n_columns};
+        live->asked = told->asked;
+        record(live, copy, &attempt);
+    }
+    live->asked = asked;
+    return live->n++;
+}
+
 /* Makes the view hold student s after all attempts told. */
 static void bring(struct live *live, size_t s)
 {

@@ -13,6 +13,8 @@ void live_destroy(struct live *live);
 
 /* A new student; returns its number: 0, 1, 2, ... */
 size_t live_add(struct live *live);
+/* A new student who has made the attempts of student s. */
+size_t live_copy(struct live *live, size_t s);
 /* Makes student s a new one again. */
 void live_restart(struct live *live, size_t s);
 

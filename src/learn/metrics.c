@@ -241,10 +241,10 @@ static void weights_fill(uint8_t *weights, const struct roster *roster, const st
                 name.when = (uint32_t)((first_column + c) / 4);
                 rng_words(&name, 0, words);
             }
-            uint8_t weight = 0;
-            while (weight < COUNT(steps) && words[c % 4] >= steps[weight])
-                weight++;
-            weights[s * n_columns + c] = weight;
+            unsigned weight = 0; /* without branches, which chance would mispredict */
+            for (size_t k = 0; k < COUNT(steps); k++)
+                weight += words[c % 4] >= steps[k];
+            weights[s * n_columns + c] = (uint8_t)weight;
         }
     }
 }
@@ -453,7 +453,12 @@ void metrics_resample(const struct comm *comm, const struct prediction *predicti
 {
     const struct rng rng = {.seed = seed, .purpose = RNG_RESAMPLE};
     wide(*sums)[N_SUMS] = memory_scratch(n_replicates, sizeof *sums);
-    sums_fill(comm, predictions, n, &rng, sums, n_replicates);
+    struct score all;
+    counts_fill(comm, predictions, n, &all);
+    if (metrics_has_interval(all.n_students))
+        sums_fill(comm, predictions, n, &rng, sums, n_replicates);
+    else
+        memset(sums, 0, n_replicates * sizeof *sums);
     for (size_t r = 0; r < n_replicates; r++) {
         scores[r] = (struct score){.n = (int64_t)sums[r][SUM_N]};
         score_from(&scores[r], sums[r]);

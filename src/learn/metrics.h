@@ -58,11 +58,21 @@ void metrics_calibration(const struct comm *comm, const struct prediction *predi
 
 /* The scores of bootstrap samples of students (a Poisson(1) weight for each student and
  * replicate, from the seed): students have the same weights in every list of predictions.
- * `scores`: n_replicates, without n_students. */
+ * `scores`: n_replicates, without n_students; NaN unless there is an interval. */
 void metrics_resample(const struct comm *comm, const struct prediction *predictions, size_t n,
                       size_t n_replicates, uint64_t seed, struct score *scores);
 
-/* 95 % intervals from `replicates` such samples. */
+/* Samples of a single student are all alike, so they say nothing about other students. */
+static inline bool metrics_has_interval(int64_t n_students)
+{
+    return n_students >= 2;
+}
+
+/* Says in one sentence that so many students are too few for intervals, or only enough for
+ * rough ones, if so. */
+void metrics_say_few(int64_t n_students);
+
+/* 95 % intervals from `replicates` such samples; NaN if there is none. */
 void metrics_interval(const struct comm *comm, const struct prediction *predictions, size_t n,
                       int replicates, uint64_t seed, struct score *low, struct score *high);
 

@@ -4,8 +4,11 @@
  * interval of a score spans the middle 95 % of its values in the replicates:
  *
  *     replicates, sorted   |.2.5 %.|----------- 95 % -----------|.2.5 %.|
- *                                 low                          high */
+ *                                 low                          high
+ *
+ * From one student there is no interval: all numbers of it are NaN. */
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "learn/metrics.h"
 #include <math.h>
@@ -35,6 +38,17 @@ void metrics_middle(double *values, size_t n, double *low, double *high)
     qsort(values, n_known, sizeof *values, compare);
     *low = n_known > 0 ? quantile(values, n_known, 0.025) : NAN;
     *high = n_known > 0 ? quantile(values, n_known, 0.975) : NAN;
+}
+
+void metrics_say_few(int64_t n_students)
+{
+    enum { FEW = 10 };
+    if (!metrics_has_interval(n_students))
+        log_say("note: the attempts are of %s, and intervals need at least 2 students; so no "
+                "difference between models is known to be real",
+                n_students == 1 ? "1 student" : "no student");
+    else if (n_students < FEW)
+        log_say("note: intervals from only %lld students are rough", (long long)n_students);
 }
 
 void metrics_span(const struct score *replicates, size_t n, struct score *low,

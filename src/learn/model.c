@@ -60,6 +60,13 @@ static enum status no_kind(const struct config *config)
                 "%s: unknown setting %s.%s; the nearest is model.kind, which is not set",
                 entry.origin, entry.section, entry.key);
     }
+    for (size_t e = 0; e < config_count(config); e++) {
+        const struct config_entry entry = config_entry(config, e);
+        if (strcmp(entry.section, section) != 0 &&
+            config_nearest(entry.section, &section, 1) != NULL)
+            return fail(BAD_USER, "%s: unknown section [%s]; the nearest is [model]",
+                        entry.origin, entry.section);
+    }
     return fail(BAD_USER, "model.kind is not set; set it, for example model.kind=rbm, or start "
                           "from a file of settings, such as rbm.ini");
 }

@@ -71,6 +71,14 @@ struct model_view {
     size_t (*n_hidden)(const struct model *model);
     void (*hidden)(const struct model *model, void *work, size_t s, real *activation);
     void (*hidden_name)(const struct model *model, size_t j, char name[32]);
+    /* Whether these numbers are probabilities; without it, they are not. */
+    bool (*hidden_is_chance)(const struct model *model);
+    /* The weights by which hidden numbers move the log-odds of a right answer at an item.
+     * Returns how many of the hidden numbers have one, the first of them; `row` may be NULL. */
+    size_t (*loadings)(const struct model *model, void *work, uint32_t item, real *row);
+    /* An answer at one item moves the chance at another by numbers learned about both, not only
+     * through one ability of the student or a skill that they share. */
+    bool relates_items;
 
     /* Difficulties and abilities, for a kind whose tables have them in parts, given its
      * training data; `rasch` is zero on entry. */
@@ -203,6 +211,7 @@ struct sample_sink {
  *     logit P(correct) = theta_student - b_item */
 struct rasch {
     double *b, *theta; /* items; students of the shard, NAN: not known. Caller frees. */
+    double *error;     /* standard errors of theta, or NULL. Caller frees. */
     char b_is[256], theta_is[64]; /* how they follow from the model */
     const char *why_not;          /* NULL, or why this model has no such view */
 };

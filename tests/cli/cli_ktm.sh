@@ -176,8 +176,8 @@ done
 
 section "tables"
 expect_status 0 "$COHORT" export "$TMP/bestlr" -o "$TMP/tables"
-expect_match '^item,item$' "$TMP/tables/table_items.csv"
-expect_match '^skill,skill,wins_skill_log,fails_skill_log$' "$TMP/tables/table_skills.csv"
+expect_match '^item,weight$' "$TMP/tables/table_items.csv"
+expect_match '^skill,weight,wins_skill_log,fails_skill_log$' "$TMP/tables/table_skills.csv"
 expect_match '^feature,rows,l2,mean,spread,least,most,factors$' "$TMP/tables/table_features.csv"
 expect_equal 21 "$(wc -l <"$TMP/tables/table_items.csv")" "lines of the table of items"
 expect_status 0 "$COHORT" help models

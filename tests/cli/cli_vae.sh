@@ -183,16 +183,32 @@ section "published numbers"
             exit !(n == 603 && r >= 0.835) }' $ml2p/theta_true.csv "$TMP/theta.csv"
 )
 
+section "an item without a skill requires every ability; so does one that comes with an update"
+# log ITEMS: the answers of 80 students; item q0 has no skill, the others take turns.
+log() {
+    awk -v n="$1" 'BEGIN { srand(7); print "student,item,correct,skill"
+        for (s = 0; s < 80; s++) for (i = 0; i < n; i++) print "s" s ",q" i "," (rand() < 0.6) "," (i % 5 ? "k" i % 2 : "") }'
+}
+log 5 >"$TMP/old.csv"
+log 6 >"$TMP/new.csv"
+for name in old new; do
+    run "$COHORT" import csv "$TMP/$name.csv" -o "$TMP/$name.h5" || fail "import $name.csv"
+done
+# shellcheck disable=SC2086
+expect_status 0 on 2 "$COHORT" train "data=$TMP/old.h5" $small "run=$TMP/old"
+expect_match "^note: items without a skill: 1 of 5, for example 'q0'; they require every ability"
+expect_status 0 on 2 "$COHORT" update "$TMP/old" --data "$TMP/new.h5" "run=$TMP/new"
+expect_match "^note: items without a skill: 2 of 6, for example 'q0'"
+expect_status 0 "$COHORT" predict "$TMP/old" --data "$TMP/new.h5" -o "$TMP/new-p.csv"
+expect_status 0 "$COHORT" export "$TMP/new" --tensor q_matrix -o "$TMP/q.csv"
+expect_equal "q0,1,1 q1,0,1 q5,1,1" "$(grep '^q[015],' "$TMP/q.csv" | tr '\n' ' ' | sed 's/ $//')" \
+    "rows of the Q-matrix"
+
 section "bad input"
 printf '1,0,1\n0,1,1\n' >"$TMP/answers.csv"
 printf '1,0\n0,1\n' >"$TMP/wrong_q.csv"
-printf '1,0\n0,0\n0,1\n' >"$TMP/lone_q.csv"
 expect_status 3 "$COHORT" import matrix "$TMP/answers.csv" --q-matrix "$TMP/wrong_q.csv" -o "$TMP/bad.h5"
 expect_match 'the Q-matrix is 2 by 2, but the number of items is 3; expected 3 rows'
-expect_status 0 "$COHORT" import matrix "$TMP/answers.csv" --q-matrix "$TMP/lone_q.csv" --split none -o "$TMP/lone.h5"
-# shellcheck disable=SC2086
-expect_status 1 on 2 "$COHORT" train "data=$TMP/lone.h5" $small "run=$TMP/lone"
-expect_match "item '2' has no skill"
 printf '1,0.5,0\n0.5,1,0\n0,0,1\n' >"$TMP/three.csv"
 printf '1,1.5\n1.5,1\n' >"$TMP/improper.csv"
 for case in "three.csv:has 3 rows and 9 numbers; the model has 2 abilities" "improper.csv:not positive definite" \

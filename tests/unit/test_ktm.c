@@ -294,6 +294,42 @@ static void test_loss_falls(void **state)
     tiny_close(&class);
 }
 
+/* With weights_first, epochs are those of logistic regression until it converges; then factors
+ * join, the penalised loss falls below the regression's, and new factors do not replace them. */
+static void test_weights_first(void **state)
+{
+    (void)state;
+    struct tiny class;
+    struct bench alone, b;
+    open_class(&class, true);
+    open_bench(&alone, "features=item skill wins:log", &class);
+    open_bench(&b, "features=item skill wins:log, factors=3, l2_factors=0.1, weights_first=yes",
+               &class);
+    const size_t n = alone.model->params.panels[0].stride;
+    const struct fm_point point = ktm_point(b.model);
+    const size_t n_factors = ((struct ktm_work *)b.work)->design->n_rows * point.stride;
+    double regression = 0, joint = 0;
+    real *gradient = NEW(real, b.model->params.n);
+    bool joined = false;
+    for (int epoch = 0; !joined; epoch++) {
+        assert_true(epoch < 40);
+        learn(&alone, 1);
+        learn(&b, 1);
+        for (size_t i = 0; i < n_factors; i++)
+            joined |= point.v[i] != 0;
+        assert_true(joined == alone.pass.converged && !b.pass.converged);
+        assert_true(joined || memcmp(point.w, ktm_point(alone.model).w, n * sizeof(real)) == 0);
+    }
+    tiny_must(ktm_gradient(alone.model, alone.work, &alone.pass, &regression, gradient));
+    learn(&b, 200);
+    tiny_must(ktm_gradient(b.model, b.work, &b.pass, &joint, gradient));
+    assert_true(b.pass.converged && joint < 0.98 * regression);
+    memory_free(gradient);
+    close_bench(&alone);
+    close_bench(&b);
+    tiny_close(&class);
+}
+
 /* Students without training attempts (4 made none) have no factors. */
 static void test_untrained_students(void **state)
 {
@@ -322,6 +358,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_items_alone_give_their_log_odds),
         cmocka_unit_test(test_singular_designs),
         cmocka_unit_test(test_loss_falls),
+        cmocka_unit_test(test_weights_first),
         cmocka_unit_test(test_untrained_students),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

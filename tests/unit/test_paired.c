@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 5 */
 /* Paired differences against a plain recount with the same weights; exactly 0 for a model and
- * itself; the same bits however the attempts are distributed; and how often the interval of two
- * equally good models excludes 0. */
+ * itself; the same bits however the attempts are distributed; how often the interval of two
+ * equally good models excludes 0; and no interval from one student. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -252,6 +252,29 @@ static void intervals_cover(void **state)
                  N_CLASSES / 20);
 }
 
+/* All samples of one student are alike: there is no interval, and nothing is better. */
+static void one_student_gives_no_interval(void **state)
+{
+    (void)state;
+    for (uint32_t n_students = 1; n_students <= 2; n_students++) {
+        struct prediction all[N], own[N];
+        struct paired paired;
+        paired_start(&paired, &world, 50, 3);
+        for (uint32_t m = 0; m < 2; m++) {
+            simulate(all, N, n_students, 5, m, m * 1.9);
+            assert_int_equal(paired_add(&paired, own, deal(all, N, 1, own)), OK);
+        }
+        const bool has = n_students > 1;
+        const struct paired_difference d = paired_difference(&paired, 0, 1, METRIC_LOG_LOSS);
+        assert_true(d.value < 0 && isnan(d.low) == !has && isnan(d.high) == !has);
+        assert_int_equal(d.better, has ? -1 : 0);
+        assert_true(isnan(paired.entries[0].low.auc) == !has &&
+                    paired.entries[0].score.auc > 0);
+        assert_true(isnan(paired.entries[0].high.correct) == !has);
+        paired_free(&paired);
+    }
+}
+
 int main(int argc, char **argv)
 {
     comm_start(&world, &argc, &argv);
@@ -262,6 +285,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_better_model_is_found),
         cmocka_unit_test(other_attempts_are_refused),
         cmocka_unit_test(intervals_cover),
+        cmocka_unit_test(one_student_gives_no_interval),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);

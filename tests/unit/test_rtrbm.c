@@ -314,8 +314,8 @@ static void test_extreme_weights(void **state)
     tiny_close(&class);
 }
 
-/* Initial values: self-loops on the diagonal, log-odds as biases, zero where nothing
- * connects. */
+/* Initial values: self-loops on the diagonal, log-odds of items as first predictions, zero where
+ * nothing connects. */
 static void test_initial_values(void **state)
 {
     (void)state;
@@ -338,7 +338,11 @@ static void test_initial_values(void **state)
     }
     double *logit = item_counts_log_odds(&counts);
     for (size_t i = 0; i < N_ITEMS; i++) {
-        assert_true(fabs(oracle_bias(&o, i, 1) - oracle_bias(&o, i, 0) - logit[i]) < 1e-6);
+        double odds = oracle_bias(&o, i, 1) - oracle_bias(&o, i, 0);
+        for (size_t j = 0; j < o.hidden; j++)
+            odds +=
+                log1p(exp(oracle_weight(&o, i, 1, j))) - log1p(exp(oracle_weight(&o, i, 0, j)));
+        assert_true(fabs(odds - logit[i]) < 1e-6);
         for (size_t j = 0; j < o.hidden; j++)
             for (unsigned k = 0; k < 2; k++)
                 assert_true(oracle_at(&o, "weights", 2 * i + k, j) ==

@@ -416,15 +416,29 @@ static void test_contradictory_settings(void **state)
     }
     assert_int_equal(declare(&class, "prior_correlation = 1 -0.5 / -0.5 1"), OK);
     tiny_close(&class);
+}
 
-    begin_class(&class);
-    class.draft.head.item_first[1] = 0; /* item a in no skill, b in three */
+/* An item without a skill requires every ability. */
+static void test_item_without_skill(void **state)
+{
+    (void)state;
+    static const uint64_t first[N_ITEMS + 1] = {0, 0, 2, 3, 4, 5};
+    static const uint32_t skills[] = {0, 1, 1, 0, 1}; /* b has both */
+    struct tiny class;
+    tiny_begin(&class, N_ITEMS, false);
+    tiny_q_matrix(&class, first, skills);
     tiny_text(&class, "a1 b0");
     tiny_finish(&class, &world);
-    assert_int_equal(declare(&class, ""), BAD_USER);
-    assert_non_null(strstr(fail_sentence(), "'item 0' has no skill"));
-    fail_clear();
-    assert_int_equal(declare(&class, "dimensions = 2"), OK);
+    struct bench bench;
+    open_bench(&bench, &class, "hidden=3");
+    real q[2 * N_ITEMS];
+    params_take(&bench.model->params, find_tensor(&bench, "q_matrix"),
+                bench.model->params.value, q);
+    static const bool is_free[N_ITEMS][2] = {{1, 1}, {1, 1}, {0, 1}, {1, 0}, {0, 1}};
+    for (size_t i = 0; i < N_ITEMS; i++)
+        for (size_t k = 0; k < 2; k++)
+            assert_true((q[2 * i + k] == 1) == is_free[i][k]);
+    close_bench(&bench);
     tiny_close(&class);
 }
 
@@ -442,6 +456,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_item_without_answers),
         cmocka_unit_test(test_standard_errors),
         cmocka_unit_test(test_contradictory_settings),
+        cmocka_unit_test(test_item_without_skill),
         cmocka_unit_test(test_posterior_is_bounded),
         cmocka_unit_test(test_extreme_abilities),
     };

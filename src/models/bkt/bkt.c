@@ -273,6 +273,13 @@ static void fill_rates(const real *row, size_t n, double *values)
         values[c] = bkt_chance(row[c]);
 }
 
+static bool has_several(const struct model *model, size_t i)
+{
+    const struct dataset *dataset = model->dataset;
+    return dataset != NULL && dataset->item_first != NULL &&
+           dataset->item_first[i + 1] - dataset->item_first[i] > 1;
+}
+
 static void make_table(const struct model *model, size_t which, struct table *made)
 {
     const struct bkt_shape *shape = bkt_shape(model);
@@ -305,9 +312,14 @@ static void make_table(const struct model *model, size_t which, struct table *ma
     } else {
         table_create(made, "items", "item", shape->has_items ? model->n_items : 0,
                      "guess slip");
-        made->caption = "Guess and slip of each item.";
+        made->caption =
+            "Guess and slip of each item with one skill. Items with several skills "
+            "are predicted by the rates of their skills and have none of their own.";
         for (size_t i = 0; i < made->n_rows; i++)
-            fill_rates(bkt_row(p, p->value, shape->item_panel, i), 2, table_row(made, i));
+            if (has_several(model, i))
+                table_row(made, i)[0] = table_row(made, i)[1] = NAN;
+            else
+                fill_rates(bkt_row(p, p->value, shape->item_panel, i), 2, table_row(made, i));
     }
 }
 

@@ -319,7 +319,7 @@ static void members_table(const struct model *model, size_t k, struct table *peo
     (void)k;
     const struct shape *shape = model->shape;
     table_create(people, "members", "member", shape->n, "weight parameters");
-    people->caption = "The models in the blend and their weights.";
+    people->caption = "The models in the blend and the weights of their predictions.";
     for (size_t m = 0; m < shape->n; m++) {
         const struct model *member = shape->list[m].model;
         char name[64];
@@ -334,7 +334,7 @@ extern const struct model_kind blend_kind;
 const struct model_kind blend_kind = {
     .name = "blend",
     .title = "weighted combination of trained models",
-    .source = "0.55 RBM + 0.45 LME in a contest on student answers",
+    .source = "Wolpert 1992; Breiman 1996",
     .loss = "log-loss of the validation attempts, in nats per answer",
     .options = table,
     .n_options = COUNT(table),

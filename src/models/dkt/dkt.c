@@ -185,6 +185,24 @@ static void hidden(const struct model *model, void *memory, size_t s, real *acti
            stack->hidden * sizeof *activation);
 }
 
+/* Rows of the output layer: w of the item's features. */
+static size_t loadings(const struct model *model, void *memory, uint32_t item, real *row)
+{
+    const struct dkt_options *o = model->options;
+    const struct dkt_work *work = memory;
+    const struct dkt_shape *shape = dkt_shape(model);
+    const size_t n = o->task == DKT_TRACE ? shape->stack.hidden : 0;
+    if (row == NULL || n == 0)
+        return n;
+    memset(row, 0, n * sizeof *row);
+    for (uint64_t f = work->feature_first[item]; f < work->feature_first[item + 1]; f++) {
+        const real *output = embedding_row(&shape->output, &model->params, work->feature[f]);
+        for (size_t j = 0; j < n; j++)
+            row[j] += output[j];
+    }
+    return n;
+}
+
 static unsigned uses(const struct model *model)
 {
     const struct dkt_options *o = model->options;
@@ -210,7 +228,10 @@ const struct model_kind dkt_kind = {
     .predict = dkt_predict,
     .setup = {.uses = uses},
     .speed = {.lengths = dkt_lengths, .predict_many = dkt_predict_many},
-    .view = {.n_hidden = n_hidden, .hidden = hidden},
+    .view = {.n_hidden = n_hidden,
+             .hidden = hidden,
+             .loadings = loadings,
+             .relates_items = true},
     .live = {.ready = dkt_live_ready,
              .size = dkt_live_size,
              .begin = dkt_live_begin,

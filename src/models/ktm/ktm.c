@@ -47,6 +47,9 @@ static const struct option settings[] = {
      "L2 penalty on each factor, as l2"},
     {"scale", OPTION_NUMBER, AT(scale), "0.1", 0, 10, NULL,
      "standard deviation of the initial factors"},
+    {"weights_first", OPTION_SWITCH, AT(weights_first), "no", 0, 0, NULL,
+     "fit the weights alone until they converge, then the factors too; so validation can "
+     "choose a model without factors"},
     {"products", OPTION_INTEGER, AT(products), "30", 1, 10000, NULL,
      "maximum number of conjugate gradient steps per epoch; an epoch is one step of Newton's "
      "method"},
@@ -142,28 +145,34 @@ struct fm_point ktm_point(const struct model *model)
                              .stride = paired ? params->panels[PANEL_BEFORE].stride : 0};
 }
 
-/* The bias starts at the log-odds of all outcomes, weights at zero, factors at random. */
+void ktm_scatter_factors(const struct model *model, uint64_t seed, real *flat)
+{
+    const struct ktm_options *o = model->options;
+    for (size_t p = PANEL_FACTORS; p < model->params.n_panels; p++) {
+        const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .part = (uint32_t)p};
+        const struct panel *panel = &model->params.panels[p];
+        const size_t k = (size_t)o->factors;
+        for (size_t r = 0; r < panel->n_rows; r++)
+            for (size_t c = 0; c < k; c++)
+                flat[panel->offset + r * panel->stride + c] =
+                    (real)(o->scale * rng_normal(&rng, (uint32_t)(r * k + c)));
+    }
+}
+
+/* The bias starts at the log-odds of all outcomes, weights at zero, factors at random or, if
+ * they have to wait for the weights, at zero. */
 static void init(struct model *model, uint64_t seed, const struct item_counts *counts)
 {
     const struct ktm_options *o = model->options;
-    const struct fm_point point = ktm_point(model);
     double right = 0.5, wrong = 0.5;
     for (size_t i = 0; i < counts->n_items; i++) {
         right += (double)counts->right[i];
         wrong += (double)counts->wrong[i];
     }
     memset(model->params.value, 0, model->params.n * sizeof(real));
-    point.w[0] = (real)Sleef_cinz_logd1_u10purec(right / wrong);
-    if (o->factors == 0)
-        return;
-    for (size_t p = PANEL_FACTORS; p < model->params.n_panels; p++) {
-        const struct rng rng = {.seed = seed, .purpose = RNG_INIT, .part = (uint32_t)p};
-        const struct panel *panel = &model->params.panels[p];
-        for (size_t r = 0; r < panel->n_rows; r++)
-            for (size_t c = 0; c < point.k; c++)
-                params_rows(&model->params, p)[r * panel->stride + c] =
-                    (real)(o->scale * rng_normal(&rng, (uint32_t)(r * point.k + c)));
-    }
+    ktm_point(model).w[0] = (real)Sleef_cinz_logd1_u10purec(right / wrong);
+    if (!o->weights_first)
+        ktm_scatter_factors(model, seed, model->params.value);
 }
 
 void ktm_reserve(const struct model *model, struct ktm_work *work, size_t n)
@@ -277,7 +286,8 @@ static void predict(const struct model *model, void *memory, size_t s, unsigned 
             p[work->walk.place[a]] = score[a];
 }
 
-/* Tables: a summary of each feature, and the weights by item, by skill and by level. */
+/* Tables: a summary of each feature, and the weights by item, by skill and by level;
+ * and what counts add. */
 static bool is_by(const struct ktm_feature *f, enum ktm_of by)
 {
     return f->what != KTM_STUDENT && f->by == by && f->n_each == 1;
@@ -287,15 +297,16 @@ static void rows_table(const struct model *model, const struct ktm_design *desig
                        enum ktm_of by, struct table *table)
 {
     char columns[KTM_MOST_FEATURES * 50] = "";
+    const char *row = by == KTM_OF_ITEM ? "item" : "skill";
     size_t n_rows = 0, column = 0;
     for (size_t j = 0; j < design->n; j++)
         if (is_by(&design->list[j], by)) {
             snprintf(columns + strlen(columns), sizeof columns - strlen(columns), "%s%s",
-                     n_rows > 0 ? " " : "", design->list[j].name);
+                     n_rows > 0 ? " " : "",
+                     strcmp(design->list[j].name, row) == 0 ? "weight" : design->list[j].name);
             n_rows = design->list[j].n_rows;
         }
-    table_create(table, by == KTM_OF_ITEM ? "items" : "skills",
-                 by == KTM_OF_ITEM ? "item" : "skill", n_rows, columns);
+    table_create(table, by == KTM_OF_ITEM ? "items" : "skills", row, n_rows, columns);
     table->caption = by == KTM_OF_ITEM ? "Weights of items on the logit scale: above zero "
                                          "raises the chance of a correct answer."
                                        : "Weights of skills on the logit scale: above zero "
@@ -365,6 +376,53 @@ static void levels_table(const struct model *model, const struct ktm_design *des
     }
 }
 
+/* What counts add to the log-odds after n answers of a kind in a row, at one item with one skill:
+ * the mean weight of each count times the count as the feature has it; and, in the first two
+ * columns, the sums over all counts of which right answers, or wrong ones, are a part. */
+static void counts_table(const struct model *model, const struct ktm_design *design,
+                         struct table *table)
+{
+    enum { AFTER_RIGHT, AFTER_WRONG, FIRST };
+    static const int rows[] = {1, 2, 3, 5, 10, 20};
+    char columns[(KTM_MOST_FEATURES + 1) * 50] = "right wrong";
+    size_t column = FIRST;
+    for (size_t j = 0; j < design->n; j++)
+        if (ktm_feature_is_count(&design->list[j])) {
+            snprintf(columns + strlen(columns), sizeof columns - strlen(columns), " %s",
+                     design->list[j].name);
+            column++;
+        }
+    table_create(table, "counts", "count", column > FIRST ? COUNT(rows) : 0, columns);
+    table->caption = "What earlier answers add to the log-odds of the next one, after so many "
+                     "right or so many wrong ones in a row at an item with one skill; and the "
+                     "part of each feature in that, as the mean over skills or items.";
+    for (size_t r = 0; r < table->n_rows; r++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", rows[r]);
+        names_add(&table->row_names, name, strlen(name));
+    }
+    column = FIRST;
+    for (size_t j = 0; j < design->n; j++) {
+        const struct ktm_feature *f = &design->list[j];
+        double sum = 0, count = 0;
+        if (!ktm_feature_is_count(f))
+            continue;
+        for (size_t r = 0; r < f->n_rows; r++)
+            sum += (double)ktm_point(model).w[f->first_row + r];
+        for (int n = 1, r = 0; r < (int)COUNT(rows); n++) {
+            count = f->decay * count + 1;
+            if (n != rows[r])
+                continue;
+            double *row = table_row(table, (size_t)r++);
+            row[column] = sum / (double)f->n_rows *
+                          (f->value == KTM_LOG ? Sleef_cinz_log1pd1_u10purec(count) : count);
+            row[AFTER_RIGHT] += f->what != KTM_FAILS ? row[column] : 0;
+            row[AFTER_WRONG] += f->what != KTM_WINS ? row[column] : 0;
+        }
+        column++;
+    }
+}
+
 static void make_table(const struct model *model, size_t k, struct table *table)
 {
     const struct ktm_design *design = ktm_design(model);
@@ -372,6 +430,8 @@ static void make_table(const struct model *model, size_t k, struct table *table)
         features_table(model, design, table);
     else if (k == 3)
         levels_table(model, design, table);
+    else if (k == 4)
+        counts_table(model, design, table);
     else
         rows_table(model, design, k == 1 ? KTM_OF_ITEM : KTM_OF_SKILL, table);
 }
@@ -398,6 +458,6 @@ const struct model_kind ktm_kind = {
     .predict = predict,
     .setup = {.uses = ktm_design_uses},
     .fit = {.learn = ktm_learn, .keeps_best = true},
-    .view = {.n_tables = 4, .table = make_table, .rasch = ktm_rasch},
+    .view = {.n_tables = 5, .table = make_table, .rasch = ktm_rasch},
     .live = {.begin = ktm_live_begin, .tell = ktm_live_tell, .ask = ktm_live_ask},
 };

@@ -103,7 +103,7 @@ void ktm_design_help(struct manual *manual)
     }
 }
 
-static bool is_count(const struct ktm_feature *f)
+bool ktm_feature_is_count(const struct ktm_feature *f)
 {
     return f->what == KTM_ATTEMPTS || f->what == KTM_WINS || f->what == KTM_FAILS;
 }
@@ -140,7 +140,7 @@ static enum status parse_change(struct ktm_feature *f, const char *feature, char
         return fail(BAD_USER, "model.features, '%s': '%s' %s %s", feature, text,
                     changes[c].needs ? "needs" : "takes",
                     changes[c].needs ? changes[c].needs : "no number");
-    const bool counts = is_count(f), time = f->what == KTM_TIME;
+    const bool counts = ktm_feature_is_count(f), time = f->what == KTM_TIME;
     const bool number_itself = f->what == KTM_NUMBER;
     const bool acts = counts || time || f->what == KTM_PREVIOUS;
     const bool fits = c == DECAY || c == WITHIN  ? counts

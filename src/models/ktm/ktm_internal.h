@@ -35,6 +35,7 @@ struct ktm_options {
     const char *features;
     int64_t factors, products;
     double l2, l2_factors, scale, tolerance;
+    bool weights_first;
 };
 
 /* One word of model.features: what is counted (what), over which earlier attempts (of), the
@@ -53,6 +54,9 @@ struct ktm_feature {
     bool said_of_skills; /* named skills in data without skills, so items are meant */
     char name[48];       /* of its tensors */
 };
+
+/* Counts of earlier attempts, wins or fails. */
+bool ktm_feature_is_count(const struct ktm_feature *feature);
 
 struct ktm_design {
     size_t n;
@@ -197,6 +201,8 @@ void ktm_live_ask(const struct model *model, void *work, const void *state,
 
 /* The parameters as rows of weights and factors. */
 struct fm_point ktm_point(const struct model *model);
+/* Random first values of the factors, in a vector in the layout of the parameters. */
+void ktm_scatter_factors(const struct model *model, uint64_t seed, real *flat);
 
 /* One step of Newton's method; see ktm_learn.c. */
 CHECKED enum status ktm_learn(struct model *model, void *work, struct pass *pass);

@@ -13,6 +13,11 @@
  * designs (a constant, a feature that is a sum of others) do no harm: no step is made in
  * directions that change nothing.
  *
+ * With weights_first, factors start at zero. There the score has no derivative by any factor, so
+ * they stay at zero, and the weights converge as in logistic regression. Only then do factors
+ * get random values, and all are fitted together. The epochs before are a model without factors,
+ * for data in which pairs of features say nothing that validation confirms.
+ *
  * Sums: a lane adds up its common rows in floating point, then converts them to fixed point. A
  * lane is never split between ranks, so the result does not depend on their number. Products
  * use a direction of length 1 in scaled variables, where no sum can exceed the square root of
@@ -425,18 +430,59 @@ static enum status prepare(const struct model *model, struct ktm_work *work,
     return OK;
 }
 
-enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
+/* Collective: one step of Newton's method. */
+static enum status step(struct ktm_learner *l, struct ktm_work *work, struct pass *pass,
+                        const struct ktm_options *o)
 {
-    struct ktm_work *work = memory;
-    const struct ktm_options *o = model->options;
-    TRY(prepare(model, work, pass));
-    struct ktm_learner *l = work->learner;
     double before = 0, fall = 0;
     bool moved = false;
     TRY(differentiate(l, work, pass, &before));
     TRY(solve(l, work, pass, o->products, &fall));
     TRY(move(l, work, pass, before, fall, &moved));
     pass->converged = !moved || fall <= o->tolerance * before;
+    return OK;
+}
+
+/* Whether the factors wait for the weights: those of the common rows are zero. */
+static bool factors_wait(const struct ktm_learner *l, const struct ktm_options *o)
+{
+    const struct ktm_space *space = &l->space;
+    if (!o->weights_first || space->k == 0 || o->scale == 0)
+        return false;
+    for (size_t i = 0; i < space->n_common * space->stride; i++)
+        if (l->x[space->n_weights + i] != 0)
+            return false;
+    return true;
+}
+
+/* Gives the factors their random values and keeps the weights. */
+static void let_factors_join(struct ktm_learner *l, const struct model *model,
+                             struct ktm_work *work, const struct pass *pass)
+{
+    const size_t n_weights = l->space.n_weights;
+    real *flat = NEW(real, model->params.n), *weights = NEW_SCRATCH(real, n_weights);
+    memcpy(weights, l->x, n_weights * sizeof *weights);
+    ktm_scatter_factors(model, pass->draw.seed, flat);
+    ktm_space_take(&l->space, model, work->shard->first_student, flat, l->x);
+    memcpy(l->x, weights, n_weights * sizeof *weights);
+    forget_untrained(l, work->shard);
+    memory_free(flat);
+    memory_free(weights);
+}
+
+enum status ktm_learn(struct model *model, void *memory, struct pass *pass)
+{
+    struct ktm_work *work = memory;
+    const struct ktm_options *o = model->options;
+    TRY(prepare(model, work, pass));
+    struct ktm_learner *l = work->learner;
+    const bool wait = factors_wait(l, o);
+    TRY(step(l, work, pass, o));
+    if (wait && pass->converged) {
+        let_factors_join(l, model, work, pass);
+        TRY(step(l, work, pass, o));
+        pass->converged = false;
+    }
     for (size_t lane = 0; lane < pass->lanes->n_own; lane++)
         for (size_t i = 0; i < pass->lanes->n_students[lane]; i++) {
             const size_t s = pass->lanes->students[lane][i];

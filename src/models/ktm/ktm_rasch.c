@@ -45,7 +45,7 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
     if (rasch->why_not != NULL)
         return;
     bool has_skills = false, has_columns = false, has_counts = false;
-    const struct ktm_feature *student = &design->list[design->n - 1];
+    const size_t first_row = design->list[design->n - 1].first_row + work->shard->first_student;
     rasch->b = NEW(double, model->n_items);
     rasch->theta = NEW(double, work->shard->n_students);
     for (size_t j = 0; j < design->n; j++) {
@@ -61,7 +61,7 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
     }
     for (size_t s = 0; s < work->shard->n_students; s++)
         rasch->theta[s] = ktm_count_training(work->shard, s) > 0
-                              ? (double)ktm_point(model).w[student->first_row + s]
+                              ? (double)ktm_point(model).w[first_row + s]
                               : NAN;
     snprintf(rasch->b_is, sizeof rasch->b_is, "-(bias + weight of the item%s)%s%s",
              has_skills ? " + weights of its skills" : "",

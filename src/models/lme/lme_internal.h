@@ -273,6 +273,8 @@ void lme_deviation(const struct model *model, void *work, const uint32_t *studen
                    unsigned splits, real *deviation);
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);
 void lme_hidden(const struct model *model, void *work, size_t s, real *activation);
+/* The standard error of the effect of the student traced last. */
+double lme_effect_error(const struct lme_work *work);
 
 /* The covariates of attempt t of the shard. */
 static inline const double *lme_covariates(const struct shard *shard, uint64_t t)

@@ -155,21 +155,28 @@ static real chance(const struct lme_work *work, double eta)
     return (real)(work->shape->logit ? sigmoid(eta + u) : fmin(1, fmax(0, eta + u)));
 }
 
-/* How uncertain the chance is at predictor eta: the student's effect is about normal, and its
- * variance is 1 / the curvature of the log posterior at the mode. */
-static double deviation_at(const struct lme_belief *belief, const struct lme_work *work,
-                           double eta)
+/* The student's effect is about normal, and its variance is 1 / the curvature of the log
+ * posterior at the mode. */
+double lme_effect_error(const struct lme_work *work)
 {
+    const struct lme_belief *belief = &work->belief;
     if (belief->variance < 1e-30)
         return 0;
-    if (!work->shape->logit)
-        return sqrt(
-            1 / ((double)belief->n / (belief->spread * belief->spread) + 1 / belief->variance));
     double curve = 0;
-    for (size_t j = LME_TERMS; j-- > 1;)
+    if (!work->shape->logit)
+        curve = (double)belief->n / (belief->spread * belief->spread);
+    for (size_t j = LME_TERMS; work->shape->logit && j-- > 1;)
         curve = curve * (belief->u - belief->anchor) + (double)j * belief->series[j];
-    return logistic_normal_deviation(eta + belief->u,
-                                     sqrt(1 / (fmax(0, curve) + 1 / belief->variance)));
+    return sqrt(1 / (fmax(0, curve) + 1 / belief->variance));
+}
+
+/* How uncertain the chance is at predictor eta. */
+static double deviation_at(const struct lme_work *work, double eta)
+{
+    const double error = lme_effect_error(work);
+    return work->shape->logit && error > 0
+               ? logistic_normal_deviation(eta + work->belief.u, error)
+               : error;
 }
 
 /* Fills p and `deviation` unless they are NULL; returns the mode after all attempts. */
@@ -186,7 +193,7 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
         if (p != NULL && splits >> mark_split(shard->mark[t]) & 1)
             p[t - start] = chance(work, eta);
         if (deviation != NULL && splits >> mark_split(shard->mark[t]) & 1)
-            deviation[t - start] = (real)deviation_at(&work->belief, work, eta);
+            deviation[t - start] = (real)deviation_at(work, eta);
         if (mark_is_shown(shard->mark[t]))
             learn(work, eta, mark_outcome(shard->mark[t]) == CORRECT);
     }

@@ -40,11 +40,13 @@ void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
     const real *total = params_rows(&model->params, shape->total_panel);
     rasch->b = NEW(double, model->n_items);
     rasch->theta = NEW(double, n_students);
+    rasch->error = NEW(double, n_students);
     for (size_t i = 0; i < model->n_items; i++)
         rasch->b[i] = -(intercept + (double)total[i]);
     for (size_t s = 0; s < n_students; s++) {
         real effect = 0;
         lme_hidden(model, work, s, &effect);
         rasch->theta[s] = (double)effect;
+        rasch->error[s] = lme_effect_error(work);
     }
 }

@@ -306,6 +306,43 @@ static size_t n_hidden(const struct model *model)
     return rbm_shape(model)->m;
 }
 
+static bool hidden_is_chance(const struct model *model)
+{
+    return rbm_shape(model)->hidden_kind == HIDDEN_BINARY;
+}
+
+/* f += the rows of an item for right minus wrong: what a hidden unit adds to t_i. */
+static void add_difference(const struct rbm_shape *shape, const real *rows, real *f)
+{
+    const bool softmax = shape->rows.per_item == 2;
+    const real *right = rows + (softmax ? shape->rows.stride : 0);
+    for (size_t c = 0; c < shape->dims; c++)
+        f[c] += right[c] - (softmax ? rows[c] : 0);
+}
+
+static size_t loadings(const struct model *model, void *work, uint32_t item, real *row)
+{
+    const struct rbm_shape *shape = rbm_shape(model);
+    const struct params *p = &model->params;
+    (void)work;
+    if (row == NULL)
+        return shape->m;
+    real *f = NEW(real, shape->rows.stride), *zero = NEW(real, shape->stride),
+         *x = NEW(real, shape->stride);
+    add_difference(shape,
+                   params_rows(p, PANEL_VISIBLE) +
+                       (size_t)item * (size_t)shape->rows.per_item * shape->rows.stride,
+                   f);
+    if (p->panels[PANEL_COMMON].n_rows > 0)
+        add_difference(shape, params_rows(p, PANEL_COMMON), f);
+    rbm_lift(shape, model, f, zero, x);
+    memcpy(row, x, shape->m * sizeof *row);
+    memory_free(f);
+    memory_free(zero);
+    memory_free(x);
+    return shape->m;
+}
+
 const struct model_kind rbm_kind = {
     .name = "rbm",
     .title = "restricted Boltzmann machine over a student's answers",
@@ -326,6 +363,10 @@ const struct model_kind rbm_kind = {
     .predict = rbm_predict,
     .fit = {.state = rbm_state},
     .speed = {.measure = rbm_measure},
-    .view = {.n_hidden = n_hidden, .hidden = rbm_hidden},
+    .view = {.n_hidden = n_hidden,
+             .hidden = rbm_hidden,
+             .hidden_is_chance = hidden_is_chance,
+             .loadings = loadings,
+             .relates_items = true},
     .live = {.begin = rbm_live_begin, .tell = rbm_live_tell, .ask = rbm_live_ask},
 };

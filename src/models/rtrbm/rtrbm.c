@@ -47,6 +47,7 @@
 #include "learn/schedule.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
+#include <sleef.h>
 
 enum { MOST_CD_STEPS = 10000 };
 static const char *const visible_kinds[] = {"bernoulli", "softmax", NULL};
@@ -227,17 +228,38 @@ static void init_common(struct model *model, uint64_t seed)
                 (real)((row % 2 == 1 ? o->scale : -o->scale) * rng_normal(&rng, (uint32_t)j));
 }
 
+/* What the weights of an item add to the log-odds of a right answer when x = 0, as it is at the
+ * start: sum_j log(1 + e^(W_j of right)) - log(1 + e^(W_j of wrong)). */
+static double added_by_weights(const struct model *model, size_t item)
+{
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
+    const size_t per_item = (size_t)shape->rows.per_item;
+    const real *wrong =
+        params_rows(&model->params, PANEL_VISIBLE) + item * per_item * shape->width;
+    const real *right = wrong + (per_item - 1) * shape->width;
+    double sum = 0;
+    for (size_t j = 0; j < shape->hidden; j++) {
+        const double of_wrong = per_item == 2 ? (double)wrong[j] : 0;
+        sum += Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec((double)right[j])) -
+               Sleef_cinz_log1pd1_u10purec(Sleef_cinz_expd1_u10purec(of_wrong));
+    }
+    return sum;
+}
+
+/* Biases that make the first prediction the log-odds of the item: they make up for what the
+ * random weights add, which items with few answers would hardly unlearn. */
 static void init_visible_bias(struct model *model, const struct item_counts *counts)
 {
     const struct panel *panel = &model->params.panels[PANEL_VISIBLE_BIAS];
     double *logit = item_counts_log_odds(counts);
     for (size_t i = 0; i < model->n_items; i++) {
         real *bias = params_rows(&model->params, PANEL_VISIBLE_BIAS) + i * panel->stride;
+        const double odds = logit[i] - added_by_weights(model, i);
         if (rtrbm_shape(model)->rows.per_item == 2) {
-            bias[0] = (real)(-0.5 * logit[i]);
-            bias[1] = (real)(0.5 * logit[i]);
+            bias[0] = (real)(-0.5 * odds);
+            bias[1] = (real)(0.5 * odds);
         } else {
-            bias[0] = (real)logit[i];
+            bias[0] = (real)odds;
         }
     }
     memory_free(logit);
@@ -268,6 +290,28 @@ static size_t n_hidden(const struct model *model)
     return rtrbm_shape(model)->hidden;
 }
 
+static bool hidden_is_chance(const struct model *model)
+{
+    (void)model;
+    return true;
+}
+
+/* Rows for right minus wrong: what a hidden unit adds to the log-odds of an answer. */
+static size_t loadings(const struct model *model, void *work, uint32_t item, real *row)
+{
+    const struct rtrbm_shape *shape = rtrbm_shape(model);
+    const bool softmax = shape->rows.per_item == 2;
+    (void)work;
+    if (row == NULL)
+        return shape->hidden;
+    const real *rows = params_rows(&model->params, PANEL_VISIBLE) +
+                       (size_t)item * (size_t)shape->rows.per_item * shape->width;
+    for (size_t j = 0; j < shape->hidden; j++)
+        row[j] = softmax ? rows[shape->width + j] - rows[j] : rows[j];
+    rtrbm_mask_row(shape, model, item, row);
+    return shape->hidden;
+}
+
 const struct model_kind rtrbm_kind = {
     .name = "rtrbm",
     .title = "recurrent temporal restricted Boltzmann machine over a student's steps",
@@ -289,6 +333,9 @@ const struct model_kind rtrbm_kind = {
     .speed = {.lengths = rtrbm_lengths},
     .view = {.n_hidden = n_hidden,
              .hidden = rtrbm_hidden,
+             .hidden_is_chance = hidden_is_chance,
+             .loadings = loadings,
+             .relates_items = true,
              .n_nodes = rtrbm_n_nodes,
              .graph = rtrbm_graph},
     .sequence = {.likelihood = rtrbm_likelihood, .sample = rtrbm_sample},

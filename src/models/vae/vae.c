@@ -19,8 +19,10 @@
  *
  * a >= 0 by a = |tensor|: unlike e^x it can reach 0 and leave it again, and unlike a projection
  * it needs no help from the optimizer. Tensors marked "not trained" have a gradient of zero.
- * Items that a student did not answer are absent, not wrong. */
+ * Items that a student did not answer are absent, not wrong. An item without a skill has every
+ * a free: its answers decide which abilities it requires. */
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "models/vae/vae_internal.h"
@@ -39,7 +41,8 @@ static const char *const predictions[] = {"integrated", "plug_in", NULL};
 static const struct option table[] = {
     {"dimensions", OPTION_INTEGER, AT(dimensions), "0", 0, VAE_MOST_DIMS, NULL,
      "number of abilities, each required by all items; 0: one ability per skill, required "
-     "by the items of that skill (a single ability if there are no skills)"},
+     "by the items of that skill and by items without a skill (a single ability if there are "
+     "no skills)"},
     {"discrimination", OPTION_CHOICE, AT(discrimination), "nonnegative", 0, 0, discriminations,
      "discriminations: nonnegative or signed per item (2PL), equal for all items (1PL), or "
      "one (Rasch)"},
@@ -96,7 +99,6 @@ static unsigned uses(const struct model *model)
 static enum status check(const struct model *model)
 {
     const struct vae_options *o = model->options;
-    const struct dataset *dataset = model->dataset;
     const size_t n_dims = count_dims(model);
     if (n_dims > VAE_MOST_DIMS)
         return fail(BAD_USER,
@@ -111,17 +113,6 @@ static enum status check(const struct model *model)
     struct vae_prior prior;
     TRY(vae_prior_create(&prior, o->prior_correlation, n_dims));
     vae_prior_free(&prior);
-    /* A model loaded for other data has its own Q-matrix. */
-    const bool follows_skills = o->dimensions == 0 && model->n_skills > 0;
-    for (size_t i = 0;
-         dataset != NULL && dataset->item_map == NULL && follows_skills && i < dataset->n_items;
-         i++)
-        if (dataset->item_first[i] == dataset->item_first[i + 1])
-            return fail(
-                BAD_USER,
-                "%s: item '%s' has no skill, so no ability influences its answers; give it a "
-                "skill in the Q-matrix, or set model.dimensions to 1 or a few",
-                dataset->path, names_get(&dataset->items, i));
     return OK;
 }
 
@@ -186,13 +177,36 @@ static enum status declare(struct model *model)
     return OK;
 }
 
+/* Whether an item requires every ability: the Q-matrix says nothing of it. */
+static bool is_free(const struct model *model, size_t i)
+{
+    const struct vae_options *o = model->options;
+    const uint64_t *first = model->dataset->item_first;
+    return o->dimensions > 0 || model->n_skills == 0 || first[i] == first[i + 1];
+}
+
+/* Notes items without a skill, if abilities follow skills. */
+static void say_free_items(const struct model *model)
+{
+    const struct vae_options *o = model->options;
+    size_t n = 0, item = 0;
+    for (size_t i = model->n_items; i-- > 0 && o->dimensions == 0 && model->n_skills > 0;)
+        if (is_free(model, i)) {
+            n++;
+            item = i;
+        }
+    if (n > 0)
+        log_say("note: items without a skill: %zu of %zu, for example '%s'; they require every "
+                "ability",
+                n, model->n_items, names_get(&model->dataset->items, item));
+}
+
 static void init_items(struct model *model, const struct vae_shape *shape, uint64_t seed,
                        const struct item_counts *counts)
 {
     const struct vae_options *o = model->options;
     const struct dataset *dataset = model->dataset;
     const size_t stride = model->params.panels[shape->decoder].stride, n_dims = shape->n_dims;
-    const bool all = o->dimensions > 0 || model->n_skills == 0;
     double right = 1, wrong = 1; /* an item without answers starts at the mean */
     for (size_t i = 0; i < model->n_items; i++) {
         right += (double)counts->right[i];
@@ -201,6 +215,7 @@ static void init_items(struct model *model, const struct vae_shape *shape, uint6
     for (size_t i = 0; i < model->n_items; i++) {
         real *row = params_rows(&model->params, shape->decoder) + i * stride;
         real *q = row + shape->column_q;
+        const bool all = is_free(model, i);
         for (size_t k = 0; k < n_dims; k++)
             q[k] = all ? 1 : 0;
         for (uint64_t j = all ? 0 : dataset->item_first[i];
@@ -225,6 +240,7 @@ static void init(struct model *model, uint64_t seed, const struct item_counts *c
 {
     const struct vae_shape *shape = vae_shape(model);
     const double size = sqrt(3 / (double)shape->hidden);
+    say_free_items(model);
     init_items(model, shape, seed, counts);
     params_fill_uniform(&model->params, shape->input.panel, 1, shape->hidden, seed, 0.5);
     params_fill_uniform(&model->params, shape->count, 1, shape->hidden, seed, 0.5);
@@ -294,6 +310,19 @@ static void hidden_name(const struct model *model, size_t j, char name[32])
         snprintf(name, 32, "%s_%zu", word, j % n_dims + 1);
 }
 
+/* Discriminations; the deviations among the hidden numbers have none. */
+static size_t loadings(const struct model *model, void *work, uint32_t item, real *row)
+{
+    const struct vae_shape *shape = vae_shape(model);
+    const size_t stride = model->params.panels[shape->decoder].stride;
+    (void)work;
+    for (size_t k = 0; k < shape->n_dims && row != NULL; k++)
+        row[k] = vae_discrimination(model->options, shape,
+                                    params_rows(&model->params, shape->decoder) + item * stride,
+                                    params_rows(&model->params, shape->common), k);
+    return shape->n_dims;
+}
+
 const struct model_kind vae_kind = {
     .name = "vae",
     .title = "ML2P-VAE: multidimensional item response theory by a variational auto-encoder",
@@ -317,6 +346,7 @@ const struct model_kind vae_kind = {
     .view = {.n_hidden = n_hidden,
              .hidden_name = hidden_name,
              .hidden = vae_hidden,
+             .loadings = loadings,
              .deviation = vae_deviation,
              .examine = vae_examine,
              .n_tables = 1,
