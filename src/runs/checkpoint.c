@@ -66,8 +66,8 @@ static enum status write_flat(hid_t file, const char *group, const struct params
         params_take(params, tensor, flat, dense);
         char name[128];
         snprintf(name, sizeof name, "%s/%s", group, tensor->name);
-        enum status status = h5_write(file, name, stored_type(), checkpoint_real(), tensor->rank,
-                                      tensor->shape, dense);
+        enum status status = h5_write(file, name, stored_type(), checkpoint_real(),
+                                      tensor->rank, tensor->shape, dense);
         memory_free(dense);
         TRY(status);
     }

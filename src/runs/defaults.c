@@ -7,6 +7,7 @@
  *
  *     model.*       not with model.preset: a preset means exactly what it says
  *     optimizer.*   not if optimizer.method is set: a rate for adam is none for sgd
+ *     factors       not if model.features is set: features without factors are a regression
  *     patience      not if train.epochs is set: who asks for epochs gets them
  *
  * Rules were chosen on the validation parts of the public data sets and of simulated classes;
@@ -18,10 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What rules see: the data, and what the user set of batch and block (0: nothing). */
+/* What rules see: the data, what the user set of batch and block (0: nothing), and whether the
+ * features of ktm are set. */
 struct known {
     struct data_shape data;
     double batch, block;
+    bool features;
 };
 
 struct rule {
@@ -86,6 +89,18 @@ static double sequence_decay(const struct known *k)
     return rounded(between(0.3, 100 / k->data.per_item, 3));
 }
 
+/* Adam moves rare rows as far per answer as common ones, so items with few answers need short
+ * steps. */
+static double recurrent_rate(const struct known *k)
+{
+    return rounded(between(0.0005, k->data.per_item / 50000, 0.003));
+}
+
+static double recurrent_hidden(const struct known *k)
+{
+    return between(20, k->data.n_items, 100);
+}
+
 /* ---- length of training, in steps: an epoch of a small class has few */
 
 static double epochs_of(const struct known *k, double batch, double steps)
@@ -143,21 +158,38 @@ static double own_rates(const struct known *k)
 
 static double is_practised(const struct known *k)
 {
-    return when(k->data.practice > 0.3, 1);
+    return when(data_shape_is_practised(&k->data), 1);
 }
 
-static double has_few_items(const struct known *k)
+/* With few answers, weights of counts fit the students that gave them, not others. */
+static double few_answers_l2(const struct known *k)
 {
-    return when(k->data.repeats > 0.3 && k->data.n_items <= 300, 1);
+    return rounded(between(3, 150000 / k->data.n_answers, 30));
 }
 
-/* Words of ktm's features: how often a student was right and wrong, at all and recently. */
-#define COUNTS                                                                                 \
-    "item skill wins:log fails:log wins_item:log fails_item:log wins_skill:log "               \
-    "fails_skill:log"
-#define RECENT                                                                                 \
-    " wins:decay=0.9 fails:decay=0.9 wins:decay=0.6 fails:decay=0.6 wins_item:decay=0.7"       \
-    " fails_item:decay=0.7 wins_skill:decay=0.7 fails_skill:decay=0.7"
+/* Whether ktm is a factorization machine. Only validation can tell when factors overfit. */
+static double has_factors(const struct known *k)
+{
+    return when(!k->features && data_shape_has_pairs(&k->data) && k->data.has_valid, 1);
+}
+
+static double factors_l2(const struct known *k)
+{
+    return when(!isnan(has_factors(k)), rounded(between(10, 2000 / k->data.per_item, 20)));
+}
+
+/* Words of ktm's features: how often a student was right and wrong, at all and recently. In a
+ * factorization machine, items and the attempt before interact; counts hardly do. */
+#define COUNTS(modifier)                                                                       \
+    "item:l2=1 skill wins:log" modifier " fails:log" modifier " wins_item:log" modifier        \
+    " fails_item:log" modifier " wins_skill:log" modifier " fails_skill:log" modifier
+#define RECENT(modifier)                                                                       \
+    " wins:decay=0.9" modifier " fails:decay=0.9" modifier " wins:decay=0.6" modifier          \
+    " fails:decay=0.6" modifier " wins_item:decay=0.7" modifier                                \
+    " fails_item:decay=0.7" modifier " wins_skill:decay=0.7" modifier                          \
+    " fails_skill:decay=0.7" modifier " wins_item:decay=0" modifier                            \
+    " fails_item:decay=0" modifier
+#define ALONE ":factors_l2=100"
 
 /* With `value`, `number` only decides whether the rule applies. */
 static const struct rule rules[] = {
@@ -175,6 +207,8 @@ static const struct rule rules[] = {
     {"dkt", "model.input", "both", has_skills, "the data have skills"},
     {"dkt", "model.common", "yes", NULL, "items with few answers learn from all others"},
     {"dkt", "model.dropout", "0.5", NULL, "best on all data sets tried"},
+    {"rtrbm", "model.hidden", NULL, recurrent_hidden,
+     "as many units as items, from 20 to 100: units without a use follow chance"},
     {"rtrbm", "model.scale", "0.05", NULL, "best on all data sets tried"},
     {"vae", "model.dimensions", "1", one_ability,
      "more than 12 skills are too many abilities to estimate from one student's answers"},
@@ -183,18 +217,31 @@ static const struct rule rules[] = {
     {"vae", "model.prior_b", "2", NULL, "difficulties of rarely answered items stay moderate"},
     {"bkt", "model.forget", "yes", NULL, "a student who fails again counts as one who forgot"},
     {"bkt", "model.items", "yes", own_rates, "items of one skill differ in difficulty"},
-    {"ktm", "model.features", COUNTS RECENT " previous_item:by_item:l2=10", has_few_items,
-     "few items come again and again, so the attempt before and recent answers say much"},
-    {"ktm", "model.features", COUNTS RECENT " previous_item", is_practised,
+    {"ktm", "model.features", COUNTS(ALONE) RECENT(ALONE) " previous_item", is_practised,
      "students practise the same skills repeatedly, so recent answers say more than old ones"},
-    {"ktm", "model.features", COUNTS, NULL, "best logistic regression on counts"},
-    {"ktm", "model.l2", "3", NULL, "best on all data sets tried"},
+    {"ktm", "model.features", COUNTS(""), NULL, "best logistic regression on counts"},
+    {"ktm", "model.l2", NULL, few_answers_l2,
+     "150000 / answers, from 3 to 30; 1 for items, which differ more"},
+    {"ktm", "model.factors", "16", has_factors,
+     "an item's chance depends on which attempt came before, and items have at least 50 "
+     "answers"},
+    {"ktm", "model.l2_factors", NULL, factors_l2,
+     "2000 / answers per item, from 10 to 20: items with few answers learn less about pairs"},
+    {"ktm", "model.weights_first", "yes", has_factors,
+     "validation decides whether factors are better than none"},
+    {"ktm", "model.scale", "0.02", has_factors, "factors hardly change what weights learned"},
+    {"ktm", "model.products", "10", has_factors,
+     "short steps, so that validation can stop in time"},
 
     {"rbm rtrbm dkt vae", "optimizer.method", "adam", NULL,
      "finds its own step size for every parameter"},
     {"rbm", "optimizer.rate", "0.001", NULL, "slow enough for items with few answers"},
-    {"dkt rtrbm", "optimizer.rate", "0.005", NULL, "best on all data sets tried"},
+    {"dkt", "optimizer.rate", "0.005", NULL, "best on all data sets tried"},
+    {"rtrbm", "optimizer.rate", NULL, recurrent_rate,
+     "answers per item / 50000, from 0.0005 to 0.003: items with few answers learn slowly"},
     {"vae", "optimizer.rate", "0.01", NULL, "best on all data sets tried"},
+    {"dkt", "optimizer.beta2", "0.99", NULL,
+     "gradients of small mini-batches vary a lot, and a slower second moment lags behind"},
     {"rbm", "optimizer.decay", NULL, matrix_decay, "150 / answers per item, from 0.1 to 5"},
     {"dkt", "optimizer.decay", NULL, sequence_decay, "100 / answers per item, from 0.3 to 3"},
     {"rtrbm", "optimizer.decay", "0.03", NULL, "best on all data sets tried"},
@@ -215,8 +262,11 @@ static const struct rule rules[] = {
      "4000 steps, from 200 to 1000 epochs; validation stops it earlier"},
     {"dkt rtrbm", "train.epochs", NULL, sequence_epochs,
      "2000 steps, from 40 to 200 epochs; validation stops it earlier"},
+    {"ktm", "train.epochs", "50", has_factors, "validation stops it earlier"},
     {"bkt lme ktm", "train.epochs", "1000", NULL, "it stops when it has converged"},
     {"bkt lme", "train.valid_every", "1000", NULL, "the last pass is the result"},
+    {"ktm", "train.patience", "5", has_factors,
+     "factors fit the training answers too well if nothing stops them"},
     {"rbm vae", "train.patience", NULL, matrix_patience,
      "500 steps, from 10 to 50 epochs, without a better validation score"},
     {"dkt rtrbm", "train.patience", NULL, sequence_patience,
@@ -284,7 +334,8 @@ enum status defaults_suggest(struct config *config, const struct data_shape *sha
     if (kind == NULL)
         return OK;
     const struct known known = {*shape, given(config, "train", "batch"),
-                                given(config, "train", "block")};
+                                given(config, "train", "block"),
+                                config_get(config, "model", "features") != NULL};
     const bool preset = config_get(config, "model", "preset") != NULL;
     const bool method = config_get(config, "optimizer", "method") != NULL;
     const bool epochs = config_is_given(config, "train", "epochs");

@@ -12,17 +12,9 @@
 #include <jansson.h>
 #include <string.h>
 
-static const char *const names[N_FOLLOW_FIELDS] = {"student", "item",   "outcome",
-                                                   "time",    "skills", "step"};
-
 static size_t n_fields(const struct follow_reader *reader)
 {
-    return N_FOLLOW_FIELDS + reader->covariates->n;
-}
-
-static const char *field_name(const struct follow_reader *reader, size_t f)
-{
-    return f < N_FOLLOW_FIELDS ? names[f] : names_get(reader->covariates, f - N_FOLLOW_FIELDS);
+    return follow_names_count(&reader->names);
 }
 
 /* Removes the quotes of a cell that begins with one, in place. Returns the byte after the cell;
@@ -58,7 +50,7 @@ static size_t split(struct follow_reader *reader, struct span text)
         } else {
             char *stop = at < end ? memchr(at, reader->delimiter, (size_t)(end - at)) : NULL;
             stop = stop != NULL ? stop : end;
-            *cell = span_trim((struct span){at, (size_t)(stop - at)});
+            *cell = (struct span){at, (size_t)(stop - at)};
             at = stop;
         }
         if (at >= end)
@@ -89,18 +81,19 @@ static enum status read_header(struct follow_reader *reader, struct span line)
     char *shown = memory_text("%.*s", (int)size_min(line.n, 200), line.start);
     reader->n_columns = split(reader, line);
     reader->column = NEW(size_t, n_fields(reader));
-    enum status status = OK;
-    for (size_t f = 0; f < n_fields(reader); f++) {
-        reader->column[f] = SIZE_MAX;
-        for (size_t c = reader->n_columns; c-- > 0;)
-            if (span_is(reader->cells[c], field_name(reader, f)))
-                reader->column[f] = c;
-        if (f <= FOLLOW_ITEM && reader->column[f] == SIZE_MAX && status == OK)
+    struct names columns = {0};
+    for (size_t c = 0; c < reader->n_columns; c++) {
+        const struct span name = span_trim(reader->cells[c]);
+        names_add(&columns, name.start, name.n);
+    }
+    enum status status = follow_names_header(&reader->names, &columns, reader->column);
+    names_free(&columns);
+    for (size_t f = FOLLOW_STUDENT; f <= FOLLOW_ITEM && status == OK; f++)
+        if (reader->column[f] == SIZE_MAX)
             status = fail(BAD_DATA,
                           "standard input:1: no column '%s' in '%s'; expected a header with "
                           "student, item and outcome, or JSON objects",
-                          names[f], shown);
-    }
+                          follow_names_own(&reader->names, f), shown);
     memory_free(shown);
     return status;
 }
@@ -108,7 +101,7 @@ static enum status read_header(struct follow_reader *reader, struct span line)
 enum status follow_reader_begin(struct follow_reader *reader, struct span line,
                                 const struct names *covariates)
 {
-    *reader = (struct follow_reader){.covariates = covariates};
+    *reader = (struct follow_reader){.names = {.covariates = covariates}};
     reader->json = line.n > 0 && line.start[0] == '{';
     return reader->json ? OK : read_header(reader, line);
 }
@@ -116,6 +109,7 @@ enum status follow_reader_begin(struct follow_reader *reader, struct span line,
 void follow_reader_free(struct follow_reader *reader)
 {
     json_decref(reader->object);
+    follow_names_free(&reader->names);
     memory_free(reader->column);
     memory_free(reader->cells);
     memory_free(reader->scratch);
@@ -134,7 +128,7 @@ static void read_csv(struct follow_reader *reader, struct span text, struct foll
         snprintf(line->error, sizeof line->error, "%zu cells, but the header has %zu", n,
                  reader->n_columns);
     for (size_t f = 0; f < n_fields(reader); f++)
-        if (reader->column[f] < n && reader->cells[reader->column[f]].n > 0)
+        if (reader->column[f] < n)
             line->fields[f] = reader->cells[reader->column[f]];
 }
 
@@ -186,6 +180,29 @@ static bool read_value(struct follow_reader *reader, size_t f, const json_t *val
     return true;
 }
 
+/* The value of a field, by its own name or one that was found before. */
+static json_t *value_of(const struct follow_reader *reader, size_t f)
+{
+    const struct follow_names *names = &reader->names;
+    json_t *value = json_object_get(reader->object, follow_names_own(names, f));
+    if (value == NULL && f < N_FOLLOW_FIELDS && names->found[f] != NULL)
+        value = json_object_get(reader->object, names->found[f]);
+    return value;
+}
+
+/* Looks at the keys of an object, if there are others than those of fields. */
+static void look_at_keys(struct follow_reader *reader)
+{
+    size_t n_known = 0;
+    for (size_t f = 0; f < n_fields(reader); f++)
+        n_known += value_of(reader, f) != NULL;
+    if (n_known == json_object_size(reader->object))
+        return;
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(reader->object, key, value) follow_names_key(&reader->names, key);
+}
+
 static void read_json(struct follow_reader *reader, struct span text, struct follow_line *line)
 {
     json_error_t error;
@@ -201,17 +218,23 @@ static void read_json(struct follow_reader *reader, struct span text, struct fol
         reader->scratch_room = 64 * (text.n + 1);
         reader->scratch = memory_resize(reader->scratch, reader->scratch_room, 1);
     }
+    look_at_keys(reader);
     size_t n = 0;
     for (size_t f = 0; f < n_fields(reader); f++) {
-        const char *name = field_name(reader, f);
-        if (!read_value(reader, f, json_object_get(reader->object, name), &n, &line->fields[f]))
+        const json_t *value = value_of(reader, f);
+        if (!read_value(reader, f, value, &n, &line->fields[f]))
             snprintf(line->error, sizeof line->error,
-                     "%s is %s; expected a string, a number or true/false", name,
-                     json_is_array(json_object_get(reader->object, name)) ? "an array"
-                                                                          : "an object");
-        if (line->fields[f].n == 0)
-            line->fields[f] = (struct span){0};
+                     "%s is %s; expected a string, a number or true/false",
+                     follow_names_own(&reader->names, f),
+                     json_is_array(value) ? "an array" : "an object");
     }
+}
+
+/* As `cohort import` reads cells: without blanks at their ends, which leave nothing of some. */
+static struct span trimmed(struct span field)
+{
+    const struct span text = field.start != NULL ? span_trim(field) : field;
+    return text.n > 0 ? text : (struct span){0};
 }
 
 void follow_reader_line(struct follow_reader *reader, struct span text,
@@ -225,4 +248,6 @@ void follow_reader_line(struct follow_reader *reader, struct span text,
         read_json(reader, text, line);
     else
         read_csv(reader, text, line);
+    for (size_t f = 0; f < n_fields(reader); f++)
+        line->fields[f] = trimmed(line->fields[f]);
 }

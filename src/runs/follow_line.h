@@ -3,18 +3,8 @@
 #define COHORT_FOLLOW_LINE_H
 
 #include "base/base.h"
-#include "base/names.h"
 #include "data_tools/text.h"
-
-enum follow_field {
-    FOLLOW_STUDENT,
-    FOLLOW_ITEM,
-    FOLLOW_OUTCOME,
-    FOLLOW_TIME,
-    FOLLOW_SKILLS,
-    FOLLOW_STEP,
-    N_FOLLOW_FIELDS /* then the covariates */
-};
+#include "runs/follow_names.h"
 
 /* The texts of a line's fields; start = NULL: absent or empty. JSON numbers and truth values are
  * as JSON writes them; a list is joined by ~~. */
@@ -25,7 +15,7 @@ struct follow_line {
 
 /* Begins as all zeros. */
 struct follow_reader {
-    const struct names *covariates;
+    struct follow_names names;
     bool json;
     char delimiter;
     size_t *column; /* CSV: of each field; SIZE_MAX: none */

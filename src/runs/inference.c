@@ -7,6 +7,8 @@
 #include "base/h5.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/nearest_path.h"
+#include "data/own_levels.h"
 #include "data/resplit.h"
 #include "runs/refit.h"
 #include "runs/run.h"
@@ -28,6 +30,18 @@ static enum status open_checkpoint(struct inference *inference, const char *path
     enum status status = checkpoint_open(&inference->checkpoint, file, comm);
     memory_free(file);
     return status;
+}
+
+/* Collective: says if the run is not finished. */
+static void say_unfinished(const struct inference *inference, const char *path)
+{
+    const struct checkpoint *checkpoint = &inference->checkpoint;
+    char *text =
+        comm_share_text(inference->comm, inference->comm->rank == 0 ? run_state(path) : NULL);
+    if (text != NULL)
+        log_say("note: %s %s; used is %s, after epoch %" PRId64, path, text, checkpoint->path,
+                checkpoint->progress.epoch);
+    memory_free(text);
 }
 
 static enum status check_training(const struct inference *inference)
@@ -69,6 +83,8 @@ static enum status read_part(const struct inference *inference, const struct dat
                       (uint64_t)train_integer(inference, "seed"));
     if (refit_digest(inference->config) != NULL && is_trained_on(inference, dataset))
         resplit_join(shard);
+    if (is_trained_on(inference, dataset))
+        own_levels_hide(shard);
     return OK;
 }
 
@@ -84,35 +100,25 @@ static enum status load_model(struct inference *inference, struct dataset *datas
     return status == OK || has_path ? status : fail_context(status, "%s", path);
 }
 
-enum status inference_open_model(struct inference *inference, const char *path,
-                                 const struct comm *comm)
-{
-    *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
-    TRY(open_checkpoint(inference, path));
-    return load_model(inference, NULL);
-}
-
 /* Collective: says what the data have that the model does not know. */
 static void say_differences(const struct inference *inference)
 {
     const struct dataset *dataset = &inference->dataset;
     const unsigned uses = model_uses(inference->model);
-    const char *others[] = {(uses & MODEL_SKILLS) != 0 ? dataset->other_skills : NULL,
-                            (uses & MODEL_GROUPS) != 0 ? dataset->other_groups : NULL};
-    for (size_t k = 0; k < COUNT(others); k++)
-        if (others[k] != NULL) /* without its advice, which comes last */
-            log_say("note: %.*s; the model's are used",
-                    (int)(strrchr(others[k], ';') - others[k]), others[k]);
+    dataset_say_others(dataset, (uses & MODEL_SKILLS) != 0, (uses & MODEL_GROUPS) != 0,
+                       "the model's are used");
     if (inference->stand_ins.n_passes == 0)
         return;
     int64_t n[N_BASES];
     memcpy(n, inference->stand_ins.n, sizeof n);
     comm_sum_i64(inference->comm, n, N_BASES);
-    log_say("note: %" PRId64 " attempts at %zu items that the model was not trained on are "
+    const int64_t n_all = n[BASIS_SKILL] + n[BASIS_GROUP] + n[BASIS_MEAN];
+    const size_t n_new = dataset->unseen.items.n;
+    log_say("note: %" PRId64 " attempt%s at %zu item%s that the model was not trained on %s "
             "predicted from other items: %" PRId64 " of their skills, %" PRId64
             " of their group, %" PRId64 " of all items",
-            n[BASIS_SKILL] + n[BASIS_GROUP] + n[BASIS_MEAN], dataset->unseen.items.n,
-            n[BASIS_SKILL], n[BASIS_GROUP], n[BASIS_MEAN]);
+            n_all, n_all == 1 ? "" : "s", n_new, n_new == 1 ? "" : "s",
+            n_all == 1 ? "is" : "are", n[BASIS_SKILL], n[BASIS_GROUP], n[BASIS_MEAN]);
 }
 
 static enum status open_both(struct inference *inference, const char *path, const char *data,
@@ -120,6 +126,7 @@ static enum status open_both(struct inference *inference, const char *path, cons
 {
     *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
     TRY(open_checkpoint(inference, path));
+    say_unfinished(inference, path);
     const bool chosen = data[0] != '\0';
     if (!chosen)
         TRY(comm_agree(comm, check_training(inference)));
@@ -133,9 +140,10 @@ static enum status open_both(struct inference *inference, const char *path, cons
                     inference->checkpoint.path, inference->checkpoint.data_digest,
                     inference->dataset.path, inference->dataset.digest);
     if (!inference->own_data)
-        log_say(
-            "note: %s is not the data set that %s was trained on; items are matched by name",
-            inference->dataset.path, inference->checkpoint.path);
+        log_say("note: %s is not the data set that %s was trained on: items are matched by "
+                "name, and what students did before is known only as far as %s has it, so it "
+                "should hold their whole log",
+                inference->dataset.path, inference->checkpoint.path, inference->dataset.path);
     inference->dataset.unseen.allowed = any;
     TRY(load_model(inference, &inference->dataset));
     if (any)
@@ -195,11 +203,25 @@ static void make_empty(const struct checkpoint *checkpoint, const struct comm *c
                        &checkpoint->covariates.levels[k]);
 }
 
+enum status inference_open_model(struct inference *inference, const char *path,
+                                 const struct comm *comm)
+{
+    *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
+    TRY(open_checkpoint(inference, path));
+    TRY(load_model(inference, NULL));
+    if (inference->checkpoint.item_first == NULL)
+        return OK;
+    make_empty(&inference->checkpoint, comm, &inference->dataset);
+    inference->model->dataset = &inference->dataset; /* for tables of items */
+    return OK;
+}
+
 enum status inference_open_items(struct inference *inference, const char *path,
                                  const struct comm *comm)
 {
     *inference = (struct inference){.comm = comm, .checkpoint = {.file = -1}};
     TRY(open_checkpoint(inference, path));
+    say_unfinished(inference, path);
     const struct checkpoint *checkpoint = &inference->checkpoint;
     make_empty(checkpoint, comm, &inference->dataset);
     TRY(load_model(inference, &inference->dataset));
@@ -325,9 +347,15 @@ static char *format_of(const char *path)
 
 enum status inference_recognize(const char *path, enum path_kind *kind)
 {
-    if (!file_exists(path))
-        return fail(BAD_USER, "%s: %s; expected a data set, a checkpoint or a run directory",
-                    path, strerror(errno));
+    if (!file_exists(path)) {
+        const int error = errno;
+        char *hint = nearest_path_hint(path);
+        const enum status status =
+            fail(BAD_USER, "%s: %s; expected a data set, a checkpoint or a run directory%s",
+                 path, strerror(error), hint);
+        memory_free(hint);
+        return status;
+    }
     if (file_is_directory(path)) {
         *kind = PATH_RUN;
         if (file_is_in(path, "config.ini") || file_is_in(path, "last.h5") ||

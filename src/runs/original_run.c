@@ -135,8 +135,9 @@ enum status original_run_settings(const struct original_run *run, const struct c
         memory_free(line);
     }
     for (size_t e = 0; status == OK && e < config_count(said); e++) {
-        const struct config_entry entry = config_entry(said, e);
-        if (names_original(run, &entry) || !(all || is_place(&entry)))
+        struct config_entry entry; /* what is given wins over what run_recall suggested */
+        if (!config_setting(said, e, &entry) || names_original(run, &entry) ||
+            !(all || is_place(&entry)))
             continue;
         char *line = memory_text("%s.%s=%s", entry.section, entry.key, entry.value);
         status = config_set(config, line, entry.origin);
@@ -152,10 +153,8 @@ enum status original_run_settings(const struct original_run *run, const struct c
 enum status original_run_check_place(const struct original_run *run,
                                      const struct settings *settings)
 {
-    struct stat from, to;
     const char *what = strchr(run->key, '.') + 1;
-    if (stat(run->directory, &from) == 0 && stat(settings->run.directory, &to) == 0 &&
-        from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+    if (file_is_same(run->directory, settings->run.directory))
         return fail(BAD_USER,
                     "run= and %s= both name %s, so the %s would overwrite the run; choose "
                     "another run=",

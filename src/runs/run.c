@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "base/nearest_path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -281,9 +282,12 @@ enum status run_log_add(const struct run *run, const char *record)
     FILE *file = plain >= 0 ? fdopen(plain, "a") : NULL;
     const bool failed = file == NULL || fprintf(file, "%s\n", record) < 0;
     const int reason = errno;
-    if ((file != NULL && fclose(file) != 0) || failed)
-        status = fail(BAD_IO, "%s: cannot append: %s; the last checkpoint is intact", path,
-                      strerror(failed ? reason : errno));
+    if ((file != NULL && fclose(file) != 0) || failed) {
+        const int error = failed ? reason : errno;
+        status = fail(BAD_IO, "%s: cannot append: %s%s", path, strerror(error),
+                      file_is_in(run->directory, "last.h5") ? "; the last checkpoint is intact"
+                                                            : "");
+    }
     memory_free(path);
     return status;
 }
@@ -326,14 +330,38 @@ static enum status check_single(const char *directory)
     return OK;
 }
 
+bool run_is_running(const char *directory)
+{
+    char *lock = memory_text("%s/lock", directory);
+    const bool held = file_lock_is_held(lock);
+    memory_free(lock);
+    return held;
+}
+
+char *run_state(const char *path)
+{
+    if (!file_is_in(path, "log.jsonl") || file_is_in(path, "result.json"))
+        return NULL;
+    return memory_text("is not finished%s", run_is_running(path)
+                                                ? ": it is being trained now"
+                                                : "; repeat the command that started it to "
+                                                  "continue it");
+}
+
 enum status run_find(const char *path, char **checkpoint)
 {
     static const char *const names[] = {"best.h5", "last.h5", "previous.h5"};
     struct stat info;
     *checkpoint = NULL;
-    if (stat(path, &info) != 0)
-        return fail(BAD_USER, "%s: %s; expected a run directory or a checkpoint file", path,
-                    strerror(errno));
+    if (stat(path, &info) != 0) {
+        const int error = errno;
+        char *hint = nearest_path_hint(path);
+        const enum status status =
+            fail(BAD_USER, "%s: %s; expected a run directory or a checkpoint file%s", path,
+                 strerror(error), hint);
+        memory_free(hint);
+        return status;
+    }
     if (!S_ISDIR(info.st_mode)) {
         *checkpoint = memory_text("%s", path);
         return OK;
@@ -344,6 +372,12 @@ enum status run_find(const char *path, char **checkpoint)
             *checkpoint = memory_text("%s/%s", path, names[n]);
     if (*checkpoint != NULL)
         return OK;
+    if (run_is_running(path))
+        return fail(
+            BAD_USER,
+            "%s: this run is being trained and has no checkpoint yet; it saves one after "
+            "its first epoch with validation, or after run.save_minutes: try again then",
+            path);
     return fail(
         BAD_USER,
         "%s: no checkpoint in this directory; train a model with `cohort train ... run=%s`",
@@ -388,6 +422,22 @@ static char *known_settings(const char *directory)
     return text;
 }
 
+/* Rank 0: where the settings are: in the directory or, of a cross-validation, in its first fold;
+ * NULL: nowhere. */
+static char *settings_home(const char *directory)
+{
+    char *const places[] = {memory_text("%s", directory), memory_text("%s/fold-1", directory)};
+    char *home = NULL;
+    for (size_t p = 0; p < COUNT(places); p++) {
+        char *text = home == NULL ? known_settings(places[p]) : NULL;
+        if (text != NULL)
+            home = memory_text("%s", places[p]);
+        memory_free(text);
+        memory_free(places[p]);
+    }
+    return home;
+}
+
 static bool differs(const struct config *said, const struct config *known, const char *key)
 {
     const char *a = config_get(said, "model", key), *b = config_get(known, "model", key);
@@ -415,15 +465,26 @@ enum status run_recall(const struct comm *comm, struct config *config)
     const char *directory = config_get(config, "run", "directory");
     if (directory == NULL || directory[0] == '\0')
         return OK;
-    char *text = comm_share_text(comm, comm->rank == 0 ? known_settings(directory) : NULL);
-    if (text == NULL)
+    char *home = comm_share_text(comm, comm->rank == 0 ? settings_home(directory) : NULL);
+    if (home == NULL)
         return OK;
-    char *path = memory_text("%s/config.ini", directory);
+    char *text = comm_share_text(comm, comm->rank == 0 ? known_settings(home) : NULL);
+    char *path = memory_text("%s/config.ini", home);
+    const bool is_fold = strcmp(home, directory) != 0;
+    memory_free(home);
+    if (text == NULL) { /* it vanished just now */
+        memory_free(path);
+        return OK;
+    }
     struct config *known = config_create();
     enum status status = config_read_text(known, text, path);
     char *refit = status == OK ? refit_settings_of(config, known) : NULL;
-    if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset"))
-        status = config_suggest(config, refit != NULL ? refit : text, path);
+    if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset")) {
+        if (is_fold) /* the first suggestion counts: all folds, not the first */
+            status = config_suggest(config, "[train]\nfold = 0\n", path);
+        if (status == OK)
+            status = config_suggest(config, refit != NULL ? refit : text, path);
+    }
     memory_free(refit);
     config_destroy(known);
     memory_free(path);

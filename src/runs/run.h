@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 /* config.ini (complete, as resolved), log.jsonl (one record per epoch), last.h5, previous.h5,
- * best.h5, previous_best.h5, result.json (written at the end), lock. */
+ * best.h5, previous_best.h5, result.json (written at the end), lock, snapshots (snapshots.h). */
 struct run {
     const struct comm *comm;
     char *directory;
@@ -56,6 +56,13 @@ CHECKED enum status run_remove(const struct run *run, const char *name);
  * last.h5, else previous.h5. Caller frees. A cross-validation or a sweep is an error of its
  * own, because it has many. */
 CHECKED enum status run_find(const char *path, char **checkpoint);
+
+/* Whether a process holds the lock of a run. */
+bool run_is_running(const char *directory);
+
+/* "is not finished ..." of a run that was begun and has not ended; NULL: it has ended, or `path`
+ * is not such a run. Caller frees. */
+char *run_state(const char *path);
 
 /* The path of the file `name` in the run `path` (or in the run of the checkpoint `path`).
  * Caller frees. */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "learn/metrics.h"
 #include "runs/defaults.h"
+#include "runs/snapshots.h"
 #include <string.h>
 
 #define AT(struct_name, field) offsetof(struct struct_name, field)
@@ -57,6 +58,10 @@ static const struct option run_table[] = {
      "run directory for checkpoints, log and result; the same command continues a run there"},
     {"save_minutes", OPTION_NUMBER, AT(run_options, save_minutes), "0.5", 0, 1e9, NULL,
      "minutes between checkpoints; one is also written at the end and on a signal"},
+    {"snapshots", OPTION_TEXT, AT(run_options, snapshots), "", 0, 0, NULL,
+     "epochs after which a copy of the checkpoint is kept in RUN/snapshots, for example 0 1 3 "
+     "10 "
+     "40; 0: before the first step. `cohort report` draws the hidden units of these epochs"},
 };
 
 enum { GROUP_DATA, GROUP_NAMES, GROUP_MODEL, GROUP_OPTIMIZER, GROUP_TRAIN, GROUP_RUN };
@@ -91,6 +96,7 @@ static enum status check(const struct settings *settings)
         return fail(BAD_USER, "data= is empty; expected the file of a data set");
     if (settings->run.directory[0] == '\0')
         return fail(BAD_USER, "run= is empty; expected a directory for checkpoints and log");
+    TRY(snapshots_check(settings->run.snapshots));
     if (settings_metric(settings) < 0 && settings->model->kind->sequence.likelihood == NULL)
         return fail(BAD_USER,
                     "train.monitor = likelihood, but %s models have no joint likelihood (rtrbm "

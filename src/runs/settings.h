@@ -18,7 +18,7 @@ struct train_options {
     const char *refit, *update;
 };
 struct run_options {
-    const char *directory;
+    const char *directory, *snapshots;
     double save_minutes;
 };
 

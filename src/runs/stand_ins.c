@@ -13,7 +13,9 @@
  *
  * The data are predicted that often, each time with another stand-in in the place of u, and the
  * chances are averaged: about the mean chance over all candidates, for any kind of model, at a
- * fixed cost. Several unseen items with the same candidates get different stand-ins in one pass.
+ * fixed cost. The name of u decides with which of them it begins, so that unseen items with the
+ * same candidates differ in a pass, and no chance depends on what else is in the file: attempts
+ * that come one by one (follow.c) are answered alike.
  *
  * An answer to u counts as an answer to the stand-in, so later predictions of the student use
  * it. On public data from which a tenth of the items was removed before training, that was
@@ -25,26 +27,24 @@
 #include "runs/stand_ins.h"
 #include "base/memory.h"
 #include "data/name_index.h"
+#include "data/skill_items.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { N_STAND_INS = 8 };
+#include <xxhash.h>
 
 const char *const stand_ins_bases[N_BASES + 1] = {"item", "skill", "group", "mean", NULL};
 
 /* One set of candidates, shared by unseen items with the same properties. */
 struct candidates {
     uint32_t *item;
-    size_t n, n_users; /* unseen items that have used it */
+    size_t n;
     enum basis basis;
 };
 
-struct chooser {
+struct stand_in_chooser {
     const struct dataset *dataset;
-    const struct unseen_items *unseen;
-    uint64_t *first; /* items of skill k: item[first[k] .. first[k+1]] */
-    uint32_t *item;
+    struct skill_items of_skill;
     uint32_t *rank;   /* of each trained item, from hard to easy */
     uint32_t *shared; /* how many skills a trained item shares; zero between uses */
     uint32_t *found;  /* the items that share any: n_found */
@@ -93,7 +93,7 @@ static int by_chance(const void *a, const void *b)
 }
 
 /* Models of targets have no chances of answers: their items keep their order. */
-static void rank_items(struct chooser *chooser, const struct model *model)
+static void rank_items(struct stand_in_chooser *chooser, const struct model *model)
 {
     const size_t n = chooser->dataset->n_items;
     real *p = NEW(real, n);
@@ -110,37 +110,21 @@ static void rank_items(struct chooser *chooser, const struct model *model)
     memory_free(p);
 }
 
-static void list_by_skill(struct chooser *chooser)
+/* Counts the skills that trained items share with an unseen one. */
+static void count_shared(struct stand_in_chooser *chooser, const struct new_item *item)
 {
-    const struct dataset *d = chooser->dataset;
-    chooser->first = NEW(uint64_t, d->n_skills + 1);
-    chooser->item = NEW(uint32_t, d->item_first[d->n_items]);
-    uint64_t *next = NEW(uint64_t, d->n_skills + 1);
-    for (uint64_t j = 0; j < d->item_first[d->n_items]; j++)
-        chooser->first[d->item_skills[j] + 1]++;
-    for (size_t k = 0; k < d->n_skills; k++)
-        next[k + 1] = chooser->first[k + 1] += chooser->first[k];
-    for (size_t i = 0; i < d->n_items; i++)
-        for (uint64_t j = d->item_first[i]; j < d->item_first[i + 1]; j++)
-            chooser->item[next[d->item_skills[j]]++] = (uint32_t)i;
-    memory_free(next);
-}
-
-/* Counts the skills that trained items share with unseen item u. */
-static void count_shared(struct chooser *chooser, size_t u)
-{
-    const struct unseen_items *unseen = chooser->unseen;
+    const struct skill_items *of_skill = &chooser->of_skill;
     chooser->n_found = 0;
-    for (uint64_t j = unseen->first[u]; j < unseen->first[u + 1]; j++) {
-        const uint32_t k = unseen->skill[j];
-        for (uint64_t c = chooser->first[k]; c < chooser->first[k + 1]; c++)
-            if (chooser->shared[chooser->item[c]]++ == 0)
-                chooser->found[chooser->n_found++] = chooser->item[c];
+    for (size_t j = 0; j < item->n_skills; j++) {
+        const uint32_t k = item->skills[j];
+        for (uint64_t c = of_skill->first[k]; c < of_skill->first[k + 1]; c++)
+            if (chooser->shared[of_skill->item[c]]++ == 0)
+                chooser->found[chooser->n_found++] = of_skill->item[c];
     }
 }
 
 /* How many trained items share at least so many skills. */
-static size_t n_sharing(const struct chooser *chooser, size_t least)
+static size_t n_sharing(const struct stand_in_chooser *chooser, size_t least)
 {
     size_t n = 0;
     for (size_t c = 0; c < chooser->n_found; c++)
@@ -148,12 +132,12 @@ static size_t n_sharing(const struct chooser *chooser, size_t least)
     return n;
 }
 
-/* The trained items that share the most skills with unseen item u. */
-static void find_by_skill(struct chooser *chooser, size_t u, struct candidates *set)
+/* The trained items that share the most skills with an unseen one. */
+static void find_by_skill(struct stand_in_chooser *chooser, const struct new_item *item,
+                          struct candidates *set)
 {
-    const struct unseen_items *unseen = chooser->unseen;
-    size_t least = unseen->first[u + 1] - unseen->first[u];
-    count_shared(chooser, u);
+    size_t least = item->n_skills;
+    count_shared(chooser, item);
     while (least > 1 && n_sharing(chooser, least) < N_STAND_INS)
         least--;
     set->item = NEW(uint32_t, chooser->n_found);
@@ -165,7 +149,8 @@ static void find_by_skill(struct chooser *chooser, size_t u, struct candidates *
     set->basis = BASIS_SKILL;
 }
 
-static void find_by_group(const struct chooser *chooser, int32_t group, struct candidates *set)
+static void find_by_group(const struct stand_in_chooser *chooser, int32_t group,
+                          struct candidates *set)
 {
     const struct dataset *d = chooser->dataset;
     set->item = NEW(uint32_t, d->n_items);
@@ -175,7 +160,7 @@ static void find_by_group(const struct chooser *chooser, int32_t group, struct c
     set->basis = group < 0 ? BASIS_MEAN : BASIS_GROUP;
 }
 
-static void sort_candidates(const struct chooser *chooser, struct candidates *set)
+static void sort_candidates(const struct stand_in_chooser *chooser, struct candidates *set)
 {
     struct ranked *ranked = NEW(struct ranked, set->n);
     for (size_t c = 0; c < set->n; c++)
@@ -187,8 +172,8 @@ static void sort_candidates(const struct chooser *chooser, struct candidates *se
 }
 
 /* The set of a key, made by the first item that asks for it. */
-static struct candidates *set_of(struct chooser *chooser, const char *key, size_t u,
-                                 enum basis basis)
+static struct candidates *set_of(struct stand_in_chooser *chooser, const char *key,
+                                 const struct new_item *item, enum basis basis)
 {
     const size_t n = chooser->keys.names.n;
     const uint32_t k = name_index_add(&chooser->keys, key, strlen(key));
@@ -198,81 +183,97 @@ static struct candidates *set_of(struct chooser *chooser, const char *key, size_
     struct candidates *set = &chooser->sets[n];
     *set = (struct candidates){0};
     if (basis == BASIS_SKILL)
-        find_by_skill(chooser, u, set);
+        find_by_skill(chooser, item, set);
     else
-        find_by_group(chooser, basis == BASIS_GROUP ? chooser->unseen->group[u] : -1, set);
+        find_by_group(chooser, basis == BASIS_GROUP ? item->group : -1, set);
     sort_candidates(chooser, set);
     return set;
 }
 
-/* The number of the set of unseen item u: by its skills, its group or all items. */
-static size_t find_set(struct chooser *chooser, size_t u)
+/* The set of an unseen item: by its skills, its group or all items. */
+static const struct candidates *find_set(struct stand_in_chooser *chooser,
+                                         const struct new_item *item)
 {
-    const struct unseen_items *unseen = chooser->unseen;
     char *key = memory_text("skills");
-    for (uint64_t j = unseen->first[u]; j < unseen->first[u + 1]; j++) {
-        char *longer = memory_text("%s %u", key, unseen->skill[j]);
+    for (size_t j = 0; j < item->n_skills; j++) {
+        char *longer = memory_text("%s %u", key, item->skills[j]);
         memory_free(key);
         key = longer;
     }
-    struct candidates *set = set_of(chooser, key, u, BASIS_SKILL);
+    struct candidates *set = set_of(chooser, key, item, BASIS_SKILL);
     memory_free(key);
-    if (set->n == 0 && unseen->group[u] >= 0) {
-        key = memory_text("group %d", unseen->group[u]);
-        set = set_of(chooser, key, u, BASIS_GROUP);
+    if (set->n == 0 && item->group >= 0) {
+        key = memory_text("group %d", item->group);
+        set = set_of(chooser, key, item, BASIS_GROUP);
         memory_free(key);
     }
     if (set->n == 0)
-        set = set_of(chooser, "all", u, BASIS_MEAN);
-    return (size_t)(set - chooser->sets);
+        set = set_of(chooser, "all", item, BASIS_MEAN);
+    return set;
 }
 
-static void choose(struct chooser *chooser, struct stand_ins *stand_ins)
+struct stand_in_chooser *stand_ins_chooser(const struct model *model,
+                                           const struct dataset *dataset)
 {
-    const size_t n = chooser->unseen->items.n;
-    size_t *set_of_item = NEW(size_t, n);
-    for (size_t u = 0; u < n; u++) {
-        set_of_item[u] = find_set(chooser, u);
-        stand_ins->n_passes = size_max(stand_ins->n_passes,
-                                       size_min(N_STAND_INS, chooser->sets[set_of_item[u]].n));
+    struct stand_in_chooser *chooser = NEW(struct stand_in_chooser, 1);
+    chooser->dataset = dataset;
+    rank_items(chooser, model);
+    skill_items_make(&chooser->of_skill, dataset, false);
+    chooser->shared = NEW(uint32_t, dataset->n_items);
+    chooser->found = NEW(uint32_t, dataset->n_items);
+    return chooser;
+}
+
+void stand_ins_chooser_free(struct stand_in_chooser *chooser)
+{
+    if (chooser == NULL)
+        return;
+    for (size_t k = 0; k < chooser->keys.names.n; k++)
+        memory_free(chooser->sets[k].item);
+    name_index_free(&chooser->keys);
+    skill_items_free(&chooser->of_skill);
+    memory_free(chooser->sets);
+    memory_free(chooser->shared);
+    memory_free(chooser->found);
+    memory_free(chooser->rank);
+    memory_free(chooser);
+}
+
+enum basis stand_ins_find(struct stand_in_chooser *chooser, const struct new_item *item,
+                          uint32_t stand_ins[N_STAND_INS])
+{
+    const struct candidates *set = find_set(chooser, item);
+    const size_t turn = (size_t)(XXH3_64bits(item->name, item->n_name) % N_STAND_INS);
+    for (size_t pass = 0; pass < N_STAND_INS; pass++) {
+        const size_t place = (pass + turn) % N_STAND_INS;
+        stand_ins[pass] = set->item[(2 * place + 1) * set->n / (2 * N_STAND_INS)];
     }
-    const size_t n_passes = stand_ins->n_passes;
-    stand_ins->item = NEW(uint32_t, n * n_passes);
-    stand_ins->basis = NEW(enum basis, n);
-    for (size_t u = 0; u < n; u++) {
-        struct candidates *set = &chooser->sets[set_of_item[u]];
-        stand_ins->basis[u] = set->basis;
-        for (size_t pass = 0; pass < n_passes; pass++) {
-            const size_t place = (pass + set->n_users) % n_passes;
-            stand_ins->item[u * n_passes + pass] =
-                set->item[(2 * place + 1) * set->n / (2 * n_passes)];
-        }
-        set->n_users++;
-    }
-    memory_free(set_of_item);
+    return set->basis;
 }
 
 void stand_ins_choose(struct stand_ins *stand_ins, const struct model *model,
                       struct shard *shard)
 {
-    struct chooser chooser = {.dataset = shard->dataset, .unseen = &shard->dataset->unseen};
+    const struct unseen_items *unseen = &shard->dataset->unseen;
+    const size_t n = unseen->items.n;
     *stand_ins = (struct stand_ins){.n_items = shard->dataset->n_items};
-    if (chooser.unseen->items.n == 0)
+    if (n == 0)
         return;
-    rank_items(&chooser, model);
-    list_by_skill(&chooser);
-    chooser.shared = NEW(uint32_t, shard->dataset->n_items);
-    chooser.found = NEW(uint32_t, shard->dataset->n_items);
-    choose(&chooser, stand_ins);
-    for (size_t k = 0; k < chooser.keys.names.n; k++)
-        memory_free(chooser.sets[k].item);
-    memory_free(chooser.sets);
-    name_index_free(&chooser.keys);
-    memory_free(chooser.shared);
-    memory_free(chooser.found);
-    memory_free(chooser.rank);
-    memory_free(chooser.first);
-    memory_free(chooser.item);
+    struct stand_in_chooser *chooser = stand_ins_chooser(model, shard->dataset);
+    stand_ins->n_passes = N_STAND_INS;
+    stand_ins->item = NEW(uint32_t, n * N_STAND_INS);
+    stand_ins->basis = NEW(enum basis, n);
+    for (size_t u = 0; u < n; u++) {
+        const char *name = names_get(&unseen->items, u);
+        const struct new_item item = {.name = name,
+                                      .n_name = strlen(name),
+                                      .skills = unseen->skill + unseen->first[u],
+                                      .n_skills =
+                                          (size_t)(unseen->first[u + 1] - unseen->first[u]),
+                                      .group = unseen->group[u]};
+        stand_ins->basis[u] = stand_ins_find(chooser, &item, stand_ins->item + u * N_STAND_INS);
+    }
+    stand_ins_chooser_free(chooser);
     stand_ins->asked = NEW_SCRATCH(uint32_t, shard->n_attempts);
     for (uint64_t t = 0; t < shard->n_attempts; t++) {
         stand_ins->asked[t] = shard->item[t];

@@ -11,9 +11,30 @@
 enum basis { BASIS_ITEM, BASIS_SKILL, BASIS_GROUP, BASIS_MEAN, N_BASES };
 extern const char *const stand_ins_bases[N_BASES + 1];
 
+/* The data are predicted once with each of an item's stand-ins. */
+enum { N_STAND_INS = 8 };
+
+/* An item that the model was not trained on. */
+struct new_item {
+    const char *name;
+    size_t n_name;
+    const uint32_t *skills; /* that the model knows */
+    size_t n_skills;
+    int32_t group; /* of the data set; -1: none */
+};
+
+/* Chooses stand-ins among the items of a data set. */
+struct stand_in_chooser;
+struct stand_in_chooser *stand_ins_chooser(const struct model *model,
+                                           const struct dataset *dataset);
+void stand_ins_chooser_free(struct stand_in_chooser *chooser);
+/* Depends on the model, the data set's items and `item` alone. */
+enum basis stand_ins_find(struct stand_in_chooser *chooser, const struct new_item *item,
+                          uint32_t stand_ins[N_STAND_INS]);
+
 struct stand_ins {
     size_t n_items;    /* that the model was trained on; unseen items have numbers from it on */
-    size_t n_passes;   /* 0: the data have no unseen items */
+    size_t n_passes;   /* N_STAND_INS; 0: the data have no unseen items */
     uint32_t *item;    /* unseen items x n_passes: the trained item in each pass */
     enum basis *basis; /* of each unseen item */
     uint32_t *asked;   /* the items of the shard's attempts, unseen ones included */

@@ -70,6 +70,7 @@ static void begin(struct standing *standing, size_t slot, size_t s)
     struct standing_slot *place = &standing->slots[slot];
     live_restart(standing->live, slot);
     place->student = s;
+    place->supposed = false;
     place->next = standing->inference->shard.first[s];
     for (size_t k = 0; k < standing->skills.n; k++)
         place->n_attempts[k] = 0;
@@ -90,7 +91,8 @@ static struct live_attempt pass(struct standing *standing, size_t slot)
 void standing_go(struct standing *standing, size_t s, uint64_t end)
 {
     const size_t slot = standing->slot = 0;
-    if (standing->slots[slot].student != s || standing->slots[slot].next > end)
+    const struct standing_slot *place = &standing->slots[slot];
+    if (place->student != s || place->next > end || place->supposed)
         begin(standing, slot, s);
     while (standing->slots[slot].next < end) {
         const struct live_attempt attempt = pass(standing, slot);
@@ -138,6 +140,18 @@ static struct live_attempt next_attempt(const struct standing *standing)
     return (struct live_attempt){.mark = mark_make(UNKNOWN, TEST, false, true),
                                  .time = has_time ? shard->time[slot->next - 1] : 0,
                                  .covariate = standing->empty};
+}
+
+void standing_suppose(struct standing *standing, size_t k, size_t nth)
+{
+    const uint64_t first = standing->skills.first[k], n = standing->skills.first[k + 1] - first;
+    struct live_attempt attempt = next_attempt(standing);
+    if (n == 0)
+        return;
+    attempt.item = standing->skills.item[first + nth % n];
+    attempt.mark = mark_make(CORRECT, TRAIN, true, true);
+    standing->slots[standing->slot].supposed = true;
+    live_tell(standing->live, 1, &standing->slot, &attempt);
 }
 
 void standing_items(struct standing *standing, real *p)

@@ -20,6 +20,7 @@ struct standing {
     struct standing_slot {
         size_t student;       /* of the shard */
         uint64_t next;        /* its first attempt that is not known */
+        bool supposed;        /* it was told answers that were not given */
         uint32_t *n_attempts; /* at each skill */
     } * slots;
 };
@@ -37,6 +38,11 @@ void standing_go(struct standing *standing, size_t s, uint64_t end);
  * for some kinds. Then the one in `slot` is asked about: 0 .. n - 1. */
 void standing_gather(struct standing *standing, const uint32_t *students, size_t n);
 void standing_pick(struct standing *standing, size_t slot);
+
+/* Tells the student in the slot a right answer that was not given, at item `nth` of skill k,
+ * counted from 0 and around. It is not counted as an attempt; standing_go and standing_gather
+ * forget it. */
+void standing_suppose(struct standing *standing, size_t k, size_t nth);
 
 /* Attempts at skill k that are known. */
 uint32_t standing_attempts(const struct standing *standing, size_t k);

@@ -15,6 +15,16 @@
 #include "data/resplit.h"
 #include "runs/update.h"
 
+/* Collective: whether any attempt, also for validation or test, has this outcome. */
+static bool has_outcome(const struct stepper *stepper, enum outcome outcome)
+{
+    int64_t n = 0;
+    for (uint64_t t = 0; t < stepper->shard.n_attempts; t++)
+        n += mark_outcome(stepper->shard.mark[t]) == outcome;
+    comm_sum_i64(stepper->comm, &n, 1);
+    return n > 0;
+}
+
 /* Training needs both outcomes; with only one, every model would just learn to predict it. */
 static enum status check_outcomes(const struct stepper *stepper,
                                   const struct item_counts *counts)
@@ -31,11 +41,15 @@ static enum status check_outcomes(const struct stepper *stepper,
                     "from; check `cohort inspect` and the split used for the import",
                     stepper->dataset.path);
     if (n_right == 0 || n_wrong == 0)
-        return fail(BAD_USER,
-                    "%s: all %lld training outcomes are %s, so there is nothing to learn; "
-                    "check the outcome column of the import",
-                    stepper->dataset.path, (long long)(n_right + n_wrong),
-                    n_right > 0 ? "correct" : "incorrect");
+        return fail(
+            BAD_USER,
+            "%s: all %lld training outcomes are %s, so there is nothing to learn; check "
+            "the %s of the import",
+            stepper->dataset.path, (long long)(n_right + n_wrong),
+            n_right > 0 ? "correct" : "incorrect",
+            has_outcome(stepper, n_right > 0 ? INCORRECT : CORRECT)
+                ? "split, since other attempts have other outcomes,"
+                : "outcome column");
     if (n_new > 0)
         log_say("note: items without a training attempt: %lld of %zu; predictions for them "
                 "depend on the student only, not on the item",
@@ -74,6 +88,17 @@ static enum status check_fold(const struct stepper *stepper)
                 (long long)o->folds, stepper->dataset.n_students);
 }
 
+static void hide_own(struct stepper *stepper)
+{
+    const int64_t n = own_levels_hide(&stepper->shard);
+    if (n > 0)
+        log_say("note: %lld training answer%s at items or skills that only one student trained "
+                "come after attempts of that student that are held out; they are taken as "
+                "unknown, since a model would give them away to earlier predictions (an "
+                "import with --split by-time or by-last leaves none)",
+                (long long)n, n == 1 ? "" : "s");
+}
+
 static enum status read_data(struct stepper *stepper)
 {
     const struct train_options *o = &stepper->settings->train;
@@ -89,7 +114,10 @@ static enum status read_data(struct stepper *stepper)
         resplit_folds(&stepper->shard, o->folds, o->fold, (uint64_t)o->seed);
         TRY(check_fold(stepper));
     }
-    return stepper->settings->refit.digest[0] != '\0' ? join(stepper) : OK;
+    if (stepper->settings->refit.digest[0] != '\0')
+        TRY(join(stepper));
+    hide_own(stepper);
+    return OK;
 }
 
 /* Linux grants memory it does not have and kills the process that uses it. So before any is

@@ -19,117 +19,19 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "base/terminal.h"
-#include "runs/checkpoint.h"
 #include "runs/continuation.h"
 #include "runs/elapsed.h"
 #include "runs/likelihood.h"
 #include "runs/precheck.h"
 #include "runs/refit.h"
-#include "runs/run.h"
+#include "runs/snapshots.h"
 #include "runs/split_score.h"
-#include "runs/stepper.h"
+#include "runs/trainer_internal.h"
 #include "runs/update.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct trainer {
-    const struct comm *comm;
-    struct settings *settings;
-    struct model *model;
-    struct stepper stepper;
-    struct run run;
-    char *config; /* as stored in the checkpoint */
-    struct progress progress;
-    struct score valid; /* of the last validation; n = 0: none */
-    double likelihood;  /* of the last validation, if it decides */
-    char *best;         /* rank 0: checkpoint of the best epoch, if not written yet */
-    size_t n_best;
-    double started, saved, spoke; /* points in time */
-    double before;                /* seconds of earlier starts; rank 0 */
-    double trained;               /* seconds spent in the steps of the epoch */
-    double rate;                  /* attempts per second in them */
-    int64_t steps_at_start, check_every;
-};
-
-/* Restores the state of a checkpoint. */
-static enum status restore(struct trainer *t, const struct checkpoint *checkpoint)
-{
-    TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_SETTINGS_GROUPS));
-    if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
-        return fail(BAD_USER,
-                    "%s: trained on a data set with digest %s, but %s has digest %s, which "
-                    "does not match the checkpoint; use the same data, or another run=",
-                    checkpoint->path, checkpoint->data_digest, t->stepper.dataset.path,
-                    t->stepper.dataset.digest);
-    if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
-        return fail(
-            BAD_DATA,
-            "%s: the checkpoint is damaged: its step is beyond the end of the epoch; remove it",
-            checkpoint->path);
-    TRY(checkpoint_params(checkpoint, t->comm, t->model));
-    TRY(checkpoint_slots(checkpoint, t->comm, &t->stepper.optimizer));
-    size_t n_state = 0;
-    void *state =
-        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_state) : NULL;
-    TRY(checkpoint_state(checkpoint, t->comm, state, n_state));
-    t->progress = checkpoint->progress;
-    log_say("continuing %s after epoch %lld, step %lld", checkpoint->path,
-            (long long)t->progress.epoch, (long long)t->progress.step);
-    return OK;
-}
-
-/* Collective: gathers what ranks hold in parts; rank 0 gets the checkpoint's bytes. */
-static enum status collect(struct trainer *t, char **bytes, size_t *n_bytes)
-{
-    for (int k = 0; k < t->stepper.optimizer.n_slots; k++)
-        exact_slices_collect(&t->stepper.slices, t->stepper.optimizer.slot[k]);
-    size_t n_own = 0, n_state = 0;
-    void *own =
-        t->model->kind->fit.state ? t->model->kind->fit.state(t->stepper.work, &n_own) : NULL;
-    void *state = comm_gather(t->comm, own, n_own, &n_state);
-    const struct checkpoint_content content = {
-        .model = t->model,
-        .config = t->config,
-        .data_digest = t->stepper.dataset.digest,
-        .items = dataset_items(&t->stepper.dataset),
-        .progress = &t->progress,
-        .optimizer = &t->stepper.optimizer,
-        .state = state,
-        .n_state = n_state,
-    };
-    enum status status = t->comm->rank == 0 ? checkpoint_bytes(&content, bytes, n_bytes) : OK;
-    memory_free(state);
-    return comm_agree(t->comm, status);
-}
-
-/* Collective: keeps the best epoch in memory until the next checkpoint is written. */
-static enum status keep_best(struct trainer *t)
-{
-    memory_free(t->best);
-    t->best = NULL;
-    return collect(t, &t->best, &t->n_best);
-}
-
-/* Collective. best.h5 comes first: after a kill in between, last.h5 is of an earlier epoch and
- * previous_best.h5 is the best epoch of that time. */
-static enum status save(struct trainer *t)
-{
-    char *bytes = NULL;
-    size_t n_bytes = 0;
-    TRY(collect(t, &bytes, &n_bytes));
-    enum status status = OK;
-    if (t->best != NULL)
-        status = run_save_best(&t->run, t->best, t->n_best);
-    if (status == OK && t->comm->rank == 0)
-        status = run_save_last(&t->run, bytes, n_bytes);
-    memory_free(bytes);
-    memory_free(t->best);
-    t->best = NULL;
-    t->saved = log_clock();
-    return comm_agree(t->comm, status);
-}
 
 /* Names the tensor that became infinite or NaN. */
 static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
@@ -156,43 +58,6 @@ static enum status check_finite(const struct trainer *t, int64_t n_out_of_range)
                 worst ? worst->name : "a tensor", most);
 }
 
-/* The number of epochs to train, at most. */
-static int64_t n_epochs(const struct trainer *t)
-{
-    return t->settings->refit.epochs > 0 ? t->settings->refit.epochs
-                                         : t->settings->train.epochs;
-}
-
-/* Seconds of training in all starts. */
-static double elapsed(const struct trainer *t)
-{
-    return t->before + log_clock() - t->started;
-}
-
-static void show_progress(const struct trainer *t)
-{
-    const double seconds = log_clock() - t->started;
-    const int64_t steps = t->progress.all_steps - t->steps_at_start;
-    const int64_t all = n_epochs(t) * (int64_t)t->stepper.lanes.n_steps;
-    char best[128] = "", speed[64] = "", left[96] = "";
-    if (t->progress.best_epoch > 0)
-        snprintf(best, sizeof best, "; best valid %s %.5f (epoch %lld)",
-                 settings_monitor(t->settings), t->progress.best,
-                 (long long)t->progress.best_epoch);
-    if (steps > 0 && seconds > 0) {
-        const double rate = (double)steps / seconds;
-        const bool may_end = t->settings->train.patience > 0 || t->model->kind->fit.learn;
-        char time[64];
-        terminal_duration((double)(all - t->progress.all_steps) / rate, time, sizeof time);
-        snprintf(left, sizeof left, ", %s%s left", may_end ? "at most " : "", time);
-        snprintf(speed, sizeof speed, "; %.2f million attempts per second",
-                 rate * (double)t->stepper.n_training / (double)t->stepper.lanes.n_steps / 1e6);
-    }
-    log_live("epoch %lld of %lld, step %lld of %zu%s%s%s", (long long)t->progress.epoch + 1,
-             (long long)n_epochs(t), (long long)t->progress.step, t->stepper.lanes.n_steps,
-             left, best, speed);
-}
-
 /* Collective, now and then: saves if it must, if it is time, or if any rank got a signal. */
 static enum status look_around(struct trainer *t, bool must_save)
 {
@@ -206,11 +71,11 @@ static enum status look_around(struct trainer *t, bool must_save)
     comm_max_i64(t->comm, wishes, COUNT(wishes));
     t->check_every = wishes[2] < 1000 ? wishes[2] : 1000;
     if (!t->progress.finished)
-        show_progress(t);
+        trainer_say_progress(t);
     if ((wishes[0] || wishes[1]) && !must_save && t->comm->rank == 0)
-        elapsed_note(&t->run, elapsed(t));
+        elapsed_note(&t->run, trainer_elapsed(t));
     if (wishes[0] || wishes[1] || must_save)
-        TRY(save(t));
+        TRY(trainer_state_save(t));
     if (wishes[0] && !t->progress.finished)
         return fail(STOPPED,
                     "stopped by a signal after epoch %lld, step %lld; everything is saved in "
@@ -282,61 +147,10 @@ static bool is_better(struct trainer *t)
     return better;
 }
 
-/* Whether the model predicts numbers, not probabilities. */
-static bool is_score(const struct trainer *t)
-{
-    return model_task(t->model) == TASK_SCORE || model_task(t->model) == TASK_DENSITY;
-}
-
-/* Prints a line unless the last one is very recent: short epochs would flood the screen. */
-static void say_epoch(struct trainer *t, double loss, bool best)
-{
-    const double now = log_clock();
-    if (now - t->spoke < 0.5 && !t->progress.finished && t->progress.epoch > 1)
-        return;
-    t->spoke = now;
-    char valid[128] = "";
-    if (t->valid.n > 0 && isfinite(t->likelihood))
-        snprintf(valid, sizeof valid, ", valid log-likelihood per step %.4f%s", t->likelihood,
-                 best ? " (best)" : "");
-    else if (t->valid.n > 0)
-        snprintf(valid, sizeof valid, ", valid %s %.5f, log-loss %.5f, %s %.4f%s",
-                 is_score(t) ? "rmse" : "cbd", is_score(t) ? t->valid.rmse : t->valid.cbd,
-                 t->valid.log_loss, is_score(t) ? "r2" : "auc",
-                 is_score(t) ? t->valid.r2 : t->valid.auc, best ? " (best)" : "");
-    log_say("epoch %lld: loss %.4f%s; %.2f s, %.1f million attempts per second",
-            (long long)t->progress.epoch, loss, valid, t->trained, t->rate / 1e6);
-}
-
-static enum status log_epoch(struct trainer *t, double loss, bool best)
-{
-    say_epoch(t, loss, best);
-    if (t->comm->rank != 0)
-        return OK;
-    json_t *record = json_object();
-    json_object_set_new(record, "epoch", json_integer(t->progress.epoch));
-    json_object_set_new(record, "step", json_integer(t->progress.all_steps));
-    json_object_set_new(record, "loss", json_real(loss));
-    if (t->valid.n > 0)
-        json_object_set_new(record, "valid", score_json(&t->valid));
-    if (t->valid.n > 0 && isfinite(t->likelihood))
-        json_object_set_new(record, "likelihood", json_real(t->likelihood));
-    if (t->model->kind->fit.by_blas)
-        json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
-    json_object_set_new(record, "seconds", json_real(t->trained));
-    json_object_set_new(record, "attempts_per_second", json_real(t->rate));
-    json_object_set_new(record, "elapsed", json_real(elapsed(t)));
-    char *text = json_dumps(record, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
-    enum status status = run_log_add(&t->run, text);
-    free(text);
-    json_decref(record);
-    return status;
-}
-
 static bool is_done(const struct trainer *t)
 {
     const struct train_options *o = &t->settings->train;
-    return t->progress.epoch >= n_epochs(t) || t->progress.converged ||
+    return t->progress.epoch >= trainer_epochs(t) || t->progress.converged ||
            (o->patience > 0 && t->progress.stale >= o->patience);
 }
 
@@ -364,7 +178,7 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     const bool steps = t->model->kind->fit.learn == NULL;
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
-    if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == n_epochs(t))
+    if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == trainer_epochs(t))
         TRY(split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard, VALID, NULL,
                         &t->valid, NULL));
     t->progress.converged = t->stepper.converged;
@@ -374,9 +188,10 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     }
     *done = is_done(t);
     t->progress.finished = *done;
-    TRY(comm_agree(t->comm, log_epoch(t, loss, best)));
+    TRY(comm_agree(t->comm, trainer_say_epoch(t, loss, best)));
     if (best || (*done && ends_with_mean(t)))
-        TRY(keep_best(t));
+        TRY(trainer_state_keep_best(t));
+    TRY(trainer_state_keep_snapshot(t));
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
     return look_around(t, *done);
@@ -449,6 +264,9 @@ static enum status prepare(const struct trainer *t, bool had_ended)
     if (t->progress.best_epoch > 0 || !had_ended)
         TRY(run_settle_best(&t->run, &t->progress));
     TRY(run_log_cut(&t->run, t->progress.epoch));
+    const struct snapshots_owner owner = {t->settings, t->config, t->stepper.dataset.digest,
+                                          &t->progress};
+    TRY(snapshots_prepare(&t->run, &owner));
     if (t->progress.all_steps == 0)
         elapsed_forget(&t->run);
     if (had_ended)
@@ -478,10 +296,10 @@ static enum status end_here(struct trainer *t)
 {
     if (ends_with_mean(t)) {
         optimizer_swap(&t->stepper.optimizer);
-        TRY(keep_best(t));
+        TRY(trainer_state_keep_best(t));
         optimizer_swap(&t->stepper.optimizer);
     }
-    return save(t);
+    return trainer_state_save(t);
 }
 
 static enum status begin(struct trainer *t, bool *done)
@@ -489,12 +307,13 @@ static enum status begin(struct trainer *t, bool *done)
     t->config = stored_config(t->settings);
     TRY(comm_agree_on(t->comm, t->config, "the settings"));
     TRY(stepper_create(&t->stepper, t->comm, t->settings));
+    TRY(precheck_monitor(t->settings, &t->stepper));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
     struct checkpoint checkpoint;
     bool found = false;
     TRY(run_resume(&t->run, &checkpoint, &found));
     if (found) {
-        enum status status = restore(t, &checkpoint);
+        enum status status = trainer_state_restore(t, &checkpoint);
         checkpoint_close(&checkpoint);
         TRY(status);
     }
@@ -502,6 +321,8 @@ static enum status begin(struct trainer *t, bool *done)
     const bool had_ended = *done && found && t->progress.finished;
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, t->comm->rank == 0 ? prepare(t, had_ended) : OK));
+    if (t->progress.all_steps == 0 && !had_ended)
+        TRY(trainer_state_keep_snapshot(t));
     if (*done)
         return had_ended ? OK : end_here(t);
     const struct lanes *lanes = &t->stepper.lanes;
@@ -516,7 +337,7 @@ static enum status begin(struct trainer *t, bool *done)
     if (t->stepper.n_joined > 0)
         log_say("refit of %s: %s%lld epoch%s; validation attempts added to training: %lld",
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
-                (long long)n_epochs(t), n_epochs(t) == 1 ? "" : "s",
+                (long long)trainer_epochs(t), trainer_epochs(t) == 1 ? "" : "s",
                 (long long)t->stepper.n_joined);
     continuation_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
                               t->config);
@@ -537,7 +358,7 @@ static enum status train(struct trainer *t, struct result *result)
     t->steps_at_start = t->progress.all_steps;
     t->check_every = 1;
     if (!done)
-        show_progress(t);
+        trainer_say_progress(t);
     while (!done) {
         const double epoch_started = log_clock();
         const int64_t n_steps = (int64_t)t->stepper.lanes.n_steps;
@@ -552,11 +373,11 @@ static enum status train(struct trainer *t, struct result *result)
             share * t->stepper.share * (double)t->stepper.n_training / fmax(t->trained, 1e-9);
         TRY(finish_epoch(t, &done));
     }
-    result->seconds = elapsed(t);
+    result->seconds = trainer_elapsed(t);
     result->epochs = t->progress.epoch;
     result->best_epoch = t->progress.best_epoch;
     result->best = t->progress.best;
-    result->stopped_early = t->progress.epoch < n_epochs(t);
+    result->stopped_early = t->progress.epoch < trainer_epochs(t);
     result->converged = t->progress.converged;
     TRY(score_best(t, result));
     if (result->was_finished)

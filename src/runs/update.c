@@ -9,10 +9,12 @@
  *     epochs     until validation stops improving, as in any run. Without validation attempts:
  *                as many as led to the run's best epoch
  *
- * An item without attempts in the new data keeps its row. The optimizer starts afresh.
+ * An item without attempts in the new data keeps its row. The optimizer starts afresh. If the
+ * new data have other skills or groups of an item, the model's stay; a note says so.
  *
  * Kinds that are solved for (bkt, lme, ktm) end at the same place wherever they start, so they
- * are fitted to the new data alone, and items that it lacks are unknown to the result. For them
+ * are fitted to the new data alone, with its skills and groups, and items that it lacks are
+ * unknown to the result. For them
  * the new data should be the whole log up to now. For the other kinds that is better, too: what
  * is no longer practised is forgotten.
  *
@@ -20,12 +22,14 @@
  * digest of the original checkpoint, and those of the data sets trained on before. */
 #include "runs/update.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/data_shape.h"
 #include "data/name_index.h"
 #include "runs/original_run.h"
 #include "runs/overlap.h"
+#include "runs/run.h"
 #include "runs/warm_start.h"
 #include <string.h>
 
@@ -38,10 +42,11 @@ char *update_text(const struct update *update)
 static enum status check_model(const struct original_run *original, const struct config *said)
 {
     for (size_t e = 0; e < config_count(said); e++) {
-        const struct config_entry entry = config_entry(said, e);
+        struct config_entry entry;
+        if (!config_setting(said, e, &entry) || strcmp(entry.section, "model") != 0)
+            continue;
         const char *own = config_get(original->config, entry.section, entry.key);
-        if (strcmp(entry.section, "model") != 0 ||
-            strcmp(own != NULL ? own : "", entry.value) == 0)
+        if (strcmp(own != NULL ? own : "", entry.value) == 0)
             continue;
         return fail(BAD_USER,
                     "model.%s = %s: an update keeps the model, and %s was trained with '%s = "
@@ -58,6 +63,28 @@ static enum status check_data(const struct config *said)
     return file != NULL && file[0] != '\0'
                ? OK
                : fail(BAD_USER, "train.update needs new data: give data=NEW.h5");
+}
+
+/* Rank 0: a run that is there already must be an update of the same run. */
+static enum status check_run(const struct original_run *original, const struct config *said)
+{
+    const char *directory = config_get(said, "run", "directory");
+    if (directory == NULL || !file_is_in(directory, "config.ini") ||
+        file_is_same(directory, original->directory))
+        return OK;
+    char *of = run_setting(directory, "train", "update");
+    char *kind = run_setting(directory, "model", "kind");
+    enum status status = OK;
+    if (of == NULL || !file_is_same(of, original->directory))
+        status = fail(BAD_USER,
+                      "run=%s is another run (%s%s%s), not this update of %s; choose another "
+                      "run=",
+                      directory, kind != NULL ? kind : "without a model",
+                      of != NULL ? ", an update of " : "", of != NULL ? of : "",
+                      original->directory);
+    memory_free(of);
+    memory_free(kind);
+    return status;
 }
 
 /* What the user did not set and the original run cannot know: folds are of its own data, and
@@ -107,6 +134,8 @@ enum status update_settings(const struct comm *comm, struct settings *settings,
     if (status == OK)
         status = check_data(config);
     if (status == OK)
+        status = comm_agree(comm, comm->rank == 0 ? check_run(&original, config) : OK);
+    if (status == OK)
         status = check_model(&original, config);
     if (status == OK)
         status = data_shape_read(&shape, config_get(config, "data", "file"), comm);
@@ -140,6 +169,7 @@ enum status update_open(const struct settings *settings, const struct comm *comm
                     "run the command again",
                     original->path);
     const struct item_table items = checkpoint_items(original);
+    dataset->unseen.allowed = true; /* the model's groups stay where the file has others */
     return is_warm(settings) ? dataset_extend(dataset, &items) : OK;
 }
 
@@ -157,23 +187,50 @@ static size_t n_missing(const struct names *names, const struct names *others)
     return n;
 }
 
+/* Collective: notes other skills and groups than those of the original. A model that is fitted
+ * anew has the file's own numbers, so a second look at the file compares. */
+static enum status say_others(const struct settings *settings, const struct comm *comm,
+                              const struct dataset *dataset, const struct checkpoint *original)
+{
+    const unsigned uses = model_uses(settings->model);
+    const bool skills = (uses & MODEL_SKILLS) != 0, groups = (uses & MODEL_GROUPS) != 0;
+    if (is_warm(settings)) {
+        dataset_say_others(dataset, skills, groups, "the model's are used");
+        return OK;
+    }
+    if (original->item_first == NULL)
+        return OK;
+    const struct item_table items = checkpoint_items(original);
+    struct dataset file = {0};
+    enum status status = dataset_open(&file, dataset->path, comm);
+    if (status == OK)
+        status = dataset_extend(&file, &items);
+    if (status == OK)
+        dataset_say_others(&file, skills, groups,
+                           "those of the new data are used, to which the model is fitted anew");
+    dataset_close(&file);
+    return status;
+}
+
 enum status update_start(const struct settings *settings, const struct comm *comm,
                          const struct dataset *dataset, const struct checkpoint *original)
 {
     const struct model *model = settings->model;
-    if ((model_uses(model) & MODEL_SKILLS) != 0 && dataset->other_skills != NULL)
-        return fail(BAD_USER, "%s", dataset->other_skills);
-    if ((model_uses(model) & MODEL_GROUPS) != 0 && dataset->other_groups != NULL)
-        return fail(BAD_USER, "%s", dataset->other_groups);
-    const size_t n_new = n_missing(&dataset->items, &original->items);
+    if (strcmp(dataset->digest, original->data_digest) == 0)
+        log_warn("%s is the data set that %s was trained on: there is nothing new in it, and "
+                 "the update learns the same attempts again",
+                 dataset->path, settings->train.update);
+    TRY(say_others(settings, comm, dataset, original));
+    log_say(
+        "update of %s: %sitems so far %zu, new %zu; skills so far %zu, new %zu; the new run "
+        "is %s",
+        settings->train.update, is_warm(settings) ? "" : "it is fitted to the new data alone; ",
+        original->items.n, n_missing(&dataset->items, &original->items), original->skills.n,
+        n_missing(&dataset->skills, &original->skills), settings->run.directory);
     if (is_warm(settings)) {
         TRY(warm_start(original, comm, settings->model));
-        log_say("update of %s: items so far %zu, new %zu", settings->train.update,
-                original->items.n, n_new);
     } else {
         const size_t n_gone = n_missing(&original->items, &dataset->items);
-        log_say("update of %s: %s is fitted to the new data alone; items so far %zu, new %zu",
-                settings->train.update, model->kind->name, original->items.n, n_new);
         if (n_gone > 0)
             log_warn("%zu items of %s have no attempts in %s, and %s forgets them; use data "
                      "with all attempts up to now",

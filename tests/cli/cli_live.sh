@@ -40,7 +40,7 @@ done
 section "rows"
 n_items=$("$COHORT" inspect "$TMP/bkt.h5" --json | json_of /dev/stdin items)
 expect_status 0 "$COHORT" predict "$TMP/dkt-gru" --next -o "$TMP/next.csv"
-expect_equal "student,item,probability" "$(head -1 "$TMP/next.csv")"
+expect_equal "student,item,probability,basis" "$(head -1 "$TMP/next.csv")"
 expect_equal "$((60 * n_items + 1))" "$(wc -l <"$TMP/next.csv")" "a row per student and item"
 expect_status 0 "$COHORT" predict "$TMP/dkt-gru" --next=skills -o "$TMP/skills.csv"
 expect_equal "$((60 * 4 + 1))" "$(wc -l <"$TMP/skills.csv")" "a row per student and skill"
@@ -147,6 +147,7 @@ tail -n +2 bkt-lines.csv | head -200 | while read -r line; do
 done >slow-answers
 exec 7>&- 8<&-
 eval "exec ${slow[1]}>&-"
+# shellcheck disable=SC2154 # set by coproc
 wait "$slow_PID"
 head -200 csv-answers >first-answers
 expect_same first-answers slow-answers
@@ -163,6 +164,29 @@ for name in dkt-gru bkt blend; do
     output | cut -d , -f 4 | tail -n +2 >continued
     expect_same whole continued
 done
+
+section "pseudonyms: names find their students, and answers have the names"
+run "$COHORT" import csv past.csv --split none --pseudonyms key -o secret.h5 || fail "import"
+expect_status 0 "$COHORT" predict bkt --data past.h5 --follow <rest.csv
+output >named
+expect_status 0 "$COHORT" predict bkt --data secret.h5 --follow --pseudonyms key <rest.csv
+output >hashed
+expect_same named hashed
+expect_status 1 "$COHORT" predict bkt --data secret.h5 --follow --pseudonyms no-key <rest.csv
+expect_match 'no-key: no such file; name the key file'
+check "no key is created" test ! -e no-key
+expect_status 2 "$COHORT" predict bkt --pseudonyms key -o x.csv
+expect_match '--pseudonyms goes with --follow'
+
+section "outcomes that the split withholds are counted, not used"
+run "$COHORT" import csv past.csv --split by-last -o held.h5 || fail "import"
+for how in "--next -o x.csv" "--mastery -o x.csv" --follow; do
+    # shellcheck disable=SC2086 # options
+    expect_status 0 "$COHORT" predict bkt --data held.h5 $how </dev/null
+    expect_match '^note: [0-9]+ outcomes of held.h5 are withheld by its split and not used; import the log with --split none'
+done
+expect_status 0 "$COHORT" predict bkt --data past.h5 --next -o x.csv
+expect_no_match 'withheld'
 
 section "questions teach nothing"
 printf 'student,item,outcome\na,item-1,1\na,item-2,\na,item-2,\na,item-2,0\na,item-2,\n' >questions.csv
@@ -188,12 +212,13 @@ expect_match "^4,,item-1,,,no student"
 expect_match "^5,a,,,,no item"
 expect_match "^7,.*,\"?3 cells, but the header has 4"
 expect_match "^8,.*a quote is not closed"
-expect_match "^10,a,item-1,,,time 'soon' is neither"
+expect_match "^10,a,item-1,,,.time 'soon' is neither a number nor a known form of date"
 expect_match "^11,.*NUL byte"
 expect_match '^12,"b;""c""",item-2,0\.[0-9]*,,$'
 expect_match "^13,a,no such item,0\.[0-9]*,unseen item: mean over all items,"
 expect_match "^14,.*the line is too long"
 printf 'student,item,outcome\na,item-1,1\na,item-2,0\n' >good.csv
+expect_match '^answered lines: 4, with an outcome: 4'
 answers=$(output | grep -a -E '^(2|15),' | cut -d , -f 4)
 expect_status 0 "$COHORT" predict dkt-gru --follow <good.csv
 expect_equal "$(echo "$answers" | head -1)" "$(output | sed -n 2p | cut -d , -f 4)" "the good ones"
@@ -202,7 +227,11 @@ expect_status 3 "$COHORT" predict dkt-gru --follow <bad.jsonl
 expect_match '^\{"line": 1, "student": "7", "item": "item-1", "probability": 0\.[0-9]*\}$'
 expect_match '"line": 2, "error": "not a JSON object'
 expect_match '"line": 4, .*student is an object'
-expect_match '"line": 5, .*"note": "unseen item: mean over the items of its skills"'
+expect_match '"line": 5, .*"note": "unseen item: mean over items of its skills"'
+printf '{"student": " a\\t", "item": " item-1 ", "outcome": " 1 "}\n{"student": "a", "item": " "}\n' >blanks.jsonl
+expect_status 3 "$COHORT" predict dkt-gru --follow <blanks.jsonl
+expect_match '^\{"line": 1, "student": "a", "item": "item-1", "probability": 0\.[0-9]*\}$'
+expect_match '"line": 2, "student": "a", "error": "no item"'
 
 section "the mean over the items of skills"
 expect_status 0 "$COHORT" predict bkt --next=skills -o next.csv
@@ -218,11 +247,107 @@ expect_status 0 "$COHORT" predict bkt --follow <seen.csv
 output | cut -d , -f 4 >as-seen
 expect_same taught as-seen
 
+section "new items: follow has the digits of predict"
+# A third of the items gets a new name; the new ones have their skills, or none.
+awk -F, -v OFS=, 'NR == 1 { print $0, "skills"; next } { split($2, i, "-"); k = "skill-" (i[2] - 1) % 4 + 1
+    if (i[2] % 3 == 0) { $2 = "new-" i[2]; if (i[2] % 2) k = "" } print $0, k }' bkt-lines.csv >new-lines.csv
+sed 's/,unknown,/,NA,/' new-lines.csv >new-file.csv
+run "$COHORT" import csv new-file.csv --split none -o new.h5 || fail "import"
+{ head -1 new-file.csv && sed -n "2,$((half + 1))p" new-file.csv; } >past.csv
+{ head -1 new-lines.csv && sed -n "$((half + 2)),\$p" new-lines.csv; } >rest.csv
+run "$COHORT" import csv past.csv --split none -o past.h5 || fail "import"
+for name in bkt dkt-gru ktm lme blend; do
+    expect_status 0 "$COHORT" predict "$name" --data new.h5 -o predicted.csv
+    expect_equal "mean skill" "$(tail -n +2 predicted.csv | cut -d , -f 7 | grep -v item | sort -u | xargs)" "$name: bases"
+    expect_status 0 "$COHORT" predict "$name" --follow <new-lines.csv
+    output >followed.csv
+    expect_status 0 "$COHORT" predict "$name" --data past.h5 --follow <rest.csv
+    output >continued.csv
+    awk -F, 'FNR == 1 { for (c = 1; FNR == NR && c <= NF; c++) at[$c] = c; next }
+        FNR == NR { p[$at["row"] + 1] = $at["probability"]; next } { n++; bad += p[$1] != $4 }
+        END { exit !(n > 500 && bad == 0) }' predicted.csv followed.csv
+    check "$name: same digits" [ $? = 0 ]
+    expect_equal "$(tail -n +$((half + 2)) followed.csv | cut -d , -f 4 | cksum)" \
+        "$(tail -n +2 continued.csv | cut -d , -f 4 | cksum)" "$name: after a data set with new items"
+done
+
+section "--next at new items has the digits of follow"
+printf 'student,item,outcome,skills\nfresh,item-1,1,skill-1\nfresh,item-2,0,skill-2\nother,never-9,1,skill-1\n' >few.csv
+run "$COHORT" import csv few.csv --split none -o few.h5 || fail "import"
+for name in bkt dkt-gru lme; do
+    expect_status 0 "$COHORT" predict "$name" --data few.h5 --next -o next.csv
+    expect_equal "student,item,probability,basis" "$(head -1 next.csv)"
+    expect_status 0 "$COHORT" predict "$name" --data few.h5 --follow \
+        < <(printf 'student,item,outcome,skills\nfresh,never-9,,skill-1\n')
+    expect_equal "fresh,never-9,$(output | sed -n 2p | cut -d , -f 4),skill" "$(grep ^fresh,never-9, next.csv)" "$name"
+done
+expect_status 0 "$COHORT" predict bkt --data few.h5 --next -o next.h5
+expect_status 0 "$COHORT" predict bkt --data few.h5 --next=skills -o next.csv
+expect_match '^note: --next=skills has the 4 skills that the model was trained on, .*new skills are left out'
+
+section "times in the forms that import reads"
+# Attempts of a few students, an hour to a day apart.
+awk 'BEGIN { print "student,item,outcome,when"; srand(4)
+    for (i = 1; i <= 600; i++) { t += 3600 * int(1 + 24 * rand()); printf "s%d,q%d,%d,%d\n", i % 20, i % 7, rand() < 0.6, 1348845060 + t } }' >clock.csv
+run "$COHORT" import csv clock.csv --time when --split by-student -o clock.h5 || fail "import"
+run "$COHORT" train data=clock.h5 run=clock model.kind=ktm model.features='item student wins:within=100000' train.epochs=3 ||
+    fail "train with times"
+expect_status 0 "$COHORT" predict clock -o predicted.csv
+tail -n +2 predicted.csv | sort -t , -k 8n | cut -d , -f 5 >expected
+# form FORMAT [OPTION...]: follows the same attempts with times in another form.
+form() {
+    local format=$1
+    shift
+    TZ=UTC awk -F, -v OFS=, -v f="$format" 'NR == 1 { print $1, $2, $3, "time"; next }
+        { $4 = f == "ms" ? $4 "000" : strftime(f, $4, 1); print }' clock.csv >form.csv
+    expect_status 0 "$COHORT" predict clock --follow "$@" <form.csv
+    output | tail -n +2 | cut -d , -f 4 >got
+    expect_same expected got
+}
+form '%d.%m.%Y %H:%M'
+form '%m/%d/%Y %I:%M %p'
+form '%Y-%m-%dT%H:%M:%S.250Z'
+form ms
+form '%d/%m/%Y %H:%M' --time-format '%d/%m/%Y %H:%M'
+printf 'student,item,outcome,time\ns1,q1,1,28.09.2012 15:11\ns1,q2,,1348845060\n' >mixed.csv
+expect_status 3 "$COHORT" predict clock --follow <mixed.csv
+expect_match "^3,s1,q2,,,time '1348845060' does not have the form %d.%m.%Y %H:%M"
+expect_status 1 "$COHORT" predict clock --follow --time-format '%Q' <mixed.csv
+
+section "columns and keys by the names that import knows"
+expect_status 0 "$COHORT" predict bkt --follow < <(sed '1s/student,item,outcome/user_id,question,Correct/' good.csv)
+output | tail -n +2 >got
+expect_match 'columns found by name: student = user_id, item = question, outcome = Correct'
+expect_status 0 "$COHORT" predict bkt --follow <good.csv
+output | tail -n +2 >expected
+expect_no_match 'found by name|unused'
+check "something was answered" test -s expected
+expect_same expected got
+printf 'student,item,hint\ns1,q1,1\n' >hint.csv
+expect_status 0 "$COHORT" predict bkt --follow <hint.csv
+expect_match '^warning: standard input: unused columns: hint'
+expect_match '^warning: standard input: no column has outcomes'
+printf '{"student": "s1", "item": "q1", "%s": 1, "hint": 2}\n' Outcome Outcome >keys.jsonl
+expect_status 0 "$COHORT" predict bkt --follow <keys.jsonl
+expect_match 'key found by name: outcome = Outcome'
+expect_match '^answered lines: 2, with an outcome: 2'
+expect_equal 1 "$(errors | grep -c 'unused key: hint')" "an unused key is reported once"
+expect_equal 2 "$(output | sed 's/.*probability": //' | sort -u | wc -l)" "the outcome was learned"
+
+section "--strict refuses new items"
+printf 'student,item,outcome\ns1,nowhere,1\ns1,nowhere,\n' >strict.csv
+expect_status 3 "$COHORT" predict bkt --follow --strict <strict.csv
+expect_match "^2,s1,nowhere,,,the model was not trained on item 'nowhere' .--strict"
+expect_status 0 "$COHORT" predict bkt --follow <strict.csv
+
 section "what cannot be followed"
 expect_status 0 "$COHORT" predict bkt --follow </dev/null
 printf 'who,item\na,b\n' >header.csv
 expect_status 3 "$COHORT" predict bkt --follow <header.csv
 expect_match "no column 'student' in 'who,item'"
+printf 'student,item,student\na,b,c\n' >header.csv
+expect_status 3 "$COHORT" predict bkt --follow <header.csv
+expect_match "^cohort: standard input:1: columns 1 and 3 are both called 'student'"
 expect_status 2 "$COHORT" predict bkt --follow --next <good.csv
 expect_status 2 "$COHORT" predict bkt --follow -o x.csv <good.csv
 expect_match "answers on standard output"

@@ -49,8 +49,8 @@ for a, b in zip(rows, array):
 EOP
 fi
 (
-    python3 -c 'import h5py' 2>/dev/null || skip "h5py is not installed"
-    check "h5py reads the same table" python3 - <<'EOP'
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "there is no python3-h5py to compare with"
+    check "h5py reads the same table" /usr/bin/python3 - <<'EOP'
 import csv, h5py
 rows = list(csv.DictReader(open("p1.csv")))
 f = h5py.File("p1.h5")

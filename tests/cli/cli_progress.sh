@@ -7,6 +7,12 @@ cd "$TMP" || exit 70
 run "$COHORT" simulate irt --students 4000 --items 20 --skills 2 --seed 1 -o class.h5
 quick=(data=class.h5 model.kind=rbm model.hidden=8 train.seed=7)
 
+section "slow runs do not say 0.0 million"
+printf 'student,item,correct\na,q,1\nb,q,0\n' >few.csv
+run "$COHORT" import csv few.csv --split none -o few.h5
+expect_status 0 "$COHORT" train data=few.h5 run=few model.kind=dkt model.hidden=200 train.epochs=1
+expect_match '^epoch 1: .* s, [1-9][0-9]* (thousand )?attempts per second$'
+
 # A sweep of two rungs that waits: another process holds one trial. It prints where it is after half a minute.
 printf '[model]\nkind = rbm\nhidden = {2, 3}\n[train]\nepochs = 2\n[sweep]\nrungs = 2\n[run]\ndirectory = sweep\n' >sweep.ini
 run "$COHORT" simulate irt --students 60 --items 5 --skills 1 --seed 1 -o small.h5

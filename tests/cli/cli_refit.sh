@@ -262,7 +262,7 @@ expect_status 3 "$COHORT" train refit="$TMP/changing" run="$TMP/bad"
 expect_status 1 "$COHORT" train refit="$TMP/rbm" run="$TMP/rbm/"
 expect_match 'run= and refit= both name'
 expect_status 1 "$COHORT" train refit="$TMP/rbm"
-expect_match 'run.directory is not set'
+expect_match 'run= is not set'
 printf '[train]\nrefit = %s\n[model]\nkind = rbm\nhidden = {3, 6}\n' "$TMP/rbm" >"$TMP/sweep.ini"
 expect_status 1 "$COHORT" sweep "$TMP/sweep.ini" data="$TMP/class.h5" run="$TMP/bad"
 expect_match 'use it with .cohort train. or .cohort submit. only'
@@ -272,5 +272,14 @@ section 'settings allowed with refit'
 cp "$TMP/class.h5" "$TMP/moved.h5"
 expect_status 0 "$COHORT" train refit="$TMP/rbm" run="$TMP/moved" data="$TMP/moved.h5" "${rbm[@]}" run.save_minutes=2
 expect_same "$TMP/rbm_all/last.h5" "$TMP/moved/last.h5"
+mv "$TMP/moved.h5" "$TMP/moved_again.h5"
+expect_status 1 "$COHORT" train refit="$TMP/rbm" run="$TMP/moved"
+expect_match 'moved.h5: No such file'
+expect_status 0 "$COHORT" train refit="$TMP/rbm" run="$TMP/moved" data="$TMP/moved_again.h5"
+expect_match 'is already finished'
+expect_status 1 "$COHORT" train run="$TMP/moved" data="$TMP/students.h5"
+expect_match 'a refit needs the same data'
+expect_status 1 "$COHORT" train run="$TMP/moved" data="$TMP/moved_again.h5" optimizer.rate=7
+expect_match 'optimizer.rate = 7: a refit keeps all settings'
 expect_status 0 "$COHORT" submit refit="$TMP/rbm" run="$TMP/job" --ranks 2 --dry-run
 expect_match "train.refit=.*/rbm"

@@ -22,7 +22,8 @@ log 100 16 >old.csv
 log 160 24 >whole.csv
 expect_status 0 "$COHORT" import csv old.csv -o old.h5 --split by-last
 expect_status 0 "$COHORT" import csv whole.csv -o whole.h5 --split by-last
-small=(train.epochs=4 train.batch=20 train.block=5 train.patience=0)
+small=(train.epochs=4 train.batch=20 train.block=4 train.patience=0) # 5 blocks, for as many ranks
+# shellcheck disable=SC2034 # used by name
 rbm=(model.hidden=5) dkt=(model.hidden=6) rtrbm=(model.hidden=6) vae=(model.dimensions=2) average=()
 old=$(sed -n 's/.*digest \([0-9a-f]*\)).*/\1/p' <("$COHORT" import csv old.csv -o again.h5 --split by-last 2>&1))
 check "the digest of the old data" test -n "$old"
@@ -32,7 +33,8 @@ for kind in rbm dkt rtrbm vae average; do
     declare -n options=$kind
     expect_status 0 "$COHORT" train data=old.h5 run="$kind" model.kind="$kind" "${options[@]}" "${small[@]}"
     expect_status 0 "$COHORT" update "$kind" --data whole.h5 run="$kind-0" train.epochs=0
-    expect_match "^update of $kind: items so far 16, new 8"
+    expect_match "^update of $kind: items so far 16, new 8; skills so far 4, new 2; the new run is $kind-0"
+    expect_match "^the updated run is $kind-0"
     expect_status 0 "$COHORT" predict "$kind" --data old.h5 -o before.csv
     expect_status 0 "$COHORT" predict "$kind-0" --data old.h5 -o after.csv
     check "predictions" test -s before.csv
@@ -53,6 +55,22 @@ storm 3 "$TMP/storm" update=dkt data=whole.h5 run.save_minutes=0
 expect_same dkt-whole/last.h5 storm/last.h5
 expect_status 0 "$COHORT" train run=dkt-whole
 expect_match 'is already finished'
+
+section "a continued update takes what is given: epochs, patience and paths"
+cp -r dkt-whole raised
+cp whole.h5 moved.h5
+expect_status 1 "$COHORT" update dkt --data old.h5 run=raised
+expect_match 'raised/last.h5: this run was trained on other data than old.h5 has now .*choose another run='
+expect_same dkt-whole/last.h5 raised/last.h5
+expect_status 1 "$COHORT" train run=raised optimizer.rate=77
+expect_match "now 'rate = 77' is requested; continue it with the same settings"
+expect_status 1 "$COHORT" update dkt --data whole.h5 run=raised model.hidden=9
+expect_match 'model.hidden = 9: an update keeps the model'
+expect_status 0 "$COHORT" update dkt --data moved.h5 run=raised train.epochs=6
+expect_match '^done: 6 epochs'
+expect_match '^file = moved.h5$' raised/config.ini
+expect_status 0 "$COHORT" update dkt --data whole.h5 run=six train.epochs=6
+expect_same six/last.h5 raised/last.h5
 
 section "an update of an update"
 expect_status 0 "$COHORT" update dkt-whole --data old.h5 run=back
@@ -79,7 +97,8 @@ section "without validation: as many epochs as led to the best"
 expect_status 0 "$COHORT" import csv whole.csv -o train.h5 --split none
 expect_status 0 "$COHORT" update rbm --data train.h5
 expect_match "^done: $(json_of rbm/result.json best_epoch) epoch"
-expect_no_match 'differences from'
+expect_no_match 'differences from|no effect'
+expect_match 'train.h5 has neither test nor validation attempts, so rbm-train and rbm are not compared'
 
 section "held-out students that the run was trained on"
 expect_status 0 "$COHORT" import csv whole.csv -o students.h5 --split by-student=50/25/25
@@ -87,6 +106,33 @@ expect_status 0 "$COHORT" update rbm --data students.h5
 expect_match 'students.h5 holds out [0-9]+ students that rbm was trained on, so scores on them are too good'
 expect_status 0 "$COHORT" update rbm --data whole.h5 run=rbm-again
 expect_no_match 'too good'
+
+section "held-out attempts that the run was trained on: another split of the first data"
+cut -d , -f 1-3,5 whole.csv >clockless.csv
+cp clockless.csv clockless-old.csv
+echo s999,i1,1,k0 >>clockless.csv
+for name in '' clockless; do
+    expect_status 0 "$COHORT" import csv "${name:-old}${name:+-old}.csv" -o "first$name.h5" --split by-student
+    expect_status 0 "$COHORT" import csv "${name:-whole}.csv" -o "then$name.h5" --split by-last
+    expect_status 0 "$COHORT" train data="first$name.h5" run="first$name" model.kind=average
+    expect_status 0 "$COHORT" update "first$name" data="then$name.h5"
+    expect_match "^warning: then$name.h5 holds out [1-9][0-9]* attempts that first$name was trained on"
+done
+
+section "the same data, a name that was used before, another run"
+expect_status 0 "$COHORT" update first --data first.h5 run=same
+expect_match '^warning: first.h5 is the data set that first was trained on'
+cp whole.h5 today.h5
+expect_status 0 "$COHORT" update first --data today.h5
+expect_status 0 "$COHORT" inspect first-today
+expect_match '^  update of +first, trained on first.h5'
+cp train.h5 today.h5
+expect_status 1 "$COHORT" update first --data today.h5
+expect_match 'first-today/last.h5: this run was trained on other data than today.h5 has now .*remove first-today first'
+expect_status 1 "$COHORT" update first --data whole.h5 run=rbm
+expect_match 'run=rbm is another run .rbm., not this update of first; choose another run='
+expect_status 2 "$COHORT" update first --data whole.h5 data=old.h5
+expect_match '--data whole.h5 and data=old.h5 are two data sets'
 
 section "what is refused"
 expect_status 2 "$COHORT" update
@@ -107,8 +153,13 @@ expect_status 1 "$COHORT" update blend --data whole.h5
 expect_match 'this is a blend, which is built from other runs; update those'
 sed 's/,k0$/,k5/' whole.csv >other.csv
 expect_status 0 "$COHORT" import csv other.csv -o other.h5 --split by-last
-expect_status 1 "$COHORT" update average --data other.h5
-expect_match "item 'i[0-9]+' has skills 'k5', but 'k0' in the model's training data"
+
+section "other skills of known items"
+expect_status 0 "$COHORT" update average --data other.h5
+expect_match "note: other.h5: item 'i[0-9]+' has skills 'k5', but 'k0' in .* .items that differ: 4.; the model's are used"
+expect_status 0 "$COHORT" predict average-other -o tags.csv
+expect_status 0 "$COHORT" update bkt --data other.h5
+expect_match "note: other.h5: item 'i[0-9]+' has skills 'k5', but 'k0' in .*; those of the new data are used"
 
 section "items, skills and a common feature in one panel"
 expect_status 0 "$COHORT" train data=old.h5 run=both model.kind=dkt model.hidden=6 model.input=both model.common=yes "${small[@]}"

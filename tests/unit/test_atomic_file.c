@@ -359,6 +359,9 @@ static void expect_no_room(const char *directory)
 {
     enum { BIG = 1 << 20 };
     char *path = memory_text("%s/a", directory), *big = NEW(char, BIG);
+    assert_int_equal(atomic_file_write(path, big, BIG), BAD_IO);
+    assert_null(strstr(fail_sentence(), "previous file")); /* there is none */
+    fail_clear();
     assert_int_equal(atomic_file_write(path, "old", 3), OK);
     const enum status status = atomic_file_write(path, big, BIG);
     char *sentence = memory_text("%s", fail_sentence());
@@ -367,7 +370,7 @@ static void expect_no_room(const char *directory)
     assert_int_equal(n_files(directory), 1);
     assert_int_equal(atomic_file_write(path, "next", 4), OK);
     expect_content(path, "next", 4);
-    assert_non_null(strstr(sentence, "unchanged"));
+    assert_non_null(strstr(sentence, "the previous file is intact"));
     memory_free(sentence);
     memory_free(big);
     memory_free(path);

@@ -118,7 +118,8 @@ static void test_last_value_counts(void **state)
 {
     (void)state;
     struct settings got;
-    read_text("[model]\nhidden = 3\nhidden = 4\n[data]\nfile = a\n");
+    read_text("[model]\nhidden = 3\n[data]\nfile = a\n");
+    read_text("[model]\nhidden = 4\n");
     assert_string_equal(config_get(config, "model", "hidden"), "4");
     set("model.hidden=5");
     set(" model.rate = 0.5 ");

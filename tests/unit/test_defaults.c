@@ -87,17 +87,23 @@ static const struct data_shape usual = {.n_items = 100,
                                         .per_step = 1,
                                         .has_valid = true};
 
-static const char *suggested(const char *text, const char *section, const char *key)
+static const char *suggested_for(const struct data_shape *shape, const char *text,
+                                 const char *section, const char *key)
 {
     static char value[1024];
     struct config *config = config_of(text);
     const struct model_kind *kind = NULL;
     tiny_must(model_choose(config, &kind));
-    tiny_must(defaults_suggest(config, &usual, NULL));
+    tiny_must(defaults_suggest(config, shape, NULL));
     const char *got = config_get(config, section, key);
     snprintf(value, sizeof value, "%s", got != NULL ? got : "");
     config_destroy(config);
     return value;
+}
+
+static const char *suggested(const char *text, const char *section, const char *key)
+{
+    return suggested_for(&usual, text, section, key);
 }
 
 static void test_precedence(void **state)
@@ -124,6 +130,71 @@ static void test_precedence(void **state)
     assert_string_equal(suggested("model.kind = rbm\ntrain.batch = 5", "train", "block"), "1");
     assert_string_equal(suggested("model.kind = rbm\ntrain.block = 200", "train", "batch"),
                         "200");
+}
+
+/* ktm has factors where skills are practised and validation can choose a model without them,
+ * unless its features are chosen. */
+static void test_factors(void **state)
+{
+    (void)state;
+    struct data_shape practised = usual;
+    practised.practice = 0.5;
+    const char *ktm = "model.kind = ktm";
+    assert_string_equal(suggested(ktm, "model", "factors"), "");
+    assert_string_equal(suggested(ktm, "train", "epochs"), "1000");
+    assert_string_equal(suggested_for(&practised, ktm, "model", "factors"), "16");
+    assert_string_equal(suggested_for(&practised, ktm, "train", "epochs"), "50");
+    assert_string_equal(suggested_for(&practised, ktm, "train", "patience"), "5");
+    assert_string_equal(suggested_for(&practised, ktm, "model", "weights_first"), "yes");
+    /* the fewer answers per item, the larger the penalty */
+    assert_string_equal(suggested_for(&practised, ktm, "model", "l2_factors"), "10");
+    practised.per_item = 125;
+    assert_string_equal(suggested_for(&practised, ktm, "model", "l2_factors"), "16");
+    practised.per_item = 50;
+    assert_string_equal(suggested_for(&practised, ktm, "model", "l2_factors"), "20");
+    /* with so few answers, pairs of items would be learned by heart */
+    practised.per_item = 49;
+    assert_string_equal(suggested_for(&practised, ktm, "model", "factors"), "");
+    assert_string_equal(suggested_for(&practised, ktm, "train", "epochs"), "1000");
+    practised.per_item = 50;
+    practised.has_valid = false;
+    assert_string_equal(suggested_for(&practised, ktm, "model", "factors"), "");
+    assert_string_equal(suggested_for(&practised, ktm, "train", "epochs"), "1000");
+    assert_string_equal(suggested_for(&practised, ktm, "train", "patience"), "");
+    practised.has_valid = true;
+    struct data_shape few = usual;
+    assert_string_equal(suggested_for(&few, ktm, "model", "l2"), "5");
+    few.n_answers = 100;
+    assert_string_equal(suggested_for(&few, ktm, "model", "l2"), "30");
+    static const char *const chosen[] = {"model.kind = ktm\nmodel.features = item skill",
+                                         "model.kind = ktm\nmodel.preset = bestlr"};
+    for (size_t c = 0; c < COUNT(chosen); c++) {
+        const char *factors = suggested_for(&practised, chosen[c], "model", "factors");
+        assert_true(factors[0] == '\0' || strcmp(factors, "0") == 0);
+        assert_string_equal(suggested_for(&practised, chosen[c], "train", "epochs"), "1000");
+    }
+}
+
+/* rtrbm learns slowly where items have few answers, and has no more units than items. */
+static void test_recurrent_rate(void **state)
+{
+    (void)state;
+    static const struct {
+        double per_item;
+        const char *rate;
+    } cases[] = {{1, "0.0005"}, {60, "0.0012"}, {150, "0.003"}, {5000, "0.003"}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        struct data_shape shape = usual;
+        shape.per_item = cases[c].per_item;
+        assert_string_equal(suggested_for(&shape, "model.kind = rtrbm", "optimizer", "rate"),
+                            cases[c].rate);
+        assert_string_equal(suggested_for(&shape, "model.kind = dkt", "optimizer", "rate"),
+                            "0.005");
+    }
+    struct data_shape few = usual;
+    few.n_items = 40;
+    assert_string_equal(suggested_for(&few, "model.kind = rtrbm", "model", "hidden"), "40");
+    assert_string_equal(suggested("model.kind = rtrbm", "model", "hidden"), "100");
 }
 
 /* Every kind resolves with the defaults of data of any shape. */
@@ -231,9 +302,10 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape),      cmocka_unit_test(test_log_odds),
-        cmocka_unit_test(test_precedence), cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_choices),    cmocka_unit_test(test_earlier),
+        cmocka_unit_test(test_shape),          cmocka_unit_test(test_log_odds),
+        cmocka_unit_test(test_precedence),     cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_recurrent_rate), cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_choices),        cmocka_unit_test(test_earlier),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
