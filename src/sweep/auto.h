@@ -23,7 +23,8 @@ struct auto_model {
 
 struct auto_result {
     size_t n;                  /* models */
-    struct auto_model *models; /* best validation log-loss first */
+    struct auto_model *models; /* the best of each kind, best first; then second best runs */
+    bool blended;              /* there is a blend, with weights of several models */
     struct paired paired;      /* entries: the models in this order, the blend, baselines */
     int lock;                  /* of the directory, until auto_free */
     int split;                 /* attempts that were compared: TEST, or VALID */

@@ -2,7 +2,8 @@
  *
  * Every kind that fits the data is trained with its defaults (runs/defaults.c). Around those of
  * the best kinds, the settings below are varied. They are the ones that no rule can choose for
- * all data, few enough that a sweep of one kind has four trials. Quick kinds come first. */
+ * all data, few enough that a sweep of one kind has four trials. Quick kinds come first. A kind
+ * has several lines if what is worth varying depends on the data; one of them fits. */
 #include "sweep/portfolio.h"
 #include <math.h>
 
@@ -22,8 +23,15 @@ static bool has_short_steps(const struct data_shape *shape)
     return shape->per_step <= 8;
 }
 
+static bool has_no_pairs(const struct data_shape *shape)
+{
+    return !data_shape_has_pairs(shape);
+}
+
 const struct portfolio_entry portfolio[] = {
-    {"ktm", NULL, NULL, "model.preset = {fm, bestlr}\nmodel.l2 = {1, 5}\n", false},
+    {"ktm", data_shape_has_pairs, NULL,
+     "model.factors = {8, 32}\nmodel.l2_factors = {10, 25}\n", false},
+    {"ktm", has_no_pairs, NULL, "model.preset = {fm, bestlr}\nmodel.l2 = {1, 5}\n", false},
     {"average", has_practice, "no student practises a skill twice", NULL, false},
     {"bkt", has_practice, "no student practises a skill twice",
      "model.forget = {yes, no}\nmodel.most_odds = {30, 1000}\n", false},

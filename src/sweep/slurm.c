@@ -14,6 +14,7 @@
 #include "sweep/slurm.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cohort.h"
 #include <errno.h>
@@ -393,11 +394,11 @@ static enum status refused(const char *program, const struct answer *answer)
     size_t n = strlen(words);
     while (n > 0 && words[n - 1] == '\n')
         words[--n] = '\0';
-    for (char *c = words; *c != '\0'; c++)
-        if (*c == '\n')
-            *c = ';';
+    const char *last = words; /* its last line is part of the error; others come before it */
+    for (const char *end; (end = strchr(last, '\n')) != NULL; last = end + 1)
+        log_say("%.*s", (int)(end - last), last);
     return fail(BAD_USER, "%s refused with exit code %d: %s", program, answer->code,
-                n > 0 ? words : "it gave no reason");
+                n > 0 ? last : "it gave no reason");
 }
 
 enum status slurm_submit(const char *script, const char *const *options, int64_t *job)

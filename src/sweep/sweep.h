@@ -90,6 +90,8 @@ struct sweep_result {
     char data_digest[33]; /* of its data set; "": unknown */
 };
 char *sweep_path(const struct sweep *sweep, size_t trial, const char *name); /* caller frees */
+/* What differs between trials, as "section.key=value ...", after `first`; caller frees. */
+char *sweep_describe(const struct sweep *sweep, size_t trial, const char *first);
 CHECKED enum status sweep_write_result(const struct sweep *sweep, size_t trial,
                                        const struct sweep_result *result);
 /* The result at a rung, or the state if there is none; the result of the last rung reached.

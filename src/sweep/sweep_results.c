@@ -167,6 +167,19 @@ static void score_read(const json_t *object, struct score *score)
     }
 }
 
+char *sweep_describe(const struct sweep *sweep, size_t trial, const char *first)
+{
+    char *text = memory_text("%s", first);
+    for (size_t d = 0; d < sweep->n_dimensions; d++) {
+        char *longer = memory_text("%s%s%s.%s=%s", text, text[0] != '\0' ? " " : "",
+                                   sweep->dimensions[d].section, sweep->dimensions[d].key,
+                                   sweep->trials[trial].values[d]);
+        memory_free(text);
+        text = longer;
+    }
+    return text;
+}
+
 enum status sweep_write_result(const struct sweep *sweep, size_t trial,
                                const struct sweep_result *result)
 {

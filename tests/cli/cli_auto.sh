@@ -24,6 +24,23 @@ good irt rbm rtrbm dkt vae lme bkt ktm
 section "defaults of all kinds: learning"
 good bkt rtrbm dkt vae bkt ktm
 
+section "defaults of rtrbm and ktm: few answers per item; several skills per item"
+awk 'BEGIN { srand(3); print "student,item,correct"
+    for (a = 0; a < 8000; a++) { s = int(rand() * 300); i = int(rand() * 2500)
+        print "s" s ",i" i "," (rand() < 1 / (1 + exp(-(s % 21 - 10) / 6 + (i % 19 - 9) / 6))) } }' >"$TMP/few.csv"
+awk 'BEGIN { srand(5); print "order,student,item,skill,correct"
+    for (s = 0; s < 200; s++) { for (k = 0; k < 12; k++) able[k] = 3 * (rand() + rand() - 1)
+        for (t = 0; t < 25; t++) { i = int(rand() * 40); o++; c = rand() < 1 / (1 + exp(-able[i % 12]))
+            for (n = 0; n < 1 + i % 3; n++) print o ",s" s ",i" i ",k" (i + 5 * n) % 12 "," c } } }' >"$TMP/several.csv"
+for data in few several; do
+    run "$COHORT" import csv "$TMP/$data.csv" -o "$TMP/$data.h5" || fail "import"
+done
+for case in "few rtrbm" "several ktm"; do
+    expect_status 0 "$COHORT" train "data=$TMP/${case% *}.h5" "run=$TMP/${case/ /-}" "model.kind=${case#* }"
+    expect_status 0 "$COHORT" evaluate "$TMP/${case/ /-}" --json
+    expect_number log_loss '<' "$(awk -v m="$(json item_mean log_loss)" 'BEGIN { print m - 0.005 }')"
+done
+
 section "the reasons"
 expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" model.kind=rbm --explain
 expect_match '^model.window = 15$'
@@ -55,6 +72,7 @@ sed "s|$TMP/auto3/|$TMP/auto1/|" "$TMP/auto3/leaderboard.csv" >"$TMP/board3.csv"
 expect_same "$TMP/auto1/leaderboard.csv" "$TMP/board3.csv"
 expect_same "$TMP/auto1/best/last.h5" "$TMP/auto3/best/last.h5"
 check "a report" test -s "$TMP/auto1/report.html"
+check "a second run of a kind" compgen -G "$TMP/auto1/models/*-2" >/dev/null
 expect_status 0 "$COHORT" predict "$TMP/auto1/best" --split test -o "$TMP/p.csv"
 expect_status 0 "$COHORT" evaluate "$TMP/auto1/best" --json
 expect_number log_loss '<' "$(json item_mean log_loss)"
@@ -71,6 +89,52 @@ expect_status 0 ranks 2 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/auto4" "${few[@]}
 expect_same "$TMP/auto1/kinds/trials/$(ls "$TMP/auto1/kinds/trials" | head -1)/last.h5" \
     "$TMP/auto4/kinds/trials/$(ls "$TMP/auto1/kinds/trials" | head -1)/last.h5"
 check "refits" test -d "$TMP/auto4/refit-bkt"
+
+section "auto with one model"
+expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/one" --trials 1
+expect_match '^train ktm with its defaults'
+expect_match '^The choice is .*/one/best, the only model, ktm'
+expect_no_match ' blend '
+expect_equal "models/ktm" "$(readlink "$TMP/one/best")" "best is a link to the only model"
+expect_equal 4 "$(wc -l <"$TMP/one/leaderboard.csv")" "the model and two baselines"
+expect_status 0 "$COHORT" verify "$TMP/one"
+expect_match '/one/models/ktm/last.h5: ok, a checkpoint'
+before=$(cksum <"$TMP/one/models/ktm/last.h5")
+expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/two" --trials 2
+mv "$TMP/two/best" "$TMP/two/blend"
+ln -s models/ktm "$TMP/two/best"
+expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/two" --trials 2
+check "the blend replaces the link, not what it leads to" test ! -L "$TMP/two/best" -a -d "$TMP/two/best"
+expect_equal "$before" "$(cksum <"$TMP/two/models/ktm/last.h5")" "the model is as it was"
+for trials in 1 3; do
+    expect_status 1 ranks 2 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/two" --trials $trials
+    expect_match "/two: this directory was started with --trials 2, and --trials $trials would train other kinds of models"
+    expect_match 'continue it with --trials 2, or choose another run='
+done
+awk 'BEGIN { srand(3); print "student,item,correct"; for (s = 0; s < 60; s++) for (t = 0; t < 8; t++)
+    print "s" s ",i" int(rand() * 200) "," (rand() < 0.5) }' >"$TMP/noise.csv"
+run "$COHORT" import csv "$TMP/noise.csv" -o "$TMP/noise.h5"
+expect_status 0 "$COHORT" auto "$TMP/noise.h5" "run=$TMP/noise" --trials 1
+expect_match '^warning: the model is no better than'
+
+expect_status 1 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/auto1" --trials 2
+expect_match 'this directory was started with --trials [0-9]+ or more, and --trials 2 would train other kinds'
+
+section "one of two models has all the weight"
+run "$COHORT" simulate irt --students 60 --items 10 --skills 1 --seed 3 --split by-student=60/20/20 -o "$TMP/small.h5"
+expect_status 0 "$COHORT" auto "$TMP/small.h5" "run=$TMP/small" --trials 2
+expect_match '^The choice is .*/small/best, a link to average: no other model has weight in a blend'
+expect_no_match '^ +[0-9]+  blend '
+expect_match '^ +[0-9]+  average .* 1\.000  defaults'
+expect_equal "models/average" "$(readlink "$TMP/small/best")" "best is a link"
+expect_equal 5 "$(wc -l <"$TMP/small/leaderboard.csv")" "two models and two baselines"
+check "a report" grep -q '</html>' "$TMP/small/report.html"
+rm "$TMP/small/best"
+cp -r "$TMP/two/best" "$TMP/small/best"
+expect_status 0 ranks 2 "$COHORT" auto "$TMP/small.h5" "run=$TMP/small" --trials 2
+expect_match '^The choice is .*/small/best, a blend of 1 model with weights' # an earlier blend is written again
+expect_status 0 "$COHORT" auto "$TMP/small.h5" "run=$TMP/small-refit" --trials 2 --refit
+expect_equal "refit-average" "$(readlink "$TMP/small-refit/best")" "best is a link to the refit"
 
 section "auto as a job"
 expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/job" --refit --submit --ranks 8 --dry-run

@@ -74,10 +74,11 @@ check 'nothing is made' test ! -e "$TMP/deep"
 
 section 'sbatch refuses'
 # shellcheck disable=SC2016
-printf '#!/bin/bash\necho "sbatch: error: invalid account" >&2\nexit 1\n' >"$TMP/bin/sbatch"
+printf '#!/bin/bash\necho "sbatch: error: first" >&2\necho "sbatch: error: invalid account" >&2\nexit 1\n' >"$TMP/bin/sbatch"
 chmod +x "$TMP/bin/sbatch"
 mkdir "$TMP/there"
 PATH=$TMP/bin:$PATH expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/there/deep/run"
+expect_match '^sbatch: error: first$'
 expect_match 'sbatch refused with exit code 1: sbatch: error: invalid account'
 expect_equal '' "$(find "$TMP/there" -mindepth 1)" 'nothing is made'
 check 'what was there stays' test -d "$TMP/there"
