@@ -1,8 +1,8 @@
 /* The sections about the data: students, items and attempts, and which items are hard. */
 #include "base/memory.h"
 #include "data/split.h"
-#include "report/html.h"
-#include "report/plot.h"
+#include "plot/html.h"
+#include "plot/plot.h"
 #include "report/report_internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -190,7 +190,7 @@ static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
     const char *heads[3 + REPORT_MOST_RUNS] = {"item", "answers", "observed"};
     for (size_t r = 0; r < n_runs; r++)
         heads[3 + r] = n_runs > 1 ? runs[r].label : "predicted";
-    fputs("<figure>", out);
+    fputs(n_runs > 1 ? "<figure class=\"full\">" : "<figure>", out);
     html_say(out, "h3", "%s", title);
     html_table_begin(out, heads, 3 + n_runs);
     for (size_t k = 0; k < n; k++) {
@@ -207,46 +207,56 @@ static void list_items(FILE *out, const struct report_run *runs, size_t n_runs,
 }
 
 /* Every item: predicted against observed share of right answers. */
-static void draw_items(FILE *out, const struct report_run *runs, size_t n_runs,
-                       const struct ranked *ranked, size_t n)
+static void draw_items(FILE *out, const struct report_run *run, const struct ranked *ranked,
+                       size_t n, size_t most, const char *title)
 {
-    enum { MOST = 800 };
-    const size_t n_shown = size_min(n, MOST);
+    const size_t n_shown = size_min(n, most);
     static const double ends[] = {0, 1};
-    double *observed = NEW_SCRATCH(double, n_shown),
-           *expected = NEW_SCRATCH(double, n_runs *n_shown);
-    struct plot_series series[1 + REPORT_MOST_RUNS] = {
-        {.style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends}};
+    double *observed = NEW_SCRATCH(double, n_shown), *expected = NEW_SCRATCH(double, n_shown);
     for (size_t k = 0; k < n_shown; k++) {
         const struct ranked *one = &ranked[size_cut(n, k, n_shown)];
         observed[k] = one->observed;
-        for (size_t r = 0; r < n_runs; r++)
-            expected[r * n_shown + k] = runs[r].item_predicted[one->item];
+        expected[k] = run->item_predicted[one->item];
     }
-    for (size_t r = 0; r < n_runs; r++)
-        series[1 + r] = (struct plot_series){.name = n_runs > 1 ? runs[r].label : NULL,
-                                             .style = PLOT_POINTS,
-                                             .colour = r,
-                                             .n = n_shown,
-                                             .x = expected + r * n_shown,
-                                             .y = observed};
-    html_figure(out, "Items: predicted against observed");
+    const struct plot_series series[] = {
+        {.style = PLOT_GUIDE, .n = 2, .x = ends, .y = ends},
+        {.style = PLOT_POINTS, .n = n_shown, .x = expected, .y = observed}};
     plot_draw(
         out, &(struct plot){
-                 .title = "Observed share of right answers to each item against the "
-                          "predicted share",
+                 .title = title,
                  .x = {.label = "predicted share of right answers", .high = 1, .percent = true},
                  .y = {.label = "observed share", .high = 1, .percent = true},
                  .series = series,
-                 .n_series = 1 + n_runs});
+                 .n_series = COUNT(series)});
+    memory_free(observed);
+    memory_free(expected);
+}
+
+static void draw_all_items(FILE *out, const struct report_run *runs, size_t n_runs,
+                           const struct ranked *ranked, size_t n)
+{
+    static const char *const title = "Items: predicted against observed";
+    const size_t most = n_runs > 1 ? 300 : 800;
+    if (n_runs == 1) {
+        html_figure(out, title);
+        draw_items(out, runs, ranked, n, most, title);
+    } else {
+        html_panels(out, title);
+        for (size_t r = 0; r < n_runs; r++) {
+            char *own = memory_text("%s (%s)", title, runs[r].label);
+            html_panel(out, runs[r].label);
+            draw_items(out, &runs[r], ranked, n, most, own);
+            html_panel_end(out);
+            memory_free(own);
+        }
+        html_panels_end(out);
+    }
     html_caption(
         out,
         "Each dot is an item%s. A good model has its dots close to the line, where the "
         "observed share equals the predicted one. Items with few answers stray from it "
         "by chance.",
-        n > MOST ? " (an even selection of them)" : "");
-    memory_free(observed);
-    memory_free(expected);
+        n > most ? " (an even selection of them)" : "");
 }
 
 static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, int64_t n_rows)
@@ -255,7 +265,7 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
                                          "Items furthest from their prediction"};
     struct ranked *ranked = NEW_SCRATCH(struct ranked, runs->items.n);
     const size_t n = rank_items(runs, n_runs, HARDEST_FIRST, ranked),
-                 n_listed = size_min((n + 1) / 2,
+                 n_listed = size_min((n + 3) / 4,
                                      (size_t)n_rows / (n_runs > 1 ? 2 : 1) + (n_rows == 1));
     if (n == 0) {
         html_say(out, "p", "No item has at least %d answers here, so none is shown.", FEWEST);
@@ -264,11 +274,11 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
                  "%s item%s at least %d of the %s. “Observed” is the share of right "
                  "answers, “predicted” the mean of the predicted chances. In the lists of the "
                  "hardest and the easiest items, an item with few answers counts as closer to "
-                 "the mean.",
+                 "the mean; with few answers, their order is partly chance.",
                  html_whole((int64_t)n).text, n == 1 ? " has" : "s have", FEWEST,
                  report_split_words(runs, 2));
         html_figures(out);
-        draw_items(out, runs, n_runs, ranked, n);
+        draw_all_items(out, runs, n_runs, ranked, n);
         rank_items(runs, n_runs, FURTHEST_FIRST, ranked);
         list_items(out, runs, n_runs, ranked, size_min(n_listed, 10), titles[FURTHEST_FIRST]);
         for (enum order order = HARDEST_FIRST; order <= EASIEST_FIRST; order++) {

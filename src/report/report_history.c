@@ -2,8 +2,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "report/html.h"
-#include "report/plot.h"
+#include "plot/html.h"
+#include "plot/plot.h"
 #include "report/report_internal.h"
 #include "runs/run.h"
 #include <jansson.h>
@@ -92,109 +92,205 @@ static void curve_take(struct curve *curve, const struct report_history *history
     memory_free(with);
 }
 
-static const char *score_words(int metric)
-{
-    static const char *const words[N_METRICS] = {"CBD",      "log-loss", "AUC",
-                                                 "accuracy", "RMSE",     "calibration error"};
-    return metric < 0 ? "log-likelihood per step" : words[metric];
-}
-
-/* The monitored score, which decides on the best epoch; log-loss if none is monitored. */
-static const double *watched(const struct report_run *run)
-{
-    return run->monitor < 0 ? run->history.likelihood : run->history.valid[run->monitor];
-}
-
-static void draw(FILE *out, const struct report_run *run, const char *title, const char *what,
-                 const struct curve *curve, size_t colour)
+static void draw_loss(FILE *out, const struct report_run *run, const struct curve *curve)
 {
     char best[64];
     snprintf(best, sizeof best, "best: epoch %lld", (long long)run->progress.best_epoch);
     const struct plot_series series = {.style = curve->n > 1 ? PLOT_LINE : PLOT_POINTS,
-                                       .colour = colour,
                                        .n = curve->n,
                                        .x = curve->x,
                                        .y = curve->y};
-    plot_draw(out, &(struct plot){.title = title,
+    html_figure(out, "Training loss by epoch");
+    plot_draw(out, &(struct plot){.title = "Training loss by epoch",
                                   .x = {.label = "epoch", .whole = true},
-                                  .y = {.label = what},
+                                  .y = {.label = "loss"},
                                   .series = &series,
                                   .n_series = 1,
                                   .mark = (double)run->progress.best_epoch,
                                   .mark_name = run->progress.best_epoch > 0 ? best : NULL});
+    html_caption(out,
+                 "What training reduces: %s. A good curve falls and then levels off. The axis "
+                 "does not begin at 0.",
+                 run->kind->loss);
 }
 
-static void show_one(FILE *out, const struct report_run *run)
-{
-    struct curve *curve = NEW(struct curve, 1);
-    html_figures(out);
-    curve_take(curve, &run->history, run->history.loss);
-    if (curve->n > 0) {
-        html_figure(out, "Training loss by epoch");
-        draw(out, run, "Training loss by epoch", "loss", curve, 0);
-        html_caption(out, "What training reduces: %s. A good curve falls and then levels off.",
-                     run->kind->loss);
-    }
-    curve_take(curve, &run->history, watched(run));
-    if (curve->n > 0) {
-        const bool up = run->monitor < 0 || metrics_up(run->monitor);
-        html_figure(out, "Validation score by epoch");
-        draw(out, run, "Validation score by epoch", score_words(run->monitor), curve, 1);
-        html_caption(out,
-                     "The score on answers held out for validation; %s is better. If it gets "
-                     "worse while the training loss still falls, the model is memorizing its "
-                     "training students.",
-                     up ? "higher" : "lower");
-    }
-    html_figures_end(out);
-    memory_free(curve);
-}
+/* Curves of all runs, the baselines as horizontal lines, and an axis for all of them. */
+struct course {
+    size_t n_curves, n_series;
+    struct curve *curves;
+    struct plot_series series[REPORT_MOST_RUNS + N_BASELINES];
+    double ends[2], level[N_BASELINES][2];
+    struct plot_axis x, y;
+    size_t n_outside;
+    bool chances; /* scores of what is right or wrong: those have an AUC */
+};
 
-/* The validation scores of all runs in one plot: log-loss, or RMSE if targets are numbers. */
-static void show_several(FILE *out, const struct report *report)
+static void course_baselines(struct course *course, int metric, const struct score *valid)
 {
-    struct curve *curves = NEW(struct curve, report->n);
-    struct plot_series series[REPORT_MOST_RUNS];
-    size_t n = 0;
-    double most = 0, least = INFINITY;
-    const enum model_task task = report->runs[0].task;
-    const enum metric metric =
-        task == TASK_SCORE || task == TASK_DENSITY ? METRIC_RMSE : METRIC_LOG_LOSS;
-    for (size_t r = 0; r < report->n; r++) {
-        const struct report_run *run = &report->runs[r];
-        curve_take(&curves[r], &run->history, run->history.valid[metric]);
-        if (curves[r].n == 0)
+    static const char *const names[N_BASELINES] = {"item mean", "running mean"};
+    for (int b = 0; b < N_BASELINES && valid != NULL && metric >= 0; b++) {
+        const double value = report_metric_value(&valid[b], metric);
+        if (valid[b].n == 0 || !isfinite(value))
             continue;
-        most = fmax(most, curves[r].x[curves[r].n - 1]);
-        least = fmin(least, curves[r].x[curves[r].n - 1]);
-        series[n++] = (struct plot_series){.name = run->label,
-                                           .style = curves[r].n > 1 ? PLOT_LINE : PLOT_POINTS,
-                                           .colour = r,
-                                           .n = curves[r].n,
-                                           .x = curves[r].x,
-                                           .y = curves[r].y};
+        course->level[b][0] = course->level[b][1] = value;
+        course->series[course->n_series++] = (struct plot_series){.name = names[b],
+                                                                  .style = PLOT_GUIDE,
+                                                                  .colour = (size_t)b,
+                                                                  .n = 2,
+                                                                  .x = course->ends,
+                                                                  .y = course->level[b]};
     }
-    if (n > 0) {
-        html_figures(out);
-        html_figure(out, "Validation score by epoch");
-        plot_draw(out,
-                  &(struct plot){
-                      .title = "Validation scores of all runs by epoch",
-                      .x = {.label = "epoch", .whole = true, .logarithmic = most > 5 * least},
-                      .y = {.label = score_words((int)metric)},
-                      .series = series,
-                      .n_series = n});
+}
+
+static void course_scale(struct course *course, int metric)
+{
+    size_t n = 0;
+    double *values = NEW_SCRATCH(double, course->n_series *MOST_EPOCHS);
+    for (size_t s = 0; s < course->n_series; s++)
+        for (size_t i = 0; i < course->series[s].n; i++)
+            values[n++] = course->series[s].y[i];
+    course->y.label = report_metric_words(metric);
+    course->n_outside = report_metric_axis(&course->y, metric, course->chances, values, n);
+    memory_free(values);
+}
+
+static void course_take(struct course *course, const struct report_curve *runs, size_t n,
+                        int metric, const struct score *valid)
+{
+    *course = (struct course){.curves = NEW(struct curve, n)};
+    double most = 1, shortest = INFINITY, first = INFINITY;
+    for (size_t r = 0; r < n && course->n_series < REPORT_MOST_RUNS; r++) {
+        struct curve *curve = &course->curves[r];
+        const struct report_history *history = runs[r].history;
+        if (history->n > 0)
+            curve_take(curve, history,
+                       metric < 0 ? history->likelihood : history->valid[metric]);
+        if (curve->n == 0)
+            continue;
+        for (size_t e = 0; e < history->n; e++)
+            course->chances |= isfinite(history->valid[METRIC_AUC][e]);
+        most = fmax(most, curve->x[curve->n - 1]);
+        shortest = fmin(shortest, curve->x[curve->n - 1]);
+        first = fmin(first, curve->x[0]);
+        course->n_curves++;
+        course->series[course->n_series++] =
+            (struct plot_series){.name = runs[r].name,
+                                 .style = curve->n > 1 ? PLOT_LINE : PLOT_POINTS,
+                                 .colour = r,
+                                 .n = curve->n,
+                                 .x = curve->x,
+                                 .y = curve->y};
+    }
+    course->ends[0] = isfinite(first) ? first : 1;
+    course->ends[1] = most;
+    course->x = (struct plot_axis){
+        .label = "epoch", .whole = true, .logarithmic = first > 0 && most > 5 * shortest};
+    course_baselines(course, metric, valid);
+    course_scale(course, metric);
+}
+
+static void course_caption(FILE *out, const struct course *course, int metric, size_t n)
+{
+    const bool up = metric < 0 || metrics_up(metric);
+    char outside[120] = "";
+    if (course->n_outside > 0)
+        snprintf(outside, sizeof outside,
+                 " Open triangles at the edge are worse than a coin, which has %.*f.",
+                 report_metric_digits(metric), report_metric_coin(metric));
+    if (n > 1)
         html_caption(out,
-                     "Lower is better. An epoch is one pass over the training students. Its "
-                     "cost differs between models, so a longer curve need not mean a longer "
-                     "training time.%s",
-                     n < report->n ? " Runs without a curve were not validated during training."
-                                   : "");
+                     "%s is better, on answers held out for validation. Horizontal lines are "
+                     "rules that need no training; a useful model passes them. An epoch is one "
+                     "pass over the training students, whose cost differs between models.%s%s",
+                     up ? "Higher" : "Lower",
+                     course->n_curves < n
+                         ? " Runs without a curve were not validated during training."
+                         : "",
+                     outside);
+    else
+        html_caption(
+            out,
+            "The score on answers held out for validation; %s is better. Horizontal "
+            "lines are rules that need no training; a useful model passes them. If the "
+            "score gets worse while the training loss still falls, the model is "
+            "memorizing its training students.%s",
+            up ? "higher" : "lower", outside);
+}
+
+static void draw_course(FILE *out, const struct course *course, const char *title, double mark,
+                        const char *mark_name)
+{
+    plot_draw(out, &(struct plot){.title = title,
+                                  .x = course->x,
+                                  .y = course->y,
+                                  .series = course->series,
+                                  .n_series = course->n_series,
+                                  .beyond = course->n_outside > 0 ? report_beyond : NULL,
+                                  .mark = mark,
+                                  .mark_name = mark_name});
+}
+
+void report_history_draw(FILE *out, const struct report_curve *runs, size_t n, int metric,
+                         const struct score *valid)
+{
+    struct course *course = NEW(struct course, 1);
+    course_take(course, runs, n, metric, valid);
+    if (course->n_curves > 0) {
+        char *title = memory_text("Validation %s by epoch", report_metric_words(metric));
+        html_figures(out);
+        html_figure(out, title);
+        draw_course(out, course, title, 0, NULL);
+        course_caption(out, course, metric, n);
         html_figures_end(out);
+        memory_free(title);
     } else {
         html_say(out, "p", "None of these runs was validated during training.");
     }
-    memory_free(curves);
+    memory_free(course->curves);
+    memory_free(course);
+}
+
+/* The metric asked for; else the monitored one. */
+static int metric_of(const struct report *report)
+{
+    const struct report_run *run = &report->runs[0];
+    return report->plan->metric > 0 && !report_is_number(run) ? report->metric : run->monitor;
+}
+
+static void show_one(FILE *out, const struct report *report)
+{
+    const struct report_run *run = &report->runs[0];
+    const struct report_curve runs[] = {{NULL, &run->history}};
+    const int metric = metric_of(report);
+    struct course *course = NEW(struct course, 1);
+    struct curve *curve = NEW(struct curve, 1);
+    char best[64];
+    html_figures(out);
+    curve_take(curve, &run->history, run->history.loss);
+    if (curve->n > 0)
+        draw_loss(out, run, curve);
+    course_take(course, runs, 1, metric, run->valid);
+    if (course->n_curves > 0) {
+        snprintf(best, sizeof best, "best: epoch %lld", (long long)run->progress.best_epoch);
+        html_figure(out, "Validation score by epoch");
+        course->series[0].colour = 1;
+        draw_course(out, course, "Validation score by epoch", (double)run->progress.best_epoch,
+                    run->progress.best_epoch > 0 ? best : NULL);
+        course_caption(out, course, metric, 1);
+    }
+    html_figures_end(out);
+    memory_free(curve);
+    memory_free(course->curves);
+    memory_free(course);
+}
+
+static void show_several(FILE *out, const struct report *report)
+{
+    struct report_curve runs[REPORT_MOST_RUNS];
+    for (size_t r = 0; r < report->n; r++)
+        runs[r] = (struct report_curve){report->runs[r].label, &report->runs[r].history};
+    report_history_draw(out, runs, report->n, report->metric,
+                        report->comparable ? report->runs[0].valid : NULL);
 }
 
 static void say(FILE *out, const struct report_run *run)
@@ -216,7 +312,7 @@ static void say(FILE *out, const struct report_run *run)
                 last == 1 ? "" : "s");
         if (progress->best_epoch > 0)
             fprintf(out, " Epoch %lld was best by %s%s", (long long)progress->best_epoch,
-                    run->monitor < 0 ? "" : "validation ", score_words(run->monitor));
+                    run->monitor < 0 ? "" : "validation ", report_metric_words(run->monitor));
         if (progress->best_epoch > 0 && progress->best_epoch == progress->epoch)
             fprintf(out, "; this report shows its model");
         else
@@ -238,5 +334,5 @@ void report_show_history(FILE *out, const struct report *report)
     }
     say(out, &report->runs[0]);
     if (report->runs[0].history.n > 0)
-        show_one(out, &report->runs[0]);
+        show_one(out, report);
 }

@@ -3,18 +3,20 @@
  *
  *     a column with standard errors     sorted values with 95 % intervals
  *     rates (p0, learn, guess, ...)     all rates of a row on one line
+ *     summaries (mean, least, most)     the mean with a bar from the smallest to the largest
+ *     rows are counts                   lines of the columns right and wrong
  *     few rows                          bars of the standard deviation, or of the first column
  *     many rows                         the same column, sorted */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "report/html.h"
-#include "report/plot.h"
+#include "plot/html.h"
+#include "plot/plot.h"
 #include "report/report_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_ROWS = 30, MOST_POINTS = 400, MOST_NODES = 24, MOST_PICTURES = 4 };
+enum { FEW_ROWS = 30, MOST_NODES = 24, MOST_PICTURES = 4 };
 
 /* Copies the row names: names of items and skills belong to the run, which is closed later. */
 static void take_table(struct report_run *run, const struct inference *inference, size_t k)
@@ -65,20 +67,13 @@ enum status report_learned(struct report_run *run, const struct inference *infer
     for (size_t k = 0; k < run->kind->view.n_tables; k++)
         take_table(run, inference, k);
     take_graph(run, inference);
+    report_scale_measure(run, inference);
     return OK;
 }
 
 static const char *column_name(const struct table *table, size_t c)
 {
     return names_get(&table->columns, c);
-}
-
-static size_t find_column(const struct table *table, const char *name)
-{
-    for (size_t c = 0; c < table->n_columns; c++)
-        if (strcmp(column_name(table, c), name) == 0)
-            return c;
-    return SIZE_MAX;
 }
 
 /* The column with the standard errors of column c: error_NAME, NAME_error, or `error` if it is
@@ -90,7 +85,7 @@ static size_t error_column(const struct table *table, size_t c)
     size_t found = SIZE_MAX;
     for (size_t k = 0; k < COUNT(names); k++) {
         if (found == SIZE_MAX)
-            found = find_column(table, names[k]);
+            found = table_column(table, names[k]);
         memory_free(names[k]);
     }
     if (found == SIZE_MAX && c + 1 < table->n_columns &&
@@ -127,72 +122,6 @@ static bool is_spread(const struct table *table, size_t c)
     return is_among(table, c, words);
 }
 
-struct ranked {
-    double value, error;
-    size_t row;
-};
-
-static int compare(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    return x->value != y->value ? (x->value > y->value ? 1 : -1)
-                                : (x->row > y->row) - (x->row < y->row);
-}
-
-/* One column, sorted, with its standard errors if there are any. */
-static void draw_sorted(FILE *out, const struct table *table, size_t c, size_t errors)
-{
-    struct ranked *ranked = NEW_SCRATCH(struct ranked, table->n_rows);
-    size_t n = 0;
-    bool any_error = false;
-    for (size_t r = 0; r < table->n_rows; r++) {
-        const double *row = table_row(table, r);
-        const double error = errors != SIZE_MAX ? row[errors] : NAN;
-        /* An exact zero without a standard error is no estimate: an ability that the item
-         * does not need. */
-        if (isfinite(row[c]) && (errors == SIZE_MAX || row[c] != 0 || isfinite(error)))
-            ranked[n++] = (struct ranked){row[c], error, r};
-        any_error |= isfinite(error);
-    }
-    qsort(ranked, n, sizeof *ranked, compare);
-    const size_t n_shown = size_min(n, MOST_POINTS);
-    double *columns = NEW_SCRATCH(double, 4 * n_shown);
-    double *x = columns, *y = x + n_shown, *low = y + n_shown, *high = low + n_shown;
-    for (size_t k = 0; k < n_shown; k++) {
-        const struct ranked *one = &ranked[size_cut(n, k, n_shown)];
-        x[k] = (double)(size_cut(n, k, n_shown) + 1);
-        y[k] = one->value;
-        low[k] = one->value - 1.96 * one->error;
-        high[k] = one->value + 1.96 * one->error;
-    }
-    const struct plot_series points = {.style = PLOT_POINTS,
-                                       .n = n_shown,
-                                       .x = x,
-                                       .y = y,
-                                       .low = any_error ? low : NULL,
-                                       .high = high};
-    char *title = memory_text("%s: %s", table->name, column_name(table, c));
-    char *label = memory_text("%ss, from smallest to largest value", table->row);
-    if (n > 1) {
-        html_figure(out, title);
-        plot_draw(out, &(struct plot){.title = title,
-                                      .x = {.label = label},
-                                      .y = {.label = column_name(table, c)},
-                                      .series = &points,
-                                      .n_series = 1});
-        html_caption(out, "%s%s",
-                     any_error ? "Each dot is a row of the table below; bars are 95 % "
-                                 "intervals. Where two bars overlap widely, the data do not "
-                                 "show which value is larger."
-                               : "Each dot is a row of the table below.",
-                     n > MOST_POINTS ? " Only an even selection of the rows is drawn." : "");
-    }
-    memory_free(title);
-    memory_free(label);
-    memory_free(columns);
-    memory_free(ranked);
-}
-
 /* The first rows, with their names: points for several columns, or bars for one. */
 static void draw_named(FILE *out, const struct table *table, const size_t *columns, size_t n,
                        enum plot_style style)
@@ -214,23 +143,72 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
                                          .n = n_rows,
                                          .x = values + k * n_rows,
                                          .y = place};
-    struct plot plot = {.title = table->name,
+    char *title = n > 1 ? memory_text("Rates of each %s", table->row)
+                        : memory_text("%s: %s", table->name, column_name(table, columns[0]));
+    struct plot plot = {.title = title,
                         .x = {.label = n > 1 ? "chance" : column_name(table, columns[0]),
                               .high = n > 1 ? 1 : 0,
                               .percent = n > 1},
                         .y = {.names = names, .n_names = n_rows},
                         .series = series,
                         .n_series = n};
-    char *title = memory_text("%s: %s", table->name, plot.x.label);
     html_figure(out, title);
     plot_draw(out, &plot);
-    html_caption(out, n_rows < table->n_rows ? "The first rows of the table below."
-                                             : "All rows of the table below.");
+    if (n_rows < table->n_rows)
+        html_caption(out, "The first %zu of %s %ss, in the order of the table below.", n_rows,
+                     html_whole((int64_t)table->n_rows).text, table->row);
+    else
+        html_caption(out, "All %ss, in the order of the table below.", table->row);
     memory_free(title);
     memory_free(names);
     memory_free(place);
     memory_free(values);
     memory_free(series);
+}
+
+/* Groups of numbers: the mean of each, with a bar from its smallest to its largest number. A
+ * group of one number is that number. */
+static void draw_groups(FILE *out, const struct table *table)
+{
+    const size_t n = size_min(table->n_rows, FEW_ROWS), mean = table_column(table, "mean"),
+                 least = table_column(table, "least"), most = table_column(table, "most");
+    const char **names = NEW(const char *, n);
+    double *values = NEW_SCRATCH(double, 4 * n);
+    for (size_t r = 0; r < n; r++) {
+        const double *row = table_row(table, r);
+        names[r] = names_get(&table->row_names, r);
+        values[r] = (double)r;
+        values[n + r] = row[mean];
+        values[2 * n + r] = row[least];
+        values[3 * n + r] = row[most];
+    }
+    const struct plot_series points = {.style = PLOT_POINTS,
+                                       .n = n,
+                                       .x = values + n,
+                                       .y = values,
+                                       .low = values + 2 * n,
+                                       .high = values + 3 * n};
+    char *title = memory_text("Weights by %s", table->row);
+    html_figure(out, title);
+    plot_draw(out, &(struct plot){.title = title,
+                                  .x = {.label = "weight"},
+                                  .y = {.names = names, .n_names = n},
+                                  .series = &points,
+                                  .n_series = 1});
+    char *which =
+        n < table->n_rows
+            ? memory_text(" The first %zu of %s %ss, in the order of the table below.", n,
+                          html_whole((int64_t)table->n_rows).text, table->row)
+            : memory_text("%s", "");
+    html_caption(out,
+                 "Dots are means, bars reach from the smallest to the largest weight. Above "
+                 "zero raises the chance of a right answer. A dot without a bar is a single "
+                 "weight.%s",
+                 which);
+    memory_free(which);
+    memory_free(title);
+    memory_free(names);
+    memory_free(values);
 }
 
 static void draw_table(FILE *out, const struct table *table)
@@ -245,16 +223,21 @@ static void draw_table(FILE *out, const struct table *table)
         if (is_rate(table, c))
             rates[n_rates++] = c;
         if (error_column(table, c) != SIZE_MAX && n_pictures < MOST_PICTURES) {
-            draw_sorted(out, table, c, error_column(table, c));
+            report_effects_draw(out, table, c, error_column(table, c));
             n_pictures++;
         }
     }
-    if (n_rates > 0)
+    if (table_column(table, "least") != SIZE_MAX && table_column(table, "most") != SIZE_MAX &&
+        table_column(table, "mean") != SIZE_MAX)
+        draw_groups(out, table);
+    else if (strcmp(table->row, "count") == 0)
+        report_effects_counts(out, table);
+    else if (n_rates > 0)
         draw_named(out, table, rates, n_rates, PLOT_POINTS);
     else if (n_pictures == 0 && chosen != SIZE_MAX && table->n_rows <= FEW_ROWS)
         draw_named(out, table, &chosen, 1, PLOT_ROWS);
     else if (n_pictures == 0 && chosen != SIZE_MAX)
-        draw_sorted(out, table, chosen, SIZE_MAX);
+        report_effects_draw(out, table, chosen, SIZE_MAX);
     html_figures_end(out);
     memory_free(rates);
 }
@@ -327,7 +310,7 @@ static void show_graph(FILE *out, const struct report_graph *graph, int64_t n_ro
     html_table_begin(out, heads, COUNT(heads));
     for (size_t e = 0; e < size_min(n_edges, (size_t)n_rows); e++) {
         html_row(out, names_get(&graph->names, edges[e].from));
-        fputs("<td>", out);
+        fputs("<td class=\"name\">", out);
         html_cut(out, names_get(&graph->names, edges[e].to), 60);
         fputs("</td>", out);
         html_number(out, 3, edges[e].gate);
@@ -345,11 +328,13 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
     html_say(out, "p", "%s: %s (%s). Parameters: %s. Items in training: %s.", run->kind->name,
              run->kind->title, run->kind->source, html_whole(run->n_parameters).text,
              html_whole(run->n_trained_items).text);
-    if (run->n_tables == 0 && run->graph.n == 0)
+    if (run->n_tables == 0 && run->graph.n == 0 && !report_inside_is_there(&run->inside))
         html_say(out, "p",
                  "What this model has learned is distributed over its parameters, so there is "
                  "no table to read. The pictures above show how it predicts; “cohort export” "
                  "writes all its parameters.");
+    report_irt_show(out, run);
+    report_members_show(out, run);
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
         html_say(out, "h3", "%s", table->name);
@@ -361,6 +346,7 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
     }
     if (run->graph.n > 1)
         show_graph(out, &run->graph, n_rows);
+    report_inside_show(out, &run->inside);
 }
 
 void report_show_learned(FILE *out, const struct report *report)

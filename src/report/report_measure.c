@@ -26,9 +26,7 @@ size_t report_bucket(uint64_t n)
     return b;
 }
 
-/* A path as shown on the page. Of an absolute path, which would reveal private details of the
- * machine, only the last parts are shown. */
-static char *shown(const char *path, int n_parts)
+char *report_shown(const char *path, int n_parts)
 {
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
@@ -89,25 +87,30 @@ static enum status choose_split(struct report_run *run, const struct inference *
     return OK;
 }
 
-static int monitor_of(const struct inference *inference)
+int report_monitor(const struct config *config)
 {
-    const char *name = config_get(inference->config, "train", "monitor");
+    const char *name = config_get(config, "train", "monitor");
     for (int m = 0; m < N_METRICS && name != NULL; m++)
         if (strcmp(metrics_names[m], name) == 0)
             return m;
     return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : METRIC_LOG_LOSS;
 }
 
+int64_t report_epochs(const struct config *config)
+{
+    const char *epochs = config_get(config, "train", "epochs");
+    const char *refit = config_get(config, "refit", "epochs");
+    if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
+        epochs = refit;
+    return epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
+}
+
 static void describe(struct report_run *run, const struct inference *inference,
                      const char *path)
 {
     const struct checkpoint *checkpoint = &inference->checkpoint;
-    const char *epochs = config_get(inference->config, "train", "epochs");
-    const char *refit = config_get(inference->config, "refit", "epochs");
-    if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
-        epochs = refit;
     const bool is_file = strcmp(path, checkpoint->path) == 0;
-    run->path = shown(path, is_file ? 2 : 1);
+    run->path = report_shown(path, is_file ? 2 : 1);
     run->label = memory_text("%s", is_file ? run->path : base_name(run->path));
     run->kind = inference->model->kind;
     run->task = model_task(inference->model);
@@ -115,15 +118,16 @@ static void describe(struct report_run *run, const struct inference *inference,
     memcpy(run->digest, checkpoint->digest, sizeof run->digest);
     memcpy(run->data_digest, checkpoint->data_digest, sizeof run->data_digest);
     run->config = memory_text("%s", checkpoint->config);
-    run->training = inference->training != NULL ? shown(inference->training, 1) : NULL;
-    run->origin = inference->origin != NULL ? shown(inference->origin, 1) : NULL;
+    run->training = inference->training != NULL ? report_shown(inference->training, 1) : NULL;
+    run->origin = inference->origin != NULL ? report_shown(inference->origin, 1) : NULL;
     run->n_parameters = (int64_t)params_count(&inference->model->params);
     run->n_trained_items = (int64_t)checkpoint->items.n;
-    run->epochs = epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
-    run->monitor = monitor_of(inference);
+    run->epochs = report_epochs(inference->config);
+    run->monitor = report_monitor(inference->config);
     run->is_refit = refit_digest(inference->config) != NULL;
     run->own_data = inference->own_data;
-    run->data.name = shown(inference->dataset.path, 1);
+    run->held_out = inference_held_out(inference);
+    run->data.name = report_shown(inference->dataset.path, 1);
     memcpy(run->data.digest, inference->dataset.digest, sizeof run->data.digest);
 }
 
@@ -192,9 +196,11 @@ static void count_data(struct report_run *run, const struct inference *inference
 }
 
 enum status report_measure(struct report_run *run, const struct comm *comm, const char *path,
-                           const struct report_plan *plan)
+                           const struct report_plan *plan, struct report_pairs *pairs,
+                           bool whole)
 {
     struct inference inference;
+    run->entry = SIZE_MAX;
     enum status status = inference_open_any(&inference, path, plan->data, comm);
     if (status == OK) {
         describe(run, &inference, path);
@@ -202,10 +208,16 @@ enum status report_measure(struct report_run *run, const struct comm *comm, cons
     }
     if (status == OK) {
         count_data(run, &inference);
-        status = report_score(run, &inference);
+        status = report_score(run, &inference, pairs, whole);
     }
-    if (status == OK)
+    if (status == OK && whole)
         status = report_learned(run, &inference);
+    if (status == OK && whole)
+        status = report_members_measure(run, &inference);
+    if (status == OK && whole)
+        status = report_inside_measure(&run->inside, &inference, plan);
+    if (status == OK && whole && !plan->compares)
+        status = report_class_measure(&run->class, &inference, plan);
     if (status == OK && comm->rank == 0) {
         char *result = run_beside(path, "result.json");
         report_history_read(&run->history, path);
@@ -216,6 +228,20 @@ enum status report_measure(struct report_run *run, const struct comm *comm, cons
     return status;
 }
 
+enum status report_measure_scores(struct report_run *run, const struct inference *inference,
+                                  const char *path, const struct report_plan *plan,
+                                  struct report_pairs *pairs)
+{
+    int64_t n[N_SPLITS];
+    run->entry = SIZE_MAX;
+    describe(run, inference, path);
+    count_known(inference, n);
+    if (n[TRAIN] + n[VALID] + n[TEST] == 0)
+        return OK;
+    TRY(choose_split(run, inference, plan->split));
+    return report_score(run, inference, pairs, false);
+}
+
 void report_run_free(struct report_run *run)
 {
     memory_free(run->path);
@@ -223,6 +249,7 @@ void report_run_free(struct report_run *run)
     memory_free(run->config);
     memory_free(run->training);
     memory_free(run->origin);
+    memory_free(run->held_out);
     memory_free(run->data.name);
     names_free(&run->items);
     memory_free(run->item_n);
@@ -235,5 +262,10 @@ void report_run_free(struct report_run *run)
     memory_free(run->tables);
     memory_free(run->graph.gate);
     names_free(&run->graph.names);
+    report_scale_free(&run->scales);
+    names_free(&run->practice.names);
+    names_free(&run->members.names);
+    report_inside_free(&run->inside);
+    report_class_free(&run->class);
     *run = (struct report_run){0};
 }

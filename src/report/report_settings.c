@@ -1,7 +1,7 @@
 /* The last section: everything needed to reproduce the model bit for bit. */
 #include "base/memory.h"
 #include "cohort.h"
-#include "report/html.h"
+#include "plot/html.h"
 #include "report/report_internal.h"
 #include <string.h>
 
@@ -46,6 +46,20 @@ static void show_repeat(FILE *out, const struct report_run *run)
     }
 }
 
+static void show_config(FILE *out, const struct report_run *run)
+{
+    fputs("<pre>", out);
+    for (const char *line = run->config; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        char *copy = memory_text("%.*s", (int)n, line);
+        html_text(out, copy);
+        fputc('\n', out);
+        memory_free(copy);
+        line += n + (line[n] == '\n');
+    }
+    fputs("</pre>\n", out);
+}
+
 void report_show_settings(FILE *out, const struct report *report)
 {
     html_say(out, "h2",
@@ -56,18 +70,15 @@ void report_show_settings(FILE *out, const struct report *report)
         if (report->n > 1)
             html_say(out, "h3", "%s", run->label);
         show_digests(out, run);
+        if (report->whole == WHOLE_FOLDS && r + 1 < report->n)
+            continue; /* folds differ in train.fold alone */
         show_repeat(out, run);
-        fputs("<pre>", out);
-        for (const char *line = run->config; *line != '\0';) {
-            const size_t n = strcspn(line, "\n");
-            char *copy = memory_text("%.*s", (int)n, line);
-            html_text(out, copy);
-            fputc('\n', out);
-            memory_free(copy);
-            line += n + (line[n] == '\n');
-        }
-        fputs("</pre>\n", out);
+        show_config(out, run);
     }
+    if (report->n < report->n_all)
+        html_say(out, "h3", "Runs that are not drawn");
+    for (size_t r = report->n; r < report->n_all; r++)
+        show_digests(out, &report->runs[r]);
     html_say(out, "p class=\"note\"",
              "Written by cohort " COHORT_VERSION
              ". This page is a single file and needs no network. "

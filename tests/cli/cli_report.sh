@@ -2,51 +2,7 @@
 # cohort report: a page for every kind of model with the same bytes at any number of ranks, valid HTML that fetches
 # nothing, the numbers of `cohort evaluate`, names with any characters, and wrong input.
 . "$(dirname "$0")/../lib/lib.sh"
-
-# Whether the tags of a page are balanced, and the page fetches nothing, runs nothing and names nothing of this
-# machine.
-sound() {
-    python3 - "$@" <<'END'
-import html.parser, sys
-
-class Page(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open = []
-    def handle_starttag(self, tag, attributes):
-        assert tag not in ("script", "link", "img", "iframe", "object", "base"), "a %s" % tag
-        for name, value in attributes:
-            assert name not in ("src", "href", "xlink:href", "srcset") and not name.startswith("on"), name
-        if tag != "meta":
-            self.open.append(tag)
-    def handle_startendtag(self, tag, attributes):
-        assert tag in ("path", "rect", "circle"), tag
-    def handle_endtag(self, tag):
-        assert self.open and self.open.pop() == tag, "</%s> at %s" % (tag, self.getpos())
-
-for path in sys.argv[1:]:
-    text = open(path, encoding="utf-8").read()
-    page = Page()
-    page.feed(text)
-    assert not page.open, page.open
-    for word in ("://", "url(", "@import", "/tmp/", "NaN", ">nan", "(null)"):
-        assert word not in text, "%s: %s" % (path, word)
-END
-}
-# check_sound FILE...: counted as one test.
-check_sound() {
-    if command -v python3 >/dev/null; then
-        check "sound HTML" sound "$@" 2>"$LIB_ERR"
-    else
-        (skip "there is no python3 to read HTML with")
-    fi
-}
-
-train() {
-    local run=$1
-    shift
-    run "$COHORT" train "run=$TMP/$run" "$@" || fail "training $run"
-}
+. tests/lib/pages.sh
 
 run "$COHORT" simulate irt --students 300 --items 20 --skills 3 --seed 1 -o "$TMP/class.h5" || fail "simulate"
 adam="optimizer.method=adam optimizer.rate=0.01 train.batch=50 train.epochs=3"
@@ -59,7 +15,7 @@ class="data=$TMP/class.h5"
     train vae $class model.kind=vae $adam
     train lme $class model.kind=lme train.epochs=10
     train bkt $class model.kind=bkt train.epochs=10
-    train ktm $class model.kind=ktm train.epochs=5
+    train ktm $class model.kind=ktm model.l2=3 train.epochs=5
 }
 run "$COHORT" blend "$TMP/rbm" "$TMP/lme" -o "$TMP/blend" || fail "blend"
 run "$COHORT" predict "$TMP/rbm" --split all -o "$TMP/all.csv" || fail "predict"
@@ -93,6 +49,17 @@ expect_match 'explain .* % of the variance' "$TMP/scores.html"
 expect_match 'best: epoch [1-4]' "$TMP/rbm.html"
 expect_match 'cohort train settings.ini data=class.h5 run=runs/again' "$TMP/rbm.html"
 expect_match 'cohort blend RUN' "$TMP/blend.html"
+# The weights of a blend are its own, and those of ktm's features are drawn even where a feature has only one.
+expect_no_match '0\.55 (RBM|p1)' "$TMP/blend.html"
+expect_match '<h3>Weights by feature</h3>' "$TMP/ktm.html"
+expect_match 'class="reach"' "$TMP/ktm.html"
+
+section "a model that baselines beat"
+expect_match 'class="lead warn"' "$TMP/rbm.html"
+expect_match '<p>This model is no better than each student&#39;s running mean' "$TMP/rbm.html"
+expect_match '<p>This model is hardly better than each .* a difference that may be chance' "$TMP/ktm.html"
+expect_match 'A useful model beats the mean of the training targets' "$TMP/scores.html"
+expect_match '<th scope="row">running mean</th>' "$TMP/ktm.html"
 
 section "the same bytes"
 for n in 2 3 5; do
@@ -135,7 +102,7 @@ expect_match '<title>Which &lt;one&gt;\?</title>' "$TMP/several.html"
 for kind in rbm lme blend; do
     run "$COHORT" evaluate "$TMP/$kind" --json || fail "evaluate $kind"
     numbers "$TMP/several.html" auc log_loss
-    expect_match "<h3>Calibration: predicted against observed \($kind\)</h3>" "$TMP/several.html"
+    expect_match "<h4>$kind</h4>" "$TMP/several.html"
 done
 expect_status 0 "$COHORT" report "$TMP/rbm" "$TMP/rbm/best.h5" "$TMP/rbm" "$TMP/scores" -o "$TMP/mixed.html"
 check_sound "$TMP/mixed.html"
@@ -170,6 +137,33 @@ rm "$TMP/rbm/result.json"
 expect_status 0 "$COHORT" report "$TMP/rbm" -o "$TMP/unfinished.html"
 expect_match 'Training of rbm is not finished' "$TMP/unfinished.html"
 
+section "figures"
+expect_status 0 "$COHORT" report "$TMP/rtrbm" -o "$TMP/rtrbm.html" --figures "$TMP/figures"
+expect_match '^wrote [0-9]+ figures to .* as SVG(, PDF)? and CSV$'
+n=$(grep -c '<svg' "$TMP/rtrbm.html")
+expect_equal "$n" "$(find "$TMP/figures" -name '*.svg' | wc -l)" "one SVG per chart"
+expect_equal "$n" "$(find "$TMP/figures" -name '*.csv' | wc -l)" "one CSV per chart"
+expect_equal '' "$(grep -l 'var(--' "$TMP"/figures/*.svg)" "no variable of the page"
+expect_match '^Training loss by epoch,1,0\.' "$TMP"/figures/*-training-loss-by-epoch.csv
+expect_match '^skill-1,skill-2,0\.' "$TMP"/figures/*graph*.csv
+if command -v rsvg-convert >/dev/null; then
+    expect_equal "$n" "$(find "$TMP/figures" -name '*.pdf' | wc -l)" "one PDF per chart"
+    expect_equal '%PDF' "$(head -qc 4 "$TMP"/figures/*-training-loss-by-epoch.pdf)" "a PDF"
+else
+    expect_match 'PDF needs rsvg-convert'
+fi
+mkdir -p "$TMP/bin"
+expect_status 0 env PATH="$TMP/bin" "$COHORT" report "$TMP/rtrbm" -o "$TMP/rtrbm.html" --figures "$TMP/plain"
+expect_match 'PDF needs rsvg-convert'
+expect_equal "$n" "$(find "$TMP/plain" -name '*.svg' | wc -l)" "SVG without rsvg-convert"
+expect_status 0 ranks 2 "$COHORT" report "$TMP/rtrbm" -o "$TMP/rtrbm.html" --figures "$TMP/again"
+check "the same figures on two ranks" diff -r "$TMP/figures" "$TMP/again"
+if command -v python3 >/dev/null; then
+    check "well-formed XML" python3 -c 'import sys, xml.dom.minidom as x; [x.parse(f) for f in sys.argv[1:]]' "$TMP"/figures/*.svg
+fi
+expect_status 1 ranks 2 "$COHORT" report "$TMP/rtrbm" -o "$TMP/rtrbm.html" --figures "$TMP/class.h5/figures"
+expect_match "cannot create the directory"
+
 section "names with any characters"
 awk 'BEGIN {
     srand(3)
@@ -196,6 +190,17 @@ for run in '<b>lme' bold graph; do
     expect_match '第一題' "$TMP/nasty.html"
 done
 
+section "scores beyond the axis"
+# Of a log in which the first and third epochs are worse than a coin.
+cp -r "$TMP/rbm" "$TMP/coin"
+awk 'NR % 2 == 1 { sub(/"log_loss": *[0-9.]+/, "\"log_loss\": 5.5") } { print }' "$TMP/rbm/log.jsonl" >"$TMP/coin/log.jsonl"
+expect_status 0 "$COHORT" report "$TMP/coin" -o "$TMP/coin.html" --figures "$TMP/coin-figures"
+figure=$(echo "$TMP"/coin-figures/*alidation-score*.svg)
+expect_match 'worse than the axis' "$figure"
+# Two triangles and that of the legend; the dots of the others; a line of separate parts, none along the edge.
+expect_equal "3 2" "$(grep -o 'class="beyond"' "$figure" | wc -l) $(grep -o 'class="dot"' "$figure" | wc -l)" "triangles, dots"
+expect_no_match 'class="beyond"|worse than the axis' "$TMP/rbm.html"
+
 section "wrong input"
 expect_status 2 "$COHORT" report
 expect_match 'usage: cohort report RUN'
@@ -203,14 +208,12 @@ expect_status 1 "$COHORT" report "$TMP/nowhere" -o "$TMP/no.html"
 expect_match 'nowhere: No such file or directory'
 expect_status 1 ranks 3 "$COHORT" report "$TMP/lme" "$TMP/nowhere" -o "$TMP/no.html"
 expect_status 3 "$COHORT" report "$TMP/class.h5" -o "$TMP/no.html"
-expect_status 74 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
-expect_match 'cannot write'
+expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/no/where/report.html"
+expect_match 'there is no directory .*create it first'
 expect_status 2 "$COHORT" report "$TMP/lme" -o ''
 for file in rbm/best.h5 class.h5; do
     expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"
     expect_match 'which the text would replace; choose another name'
     expect_status 0 "$COHORT" verify "$TMP/$file"
 done
-expect_status 2 "$COHORT" report a b c d e f g h i
-expect_match 'expected at most 8'
 expect_equal "" "$(find "$TMP" -maxdepth 1 -name 'no*.html*' ! -name 'none.html')" "nothing is left behind"

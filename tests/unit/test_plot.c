@@ -1,8 +1,8 @@
 /* Plots and pages: ticks, scales, escaped text, and what is drawn for unusual numbers. */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "report/html.h"
-#include "report/plot.h"
+#include "plot/html.h"
+#include "plot/plot.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,9 +135,9 @@ static void test_text(void **state)
     check_text(print_text, "\xe5\xad", "��");                  /* truncated */
     check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b��"); /* control characters */
     check_text(print_cut, "abcd", "abcd");
-    check_text(print_cut, "abcde", "abc…");
+    check_text(print_cut, "abcde", "ab…e");
     check_text(print_cut, "学生学生", "学…");
-    check_text(print_cut, "<<<<<", "&lt;&lt;&lt;…");
+    check_text(print_cut, "<<<<<", "&lt;…&lt;"); /* signs are wider than letters */
     assert_int_equal(html_columns("学生a"), 5);
 }
 
@@ -168,7 +168,7 @@ static void check_plot(const struct plot *plot)
     assert_null(strstr(text, "inf"));
     for (const char *at = text; (at = strstr(at, "cx=\"")) != NULL; at++) {
         const double x = atof(at + 4);
-        assert_true(x >= 0 && x <= 540);
+        assert_true(x >= 0 && x <= PLOT_WIDE);
     }
     memory_free(text);
 }
@@ -207,6 +207,28 @@ static void test_plots(void **state)
         }
 }
 
+/* A change in the last digits is drawn level; one of a tenth is not. */
+static void test_span(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2}, changes[] = {5e-6, 0.1};
+    for (size_t c = 0; c < COUNT(changes); c++) {
+        const double y[] = {0.6, 0.6 + changes[c]};
+        const struct plot_series line = {.style = PLOT_LINE, .n = 2, .x = x, .y = y};
+        char *text = printed(print_plot, &(struct plot){.title = "",
+                                                        .x = {.label = "x"},
+                                                        .y = {.label = "y"},
+                                                        .series = &line,
+                                                        .n_series = 1});
+        double from = 0, to = 0;
+        const char *path = strstr(text, "class=\"line\"");
+        assert_int_equal(sscanf(strstr(path, " d=\"M"), " d=\"M%*f %lfL%*f %lf", &from, &to),
+                         2);
+        assert_true(c == 0 ? fabs(from - to) < 1 : from - to > 100);
+        memory_free(text);
+    }
+}
+
 static void print_graph(FILE *out, const void *arg)
 {
     const char *const names[] = {"a", "b<", "c"};
@@ -232,7 +254,7 @@ int main(void)
         cmocka_unit_test(test_ticks),  cmocka_unit_test(test_ticks_anywhere),
         cmocka_unit_test(test_scales), cmocka_unit_test(test_text),
         cmocka_unit_test(test_words),  cmocka_unit_test(test_plots),
-        cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_graph),  cmocka_unit_test(test_span),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

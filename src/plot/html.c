@@ -1,24 +1,30 @@
 /* A page is one file that can be mailed: the style sheet is inside, there are no scripts, and
  * nothing is loaded; a content security policy in the head enforces this. Colours are CSS
- * variables, so that dark screens and paper have their own. Plots (src/report/plot.c) use the
+ * variables, so that dark screens and paper have their own. Plots (src/plot/plot.c) use the
  * same variables. */
-#include "report/html.h"
+#include "plot/html.h"
 #include "base/memory.h"
 #include "cohort.h"
-#include "report/plot.h"
+#include "plot/plot.h"
+#include "plot/plot_heat.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Tables with more than FEW_HEADS columns become cards on a phone. Those with more than SEVERAL
+ * may be wider than the text of the page, and become cards where the window is narrower than
+ * that; those with more than SOME_HEADS become cards everywhere. */
+enum { FEW_HEADS = 4, SEVERAL_HEADS = 9, SOME_HEADS = 13, MOST_HEADS = 100 };
+
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2430;--soft:#5b6675;--line:#d5dbe3;"
-    "--tint:#f3f5f9;--good:#0a7d54}\n"
+    "--tint:#f3f5f9;--good:#0a7d54;--warn:#b45309;--amber:#fff4df}\n"
     "@media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e6e9ee;--soft:#9aa5b4;"
-    "--line:#343c48;--tint:#1d232c;--good:#4cc38a}}\n"
+    "--line:#343c48;--tint:#1d232c;--good:#4cc38a;--warn:#f0b429;--amber:#2e2510}}\n"
     "@media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;"
-    "--tint:#f4f4f4;--good:#056b45}}\n"
+    "--tint:#f4f4f4;--good:#056b45;--warn:#8a4b00;--amber:#fff8ec}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0 auto;max-width:68rem;padding:2rem 1.25rem 4rem;background:var(--paper);"
     "color:var(--ink);font:1rem/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',"
@@ -33,6 +39,7 @@ static const char style[] =
     ".note,figcaption{font-size:.88rem}\n"
     ".lead{font-size:1.12rem;background:var(--tint);border-left:4px solid var(--good);"
     "padding:.8rem 1.1rem;margin:1.2rem 0;max-width:none}.lead p{max-width:none}\n"
+    ".warn{background:var(--amber);border-left-color:var(--warn)}\n"
     ".numbers{display:flex;flex-wrap:wrap;gap:.6rem 2.2rem;margin:1rem 0;padding:0;"
     "list-style:none}\n"
     ".numbers b{display:block;font-size:1.45rem;line-height:1.25;"
@@ -43,27 +50,61 @@ static const char style[] =
     "th,td{padding:.28rem .6rem;text-align:right;border-bottom:1px solid var(--line);"
     "unicode-bidi:isolate;vertical-align:top}\n"
     "thead th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
-    "th:first-child{text-align:left;font-weight:500;padding-left:0}\n"
+    "th:first-child{text-align:left;padding-left:0}tbody th{font-weight:500}\n"
     "td{white-space:nowrap}td,thead th{overflow-wrap:normal}td small{display:block;"
-    "color:var(--soft)}\n"
+    "color:var(--soft);white-space:normal}\n"
     "th:first-child{min-width:8rem;white-space:normal;overflow-wrap:anywhere}\n"
+    "td.names{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9rem}"
+    "table:has(td.names) thead th:last-child{text-align:left}\n"
+    "tr.base{background:var(--tint)}"
+    "td.name{white-space:normal;overflow-wrap:anywhere;text-align:left}\n"
     ".figures{display:flex;flex-wrap:wrap;gap:1.2rem 2rem;margin:1rem 0}\n"
-    ".figures figure{flex:1 1 26rem;max-width:33rem}\n"
+    ".figures figure{flex:1 1 24rem;max-width:31rem;min-width:0}\n"
+    "figure.full,.figures figure.full{flex-basis:100%;max-width:none}\n"
+    ".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(21rem,100%),1fr));"
+    "gap:.6rem 1rem;margin:.4rem 0}.panels div{break-inside:avoid;min-width:0}"
+    "h4{font-size:.95rem;font-weight:600;margin:.3rem 0;overflow-wrap:anywhere}\n"
     "figure{margin:0;break-inside:avoid}figure h3{margin:.4rem 0}\n"
     "svg{display:block;width:100%;height:auto}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1.2rem;margin:.6rem "
     "0}dt{font-weight:600}dd{margin:0}\n"
-    "@media (max-width:36rem){dl{grid-template-columns:1fr}dd{margin:0 0 .4rem}}\n"
+    "@media (max-width:36rem){dl{grid-template-columns:1fr}dd{margin:0 0 .4rem}"
+    "body{padding:1rem 1rem 3rem}h1{font-size:1.5rem}.lead{font-size:1rem}"
+    ".figures figure{flex-basis:100%}th,td{padding:.28rem .35rem}"
+    "th:first-child{min-width:5rem}td:last-child{padding-right:0}}\n"
+    ".board td{white-space:normal;overflow-wrap:anywhere}\n"
+    "thead th.long{overflow-wrap:anywhere;min-width:6rem}\n"
     "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
     "font-size:.85rem}\n"
     "pre{background:var(--tint);padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap;"
     "overflow-wrap:anywhere}\n"
+    "progress{display:block;width:100%;height:.6rem;margin:.6rem 0;accent-color:var(--good)}\n"
     "details{margin:.6rem 0}summary{cursor:pointer}\n"
     "@media print{html{font-size:12px}body{max-width:none;padding:0}.wide{overflow:visible}"
     "th,td{padding:.2rem .35rem;font-size:.8rem}h2,h3{break-after:avoid}"
     "tr{break-inside:avoid}}\n";
 
-void html_begin(FILE *out, const char *title)
+/* Rows of tables of this class as cards: the name of the row, then its cells, each below its
+ * head, which the variables --h2, --h3, ... of the table hold. */
+static void card_rules(FILE *out, const char *name, const char *columns, int n)
+{
+    fprintf(out,
+            ".%s thead{display:none}.%s,.%s tbody{display:block}"
+            ".%s tr{display:grid;grid-template-columns:repeat(%s);padding:.5rem 0;"
+            "border-bottom:1px solid var(--line)}",
+            name, name, name, name, columns);
+    fprintf(out,
+            ".%s th,.%s td{border:0;padding:.15rem .5rem .15rem 0;text-align:left;min-width:0;"
+            "overflow-wrap:anywhere;white-space:normal}"
+            ".%s th{grid-column:1/-1;font-weight:600}.%s td:empty{display:none}"
+            ".%s td::before{display:block;color:var(--soft);font-size:.78rem}",
+            name, name, name, name, name);
+    for (int c = 2; c <= n; c++)
+        fprintf(out, ".%s td:nth-child(%d)::before{content:var(--h%d)}", name, c, c);
+    fputc('\n', out);
+}
+
+static void begin(FILE *out, const char *title, int64_t seconds)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -71,8 +112,30 @@ void html_begin(FILE *out, const char *title)
           "style-src 'unsafe-inline'\">\n"
           "<meta name=\"generator\" content=\"cohort " COHORT_VERSION "\">\n",
           out);
+    if (seconds > 0)
+        fprintf(out, "<meta http-equiv=\"refresh\" content=\"%" PRId64 "\">\n", seconds);
     html_say(out, "title", "%s", title);
-    fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", style, plot_style_sheet);
+    fprintf(out, "<style>\n%s%s%s", style, plot_style_sheet, plot_heat_style_sheet);
+    card_rules(out, "tall", "auto-fill,minmax(5.6rem,1fr)", MOST_HEADS);
+    fputs("@media (max-width:36rem){", out);
+    card_rules(out, "cards", "3,1fr", SOME_HEADS);
+    fputs("}\n@media screen and (max-width:80rem){", out);
+    card_rules(out, "board", "auto-fill,minmax(5.6rem,1fr)", SOME_HEADS);
+    fputs("}\n@media screen and "
+          "(min-width:80.01rem){.wide:has(.board){width:max-content;min-width:100%;"
+          "max-width:calc(100vw - 3rem);position:relative;left:50%;transform:translateX(-50%)}",
+          out);
+    fputs("}\n</style>\n</head>\n<body>\n", out);
+}
+
+void html_begin(FILE *out, const char *title)
+{
+    begin(out, title, 0);
+}
+
+void html_begin_live(FILE *out, const char *title, int64_t seconds)
+{
+    begin(out, title, seconds);
 }
 
 void html_end(FILE *out)
@@ -81,7 +144,8 @@ void html_end(FILE *out)
 }
 
 /* The character at `text` and its length in bytes; -1 and one byte for invalid UTF-8 and for
- * characters that a page may not contain. */
+ * characters that a page may not contain, or that would change the direction of the text after
+ * them. */
 static int32_t decode(const char *text, size_t *length)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -99,26 +163,56 @@ static int32_t decode(const char *text, size_t *length)
         code = code << 6 | (c[i] & 0x3f);
     }
     if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
-        code < 0xa0 || (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef))
+        code < 0xa0 || (code >= 0x202a && code <= 0x202e) ||
+        (code >= 0x2066 && code <= 0x2069) || (code & 0xfffe) == 0xfffe ||
+        (code >= 0xfdd0 && code <= 0xfdef))
         return -1;
     *length = n;
     return code;
 }
 
-/* Columns: two for the wide characters of East Asia and for emoji. */
-static size_t columns_of(int32_t code)
+/* Widths in eighths of a column. Letters of one column are 8 units of a picture wide on average;
+ * wide ones count more, so that a name in capitals keeps its place. Two columns are for the
+ * characters of East Asia, for emoji, and for the sign in place of a character that cannot be
+ * shown. */
+enum { COLUMN = 8 };
+static size_t width_of(int32_t code)
 {
-    return code >= 0x1100 &&
-                   (code <= 0x115f || (code >= 0x2e80 && code <= 0xffe6) || code >= 0x1f300)
-               ? 2
-               : 1;
+    const bool is_wide = code < 0 || (code >= 0x1100 && code <= 0x115f) ||
+                         (code >= 0x2e80 && code <= 0xffe6) || code >= 0x1f300;
+    if (is_wide)
+        return 2 * COLUMN;
+    if (code == 'W' || code == 'M' || code == 'm' || code == '@' || code == '%')
+        return 13;
+    if (code == '<' || code == '>' || code == '=' || code == '+' || code == '#' || code == '&')
+        return 12;
+    return code >= 'A' && code <= 'Z' ? 10 : COLUMN;
+}
+
+static size_t width_of_text(const char *text)
+{
+    size_t n = 0;
+    for (size_t length = 0; *text != '\0'; text += length)
+        n += width_of(decode(text, &length));
+    return n;
 }
 
 size_t html_columns(const char *text)
 {
-    size_t n = 0;
-    for (size_t length = 0; *text != '\0'; text += length)
-        n += columns_of(decode(text, &length));
+    return (width_of_text(text) + COLUMN - 1) / COLUMN;
+}
+
+size_t html_break(const char *text, size_t most)
+{
+    size_t width = 0, n = 0, after_space = 0;
+    for (size_t length = 0; text[n] != '\0'; n += length) {
+        const int32_t code = decode(text + n, &length);
+        width += width_of(code);
+        if (width > most * COLUMN && code != ' ')
+            return after_space > 0 ? after_space : n > 0 ? n : length;
+        if (code == ' ')
+            after_space = n + length;
+    }
     return n;
 }
 
@@ -159,21 +253,44 @@ void html_text(FILE *out, const char *text)
     }
 }
 
+static bool is_combining(int32_t code)
+{
+    return (code >= 0x300 && code <= 0x36f) || code == 0x200d ||
+           (code >= 0xfe00 && code <= 0xfe0f);
+}
+
 void html_cut(FILE *out, const char *text, size_t most)
 {
-    if (html_columns(text) <= most) {
+    size_t rest = width_of_text(text), used = 0;
+    if (rest <= most * COLUMN) {
         html_text(out, text);
         return;
     }
-    size_t n = 0;
+    const size_t room = (most - 1) * COLUMN;
+    int32_t code = 0;
     for (size_t length = 0; *text != '\0'; text += length) {
-        const int32_t code = decode(text, &length);
-        n += columns_of(code);
-        if (n >= most)
+        code = decode(text, &length);
+        if (used + width_of(code) > (room + COLUMN) / 2)
             break;
+        used += width_of(code);
+        rest -= width_of(code);
         print_character(out, text, length, code);
     }
     fputs("…", out);
+    for (size_t length = 0; *text != '\0'; text += length) {
+        code = decode(text, &length);
+        if (used + rest <= room && !is_combining(code))
+            break;
+        rest -= width_of(code);
+    }
+    html_text(out, text);
+}
+
+void html_name(FILE *out, const char *name)
+{
+    fputs("<bdi>", out);
+    html_text(out, name);
+    fputs("</bdi>", out);
 }
 
 static void print_format(FILE *out, const char *format, va_list arguments)
@@ -198,11 +315,38 @@ void html_say(FILE *out, const char *element, const char *format, ...)
     va_end(arguments);
 }
 
+/* Inside a quoted text of a style: everything but letters, digits and spaces is escaped. */
+static void css_text(FILE *out, const char *text)
+{
+    for (size_t length = 0; *text != '\0'; text += length) {
+        const int32_t code = decode(text, &length);
+        if (code >= 0x80 || code == ' ' || (code >= '0' && code <= '9') ||
+            (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z'))
+            print_character(out, text, length, code);
+        else
+            fprintf(out, "\\%x ", (unsigned)(code < 0 ? 0xfffd : code));
+    }
+}
+
 void html_table_begin(FILE *out, const char *const *heads, size_t n)
 {
-    fputs("<div class=\"wide\"><table>\n<thead><tr>", out);
+    fputs("<div class=\"wide\"><table", out);
+    if (n > FEW_HEADS) {
+        fprintf(out, " class=\"%s\" style=\"",
+                n > SOME_HEADS      ? "tall"
+                : n > SEVERAL_HEADS ? "board"
+                                    : "cards");
+        for (size_t h = 1; h < size_min(n, MOST_HEADS); h++) {
+            fprintf(out, "--h%zu:'", h + 1);
+            css_text(out, heads[h]);
+            fputs("';", out);
+        }
+        fputs("\"", out);
+    }
+    fputs(">\n<thead><tr>", out);
     for (size_t h = 0; h < n; h++) {
-        fputs("<th scope=\"col\">", out);
+        fprintf(out, "<th scope=\"col\"%s>",
+                html_columns(heads[h]) > 12 ? " class=\"long\"" : "");
         html_text(out, heads[h]);
         fputs("</th>", out);
     }
@@ -212,7 +356,7 @@ void html_table_begin(FILE *out, const char *const *heads, size_t n)
 void html_row(FILE *out, const char *name)
 {
     fputs("<tr><th scope=\"row\">", out);
-    html_cut(out, name, 60);
+    html_text(out, name);
     fputs("</th>", out);
 }
 
@@ -261,6 +405,29 @@ void html_caption(FILE *out, const char *format, ...)
 }
 
 void html_figures_end(FILE *out)
+{
+    fputs("</div>\n", out);
+}
+
+void html_panels(FILE *out, const char *title)
+{
+    fputs("<figure class=\"full\">", out);
+    html_say(out, "h3", "%s", title);
+    fputs("<div class=\"panels\">\n", out);
+}
+
+void html_panel(FILE *out, const char *name)
+{
+    fputs("<div>", out);
+    html_say(out, "h4", "%s", name);
+}
+
+void html_panel_end(FILE *out)
+{
+    fputs("</div>\n", out);
+}
+
+void html_panels_end(FILE *out)
 {
     fputs("</div>\n", out);
 }

@@ -12,12 +12,13 @@
  * style sheet of the page defines. Every plot has a title for screen readers. Colours also
  * differ in dash pattern and in the shape of points, so that prints in black and white stay
  * readable. */
-#include "report/plot.h"
+#include "plot/plot.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "report/html.h"
+#include "plot/html.h"
+#include "plot/plot_figures.h"
+#include "plot/plot_internal.h"
 #include <math.h>
-#include <sleef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +31,9 @@ const char plot_style_sheet[] =
     "--c5:#0e7490;--c6:#7a5c00;--c7:#555}}\n"
     ".c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}"
     ".c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}\n"
-    "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"
-    "fill:var(--soft)}svg text.ink{fill:var(--ink)}\n"
+    "svg text{font:14px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"
+    "fill:var(--soft);unicode-bidi:isolate}svg text.ink{fill:var(--ink)}"
+    "svg text.named{paint-order:stroke;stroke:var(--paper);stroke-width:3px}\n"
     "svg .grid{stroke:var(--line);stroke-width:1}svg .edge{stroke:var(--soft);"
     "stroke-width:1}\n"
     "svg .bar{fill:currentColor;fill-opacity:.8}"
@@ -40,98 +42,18 @@ const char plot_style_sheet[] =
     "svg .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}"
     "svg .reach{stroke:currentColor;stroke-width:1.2;stroke-opacity:.65}"
     "svg .guide{fill:none;stroke:var(--soft);stroke-width:1.3}"
+    "svg .beyond{fill:var(--paper);stroke:currentColor;stroke-width:1.3}"
     "svg .node{fill:var(--tint);stroke:currentColor;stroke-width:1.5}"
     "svg .arrow{fill:currentColor}\n";
 
 enum {
-    N_COLOURS = 8,
-    WIDE = 540,
-    HIGH = 300,
-    CHARACTER = 7,
-    LEGEND_LINE = 18,
-    ROW = 20,
-    STAGGER = 13
+    WIDE = PLOT_WIDE,
+    HIGH = 290,
+    ROW = 22,
+    NAME_LINE = 18, /* height of a name above its row */
+    STAGGER = 16
 };
-enum { MOST_NAME = 24, FEW_DOTS = 60, FEW_NOTES = 120 };
-
-/* 1, 2 or 5 times a power of ten, as a fraction, so that multiples are rounded only once. */
-static double step_of(int rank, double *divisor)
-{
-    static const double first[] = {1, 2, 5};
-    const int power = rank >= 0 ? rank / 3 : -((2 - rank) / 3);
-    double ten = 1;
-    for (int k = 0; k < abs(power); k++)
-        ten *= 10;
-    *divisor = power < 0 ? ten : 1;
-    return first[rank - 3 * power] * (power < 0 ? 1 : ten);
-}
-
-void plot_ticks_between(struct plot_ticks *ticks, double low, double high, size_t most)
-{
-    ENSURE(most >= 2 && most <= PLOT_MOST_TICKS);
-    *ticks = (struct plot_ticks){0};
-    for (int rank = -60; rank <= 60; rank++) {
-        double divisor = 1;
-        const double step = step_of(rank, &divisor);
-        const double slack = 1e-9 * (high - low);
-        const double first = ceil((low - slack) * divisor / step),
-                     last = floor((high + slack) * divisor / step);
-        if (last - first + 1 > (double)most)
-            continue;
-        for (; (double)ticks->n <= last - first; ticks->n++)
-            ticks->value[ticks->n] = (first + (double)ticks->n) * step / divisor + 0.0;
-        for (double d = divisor; d > 1; d /= 10)
-            ticks->digits++;
-        ticks->step = step / divisor;
-        return;
-    }
-}
-
-void plot_ticks_log(struct plot_ticks *ticks, double low, double high)
-{
-    *ticks = (struct plot_ticks){0};
-    for (int every = 1; every <= 27; every = every == 1 ? 3 : every + 3) {
-        ticks->n = 0;
-        bool fits = true;
-        for (int rank = -60; rank <= 60 && fits; rank++) {
-            double divisor = 1;
-            const double step = step_of(rank, &divisor), value = step / divisor;
-            if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9) || rank % every != 0)
-                continue;
-            fits = ticks->n < 8;
-            if (fits)
-                ticks->value[ticks->n++] = value;
-        }
-        if (fits)
-            return;
-    }
-}
-
-void plot_round(double *low, double *high)
-{
-    /* Ends that differ only in their last digits count as equal: no tick could separate
-     * them. */
-    if (!(*high - *low > 1e-9 * fmax(fabs(*low), fabs(*high)))) {
-        const double away = *low != 0 ? fabs(*low) / 2 : 1;
-        *low -= away;
-        *high += away;
-    }
-    /* Rounding may make room for one tick too many, which makes the step coarser. */
-    struct plot_ticks ticks = {0};
-    for (double step = -1; step != ticks.step;) {
-        step = ticks.step;
-        plot_ticks_between(&ticks, *low, *high, 7);
-        *low = floor(*low / ticks.step + 1e-9) * ticks.step;
-        *high = ceil(*high / ticks.step - 1e-9) * ticks.step;
-    }
-}
-
-double plot_place(double value, double low, double high, bool logarithmic)
-{
-    if (logarithmic)
-        return Sleef_cinz_logd1_u10purec(value / low) / Sleef_cinz_logd1_u10purec(high / low);
-    return (value - low) / (high - low);
-}
+enum { MOST_NAME = 17, MOST_LONG_NAME = 46, FEW_DOTS = 60, FEW_NOTES = 120 };
 
 /* A plot with its final ranges and layout. */
 struct frame {
@@ -139,7 +61,8 @@ struct frame {
     struct plot_axis x, y;
     double left, top, width, height; /* of the area inside the axes */
     double whole;                    /* height of the picture */
-    bool is_staggered;               /* names below the x axis alternate between two lines */
+    size_t n_lines;                  /* of the names below the x axis */
+    bool is_above;                   /* names of rows are long and are written above them */
 };
 
 static double inside(double share)
@@ -152,10 +75,27 @@ static double x_of(const struct frame *f, double x)
     return f->left + f->width * inside(plot_place(x, f->x.low, f->x.high, f->x.logarithmic));
 }
 
+static double share_of(const struct frame *f, double y)
+{
+    return plot_place(y, f->y.low, f->y.high, false);
+}
+
+static double y_at(const struct frame *f, double share)
+{
+    return f->top + f->height * (f->y.names != NULL ? share : 1 - share) +
+           (f->is_above ? NAME_LINE / 2.0 : 0);
+}
+
 static double y_of(const struct frame *f, double y)
 {
-    const double share = inside(plot_place(y, f->y.low, f->y.high, false));
-    return f->top + f->height * (f->y.names != NULL ? share : 1 - share);
+    return y_at(f, inside(share_of(f, y)));
+}
+
+/* Where a point is that the y axis does not show: 1 above, -1 below; 0: it is shown. */
+static int side_of(const struct frame *f, const struct plot_series *s, size_t i)
+{
+    const double share = share_of(f, s->y[i]), slack = 1e-9;
+    return share > 1 + slack ? 1 : share < -slack ? -1 : 0;
 }
 
 static bool is_there(const struct plot_series *s, size_t i)
@@ -199,29 +139,14 @@ static void settle_axis(const struct plot *plot, struct plot_axis *axis, bool is
     }
     if (!(low <= high))
         low = 0, high = 1;
+    if (!axis->logarithmic && is_y == (plot->y.names == NULL))
+        plot_widen(&low, &high);
     axis->low = low;
     axis->high = high;
     if (!axis->logarithmic)
         plot_round(&axis->low, &axis->high);
     else if (!(high > low))
         axis->high = 10 * low;
-}
-
-static size_t legend_lines(const struct plot *plot)
-{
-    size_t lines = 0, used = WIDE;
-    for (size_t s = 0; s < plot->n_series; s++) {
-        if (plot->series[s].name == NULL)
-            continue;
-        const size_t columns = size_min(html_columns(plot->series[s].name), 40);
-        const size_t width = columns * CHARACTER + 40;
-        if (used + width > WIDE) {
-            lines++;
-            used = 0;
-        }
-        used += width;
-    }
-    return lines;
 }
 
 static struct html_word tick_word(const struct plot_axis *axis, double value, int digits)
@@ -259,19 +184,26 @@ static void settle(struct frame *f, const struct plot *plot)
     *f = (struct frame){.plot = plot, .x = plot->x, .y = plot->y};
     settle_axis(plot, &f->x, false);
     settle_axis(plot, &f->y, true);
-    size_t columns = plot->y.names != NULL ? 0 : y_columns(f);
+    size_t columns = plot->y.names != NULL ? 0 : y_columns(f), widest = 0;
     for (size_t i = 0; i < plot->y.n_names && plot->y.names != NULL; i++)
-        columns = size_max(columns, size_min(html_columns(plot->y.names[i]), MOST_NAME));
-    f->left = (double)(columns * CHARACTER + 8 + (plot->y.names == NULL ? 18 : 0));
-    f->width = WIDE - f->left - 22;
-    f->top = 12 + (double)(legend_lines(plot) * LEGEND_LINE) +
-             (plot->mark_name != NULL ? LEGEND_LINE : 0);
-    f->height = plot->y.names != NULL ? (double)(plot->y.n_names * ROW) : HIGH - 64;
-    size_t widest = 0;
+        columns = size_max(columns, html_columns(plot->y.names[i]));
+    f->is_above = plot->y.names != NULL && columns > MOST_NAME;
+    f->left = f->is_above ? 26
+                          : fmax(26, (double)(columns * PLOT_CHARACTER + 14 +
+                                              (plot->y.names == NULL ? 20 : 0)));
+    f->width = WIDE - f->left - 26;
+    f->top = 12 + (double)(plot_legend_lines(plot) * PLOT_LEGEND_LINE) +
+             (plot->mark_name != NULL ? PLOT_LEGEND_LINE : 0);
+    f->height = plot->y.names != NULL
+                    ? (double)(plot->y.n_names * (ROW + (f->is_above ? NAME_LINE : 0)))
+                    : HIGH - 64;
     for (size_t i = 0; i < plot->x.n_names && plot->x.names != NULL; i++)
         widest = size_max(widest, size_min(html_columns(plot->x.names[i]), MOST_NAME) + 1);
-    f->is_staggered = (double)(widest * CHARACTER * plot->x.n_names) > f->width;
-    f->whole = f->top + f->height + 44 + (f->is_staggered ? STAGGER : 0);
+    f->n_lines = 1;
+    while (f->n_lines < 4 &&
+           (double)(widest * PLOT_CHARACTER * plot->x.n_names) > f->width * (double)f->n_lines)
+        f->n_lines++;
+    f->whole = f->top + f->height + 50 + (double)((f->n_lines - 1) * STAGGER);
 }
 
 static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text,
@@ -284,7 +216,7 @@ static void draw_text(FILE *out, double x, double y, const char *anchor, const c
 
 static void x_ticks(const struct frame *f, struct plot_ticks *ticks)
 {
-    size_t most = 8;
+    size_t most = 6;
     do
         plot_ticks_between(ticks, f->x.low, f->x.high, most);
     while (f->x.whole && ticks->digits > 0 && --most >= 2);
@@ -298,6 +230,7 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         plot_ticks_log(&ticks, f->x.low, f->x.high);
     else if (f->x.names == NULL)
         x_ticks(f, &ticks);
+    double free_from = -INFINITY; /* labels that would overlap are skipped */
     for (size_t t = 0; t < ticks.n; t++) {
         const double x = x_of(f, ticks.value[t]);
         if (f->y.names != NULL)
@@ -305,22 +238,33 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         const struct html_word word = f->x.logarithmic
                                           ? html_short(ticks.value[t])
                                           : tick_word(&f->x, ticks.value[t], ticks.digits);
-        draw_text(out, x, bottom + 16, "middle", word.text, 16);
+        const double half = (double)(html_columns(word.text) * PLOT_CHARACTER) / 2;
+        if (x - half < free_from)
+            continue;
+        draw_text(out, x, bottom + 18, "middle", word.text, 16);
+        free_from = x + half + 4;
     }
     for (size_t i = 0; f->x.names != NULL && i < f->x.n_names; i++)
-        draw_text(out, x_of(f, (double)i),
-                  bottom + 16 + (f->is_staggered && i % 2 == 1 ? STAGGER : 0), "middle",
-                  f->x.names[i], MOST_NAME);
+        draw_text(out, x_of(f, (double)i), bottom + 18 + (double)(i % f->n_lines * STAGGER),
+                  "middle", f->x.names[i], MOST_NAME);
     fprintf(out, "<path class=\"edge\" d=\"M%.1f %.1fH%.1f\"/>", f->left, bottom,
             f->left + f->width);
-    draw_text(out, f->left + f->width / 2, bottom + 36 + (f->is_staggered ? STAGGER : 0),
-              "middle", f->x.label, 80);
+    /* In the middle of the axis, unless the label would leave the picture. */
+    const double half = (double)(html_columns(f->x.label) * PLOT_CHARACTER) / 2,
+                 middle = f->left + f->width / 2;
+    draw_text(out, fmax(fmin(middle, WIDE - half), fmin(half, WIDE / 2.0)),
+              bottom + 41 + (double)((f->n_lines - 1) * STAGGER), "middle", f->x.label, 50);
 }
 
 static void draw_y_axis(FILE *out, const struct frame *f)
 {
     for (size_t i = 0; f->y.names != NULL && i < f->y.n_names; i++)
-        draw_text(out, f->left - 8, y_of(f, (double)i) + 4, "end", f->y.names[i], MOST_NAME);
+        if (f->is_above)
+            draw_text(out, f->left, y_of(f, (double)i) - NAME_LINE + 4, "start", f->y.names[i],
+                      MOST_LONG_NAME);
+        else
+            draw_text(out, f->left - 8, y_of(f, (double)i) + 5, "end", f->y.names[i],
+                      MOST_NAME);
     if (f->y.names != NULL)
         return;
     struct plot_ticks ticks;
@@ -329,18 +273,24 @@ static void draw_y_axis(FILE *out, const struct frame *f)
         const double y = y_of(f, ticks.value[t]);
         fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", f->left, y,
                 f->left + f->width);
-        draw_text(out, f->left - 6, y + 4, "end",
+        draw_text(out, f->left - 6, y + 5, "end",
                   tick_word(&f->y, ticks.value[t], ticks.digits).text, 16);
     }
-    fprintf(out, "<text transform=\"translate(12 %.1f) rotate(-90)\" text-anchor=\"middle\">",
+    fprintf(out, "<text transform=\"translate(14 %.1f) rotate(-90)\" text-anchor=\"middle\">",
             f->top + f->height / 2);
-    html_cut(out, f->y.label, 44);
+    html_cut(out, f->y.label, 32);
     fputs("</text>", out);
 }
 
 /* The tooltip of a shape. */
 static void draw_note(FILE *out, const struct frame *f, const struct plot_series *s, size_t i)
 {
+    if (s->names != NULL) {
+        fputs("<title>", out);
+        html_cut(out, s->names[i], 80);
+        fprintf(out, ": %s, %s</title>", html_short(s->x[i]).text, html_short(s->y[i]).text);
+        return;
+    }
     if (s->n > FEW_NOTES)
         return;
     const struct plot_axis *axis = f->y.names != NULL ? &f->y : &f->x;
@@ -358,27 +308,6 @@ static void draw_note(FILE *out, const struct frame *f, const struct plot_series
     fputs("</title>", out);
 }
 
-/* Colours also have different shapes, for prints in black and white. */
-static void draw_shape(FILE *out, size_t colour, double x, double y, double r)
-{
-    switch (colour % 4) {
-    case 0:
-        fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, r);
-        break;
-    case 1:
-        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fh%.1fv%.1fh%.1fZ\"/>", x - 0.9 * r,
-                y - 0.9 * r, 1.8 * r, 1.8 * r, -1.8 * r);
-        break;
-    case 2:
-        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fl%.1f %.1fh%.1fZ\"/>", x, y - 1.2 * r,
-                1.2 * r, 2.1 * r, -2.4 * r);
-        break;
-    default:
-        fprintf(out, "<path class=\"dot\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fZ\"/>", x,
-                y - 1.3 * r, 1.3 * r, 1.3 * r, -1.3 * r, 1.3 * r, -1.3 * r, -1.3 * r);
-    }
-}
-
 static void draw_dot(FILE *out, const struct frame *f, const struct plot_series *s, size_t i,
                      double most)
 {
@@ -387,7 +316,7 @@ static void draw_dot(FILE *out, const struct frame *f, const struct plot_series 
                                              : 3.6;
     fputs("<g>", out);
     draw_note(out, f, s, i);
-    draw_shape(out, s->colour, x_of(f, s->x[i]), y_of(f, s->y[i]), radius);
+    plot_shape(out, s->colour, x_of(f, s->x[i]), y_of(f, s->y[i]), radius);
     fputs("</g>", out);
 }
 
@@ -403,31 +332,50 @@ static void draw_reach(FILE *out, const struct frame *f, const struct plot_serie
                 y_of(f, s->low[i]), y_of(f, s->high[i]));
 }
 
-/* The dash pattern of a line; a single line is solid. */
-static const char *dashes(const struct plot *plot, const struct plot_series *s)
-{
-    static const char *const patterns[N_COLOURS] = {"none", "7 3", "2 3",  "9 3 2 3",
-                                                    "4 2",  "1 2", "12 4", "3 5"};
-    size_t n_lines = 0;
-    for (size_t k = 0; k < plot->n_series; k++)
-        n_lines += plot->series[k].style == PLOT_LINE;
-    return s->style == PLOT_GUIDE ? "5 4"
-           : n_lines > 1          ? patterns[s->colour % N_COLOURS]
-                                  : "none";
-}
-
+/* Leaves the frame where values are beyond the axis. */
 static void draw_line(FILE *out, const struct frame *f, const struct plot_series *s)
 {
     fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"",
-            s->style == PLOT_GUIDE ? "guide" : "line", dashes(f->plot, s));
-    char next = 'M';
+            s->style == PLOT_GUIDE ? "guide" : "line", plot_dashes(f->plot, s));
+    size_t last = SIZE_MAX;
+    bool joins = false; /* the path ends at the point before */
     for (size_t i = 0; i < s->n; i++) {
         if (!is_there(s, i))
             continue;
-        fprintf(out, "%c%.1f %.1f", next, x_of(f, s->x[i]), y_of(f, s->y[i]));
-        next = 'L';
+        double from = 0, to = 1;
+        if (last == SIZE_MAX
+                ? side_of(f, s, i) == 0
+                : plot_clip(share_of(f, s->y[last]), share_of(f, s->y[i]), &from, &to)) {
+            const size_t first = last == SIZE_MAX ? i : last;
+            const double x[2] = {x_of(f, s->x[first]), x_of(f, s->x[i])},
+                         y[2] = {y_at(f, share_of(f, s->y[first])),
+                                 y_at(f, share_of(f, s->y[i]))};
+            if (!joins)
+                fprintf(out, "M%.1f %.1f", x[0] + from * (x[1] - x[0]),
+                        y[0] + from * (y[1] - y[0]));
+            if (last != SIZE_MAX)
+                fprintf(out, "L%.1f %.1f", x[0] + to * (x[1] - x[0]),
+                        y[0] + to * (y[1] - y[0]));
+        }
+        joins = side_of(f, s, i) == 0;
+        last = i;
     }
     fputs("\"/>", out);
+}
+
+/* Of a line with many points, only where it leaves the frame; of a guide, its end. */
+static void draw_all_beyond(FILE *out, const struct frame *f, const struct plot_series *s)
+{
+    const bool many = s->style == PLOT_LINE && s->n > FEW_DOTS;
+    for (size_t i = s->style == PLOT_GUIDE ? s->n - 1 : 0; i < s->n; i++) {
+        const int side = is_there(s, i) ? side_of(f, s, i) : 0;
+        if (side == 0 || (many && i > 0 && is_there(s, i - 1) && side_of(f, s, i - 1) == side))
+            continue;
+        fputs("<g>", out);
+        draw_note(out, f, s, i);
+        plot_beyond(out, x_of(f, s->x[i]), y_of(f, s->y[i]), side);
+        fputs("</g>", out);
+    }
 }
 
 /* The number of this series among the series of bars, and their count. */
@@ -495,13 +443,13 @@ static void draw_points(FILE *out, const struct frame *f, const struct plot_seri
         if (is_there(s, i))
             draw_reach(out, f, s, i);
     for (size_t i = 0; i < s->n; i++)
-        if (is_there(s, i))
+        if (is_there(s, i) && side_of(f, s, i) == 0)
             draw_dot(out, f, s, i, most);
 }
 
 static void draw_series(FILE *out, const struct frame *f, const struct plot_series *s)
 {
-    fprintf(out, "<g class=\"c%zu%s\">", s->colour % N_COLOURS,
+    fprintf(out, "<g class=\"c%zu%s\">", s->colour % PLOT_COLOURS,
             s->n > FEW_NOTES ? " many" : "");
     if (s->style == PLOT_BARS)
         draw_bars(out, f, s);
@@ -511,36 +459,9 @@ static void draw_series(FILE *out, const struct frame *f, const struct plot_seri
         draw_line(out, f, s);
     if (s->style == PLOT_POINTS || (s->style == PLOT_LINE && s->n <= FEW_DOTS))
         draw_points(out, f, s);
+    if (s->style == PLOT_POINTS || s->style == PLOT_LINE || s->style == PLOT_GUIDE)
+        draw_all_beyond(out, f, s);
     fputs("</g>\n", out);
-}
-
-static void draw_legend(FILE *out, const struct frame *f)
-{
-    double x = WIDE, y = 14 - LEGEND_LINE;
-    for (size_t k = 0; k < f->plot->n_series; k++) {
-        const struct plot_series *s = &f->plot->series[k];
-        if (s->name == NULL)
-            continue;
-        const double width = (double)(size_min(html_columns(s->name), 40) * CHARACTER + 40);
-        if (x + width > WIDE) {
-            x = 0;
-            y += LEGEND_LINE;
-        }
-        fprintf(out, "<g class=\"c%zu\">", s->colour % N_COLOURS);
-        if (s->style == PLOT_BARS || s->style == PLOT_ROWS)
-            fprintf(out,
-                    "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"11\"/>",
-                    x + 8, y - 9);
-        else if (s->style == PLOT_POINTS)
-            draw_shape(out, s->colour, x + 14, y - 4, 4);
-        else
-            fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"M%.1f %.1fh22\"/>",
-                    s->style == PLOT_GUIDE ? "guide" : "line", dashes(f->plot, s), x + 2,
-                    y - 4);
-        fputs("</g>", out);
-        draw_text(out, x + 28, y, "start", s->name, 40);
-        x += width;
-    }
 }
 
 static void draw_mark(FILE *out, const struct frame *f)
@@ -553,24 +474,54 @@ static void draw_mark(FILE *out, const struct frame *f)
               f->plot->mark_name, 40);
 }
 
-static void begin(FILE *out, double height, const char *title)
+static void draw_labels(FILE *out, const struct frame *f)
+{
+    const struct plot *plot = f->plot;
+    size_t n = 0;
+    for (size_t s = 0; s < plot->n_series; s++)
+        n += plot->series[s].n;
+    struct plot_spot *labels = NEW(struct plot_spot, plot->n_labels + n),
+                     *points = labels + plot->n_labels, *next = points;
+    for (size_t k = 0; k < plot->n_labels; k++)
+        labels[k] = (struct plot_spot){x_of(f, plot->labels[k].x), y_of(f, plot->labels[k].y),
+                                       plot->labels[k].text};
+    for (size_t s = 0; s < plot->n_series; s++)
+        for (size_t i = 0; i < plot->series[s].n; i++)
+            *next++ = (struct plot_spot){x_of(f, plot->series[s].x[i]),
+                                         y_of(f, plot->series[s].y[i]), NULL};
+    const struct plot_spot corners[2] = {{f->left, f->top, NULL},
+                                         {f->left + f->width, f->top + f->height, NULL}};
+    plot_labels_draw(out, labels, plot->n_labels, points, n, corners);
+    memory_free(labels);
+}
+
+void plot_begin(FILE *out, double height, const char *title)
 {
     fprintf(out, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDE, height);
     html_text(out, title);
     fputs("\">\n", out);
 }
 
-void plot_draw(FILE *out, const struct plot *plot)
+static void draw(FILE *out, const void *what)
 {
+    const struct plot *plot = what;
     struct frame f;
     settle(&f, plot);
-    begin(out, f.whole, plot->title);
+    plot_begin(out, f.whole, plot->title);
     draw_y_axis(out, &f);
     draw_x_axis(out, &f);
     if (plot->mark_name != NULL)
         draw_mark(out, &f);
     for (size_t s = 0; s < plot->n_series; s++)
         draw_series(out, &f, &plot->series[s]);
-    draw_legend(out, &f);
+    if (plot->n_labels > 0)
+        draw_labels(out, &f);
+    plot_legend(out, plot);
     fputs("</svg>\n", out);
+}
+
+void plot_draw(FILE *out, const struct plot *plot)
+{
+    draw(out, plot);
+    plot_figures_keep(plot->title, plot, draw, plot_numbers);
 }

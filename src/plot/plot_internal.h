@@ -1,0 +1,39 @@
+/* Shared by the files that draw plots. */
+#ifndef COHORT_PLOT_INTERNAL_H
+#define COHORT_PLOT_INTERNAL_H
+
+#include "plot/plot.h"
+
+/* The numbers of a struct plot as CSV. */
+void plot_numbers(FILE *out, const void *what);
+
+/* Begins the picture, which is PLOT_WIDE units wide. */
+void plot_begin(FILE *out, double height, const char *title);
+
+enum {
+    PLOT_COLOURS = 8,
+    PLOT_CHARACTER = 8,   /* width of a character */
+    PLOT_LEGEND_LINE = 20 /* height of a line of the legend */
+};
+
+/* The shape of a point, which depends on its colour. */
+void plot_shape(FILE *out, size_t colour, double x, double y, double r);
+/* An open triangle at the edge that points to a value beyond it: up (1) or down (-1). */
+void plot_beyond(FILE *out, double x, double y, int side);
+/* The dash pattern of a line. */
+const char *plot_dashes(const struct plot *plot, const struct plot_series *s);
+size_t plot_legend_lines(const struct plot *plot);
+void plot_legend(FILE *out, const struct plot *plot);
+
+/* A place in the picture. */
+struct plot_spot {
+    double x, y;
+    const char *name;
+};
+
+/* Writes the names of `labels` between two corners, clear of each other and of the points. */
+void plot_labels_draw(FILE *out, const struct plot_spot *labels, size_t n,
+                      const struct plot_spot *points, size_t n_points,
+                      const struct plot_spot corners[2]);
+
+#endif
