@@ -9,7 +9,9 @@
 #include "commands/commands.h"
 #include "commands/slurm_flags.h"
 #include "report/report.h"
+#include "runs/baseline.h"
 #include "sweep/auto.h"
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,21 +50,43 @@ static const struct flag flags[] = {
      NULL},
 };
 
-/* Whether the leader is really better than a model, in one word. */
+static bool has_intervals(const struct auto_result *result)
+{
+    return metrics_has_interval(result->paired.entries[0].score.n_students);
+}
+
+/* Whether the leader is really better than a model, in one word; none if that is not known. */
 static const char *verdict(const struct auto_result *result, size_t entry, size_t best)
 {
     if (entry == best)
         return "best";
+    if (!has_intervals(result))
+        return "";
     return paired_difference(&result->paired, entry, best, METRIC_LOG_LOSS).better > 0
                ? "worse"
                : "as good";
 }
 
-/* Models, then the blend, then the baselines. */
+/* Models, then the blend if there is one, then the baselines. */
+static size_t n_blends(const struct auto_result *result)
+{
+    return result->blended;
+}
+
+/* The entry of the choice: the blend, or the model with all the weight. */
+static size_t choice_of(const struct auto_result *result)
+{
+    size_t only = 0;
+    while (only + 1 < result->n && result->models[only].weight == 0)
+        only++;
+    return result->blended ? result->n : only;
+}
+
 static const char *name_of(const struct auto_result *result, size_t entry)
 {
     static const char *const others[] = {"blend", "item means", "running means"};
-    return entry < result->n ? result->models[entry].kind : others[entry - result->n];
+    return entry < result->n ? result->models[entry].kind
+                             : others[entry - result->n + 1 - n_blends(result)];
 }
 
 static const char *settings_of(const struct auto_result *result, size_t entry)
@@ -78,14 +102,17 @@ static void print_board(const struct auto_result *result, const size_t *order)
     printf("\n%s attempts: %lld\n%5s  %-13s  %8s  %8s  %-32s  %-7s  %6s  settings\n",
            result->split == TEST ? "test" : "validation",
            (long long)result->paired.entries[0].score.n, "place", "model", "log-loss", "AUC",
-           "log-loss above the best, 95 %", "", "weight");
+           has_intervals(result) ? "log-loss above the best, 95 %" : "log-loss above the best",
+           "", "weight");
     for (size_t place = 0; place < result->paired.n; place++) {
         const size_t e = order[place];
         const struct score *score = &result->paired.entries[e].score;
         const struct paired_difference above =
             paired_difference(&result->paired, e, order[0], METRIC_LOG_LOSS);
         char interval[64] = "", weight[16] = "";
-        if (place > 0)
+        if (place > 0 && !has_intervals(result))
+            snprintf(interval, sizeof interval, "%8.5f", above.value);
+        else if (place > 0)
             snprintf(interval, sizeof interval, "%8.5f (%.5f to %.5f)", above.value, above.low,
                      above.high);
         if (e < result->n && result->models[e].weight > 0)
@@ -113,16 +140,20 @@ static enum status write_board(const struct auto_result *result, const size_t *o
         const struct score *score = &result->paired.entries[e].score;
         const struct paired_difference above =
             paired_difference(&result->paired, e, order[0], METRIC_LOG_LOSS);
-        fprintf(out, "%zu,%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%s,", place + 1,
-                name_of(result, e), result->split == TEST ? "test" : "valid", score->log_loss,
-                score->auc, score->accuracy, above.value, above.low, above.high,
-                verdict(result, e, order[0]));
+        fprintf(out, "%zu,%s,%s,%.9g,%.9g,%.9g,%.9g,", place + 1, name_of(result, e),
+                result->split == TEST ? "test" : "valid", score->log_loss, score->auc,
+                score->accuracy, above.value);
+        if (has_intervals(result))
+            fprintf(out, "%.9g,%.9g,", above.low, above.high);
+        else
+            fputs(",,", out);
+        fprintf(out, "%s,", verdict(result, e, order[0]));
         if (e < result->n)
             fprintf(out, "%.9g", result->models[e].weight);
         fputc(',', out);
-        csv_quote(out, e < result->n    ? result->models[e].run
-                       : e == result->n ? result->best
-                                        : "");
+        csv_quote(out, e < result->n                      ? result->models[e].run
+                       : e < result->n + n_blends(result) ? result->best
+                                                          : "");
         fputc(',', out);
         csv_quote(out, settings_of(result, e));
         fputc('\n', out);
@@ -138,28 +169,51 @@ static enum status write_board(const struct auto_result *result, const size_t *o
 /* In plain words: what was chosen, and why. */
 static void say_choice(const struct auto_result *result, const char *directory)
 {
-    const size_t blend = result->n;
     size_t lead = 0, n_members = 0;
     for (size_t m = 0; m < result->n; m++) {
         n_members += result->models[m].weight > 0;
         if (result->models[m].valid < result->models[lead].valid)
             lead = m;
     }
+    const size_t choice = choice_of(result);
     const struct paired_difference gain =
-        paired_difference(&result->paired, blend, lead, METRIC_LOG_LOSS);
+        paired_difference(&result->paired, choice, lead, METRIC_LOG_LOSS);
     printf("\nThe choice is %s", result->best);
     if (result->n < 2)
-        printf(", the only model.\n");
+        printf(", the only model, %s.\n", result->models[0].kind);
+    else if (!result->blended)
+        printf(", a link to %s: no other model has weight in a blend that is fitted on the "
+               "validation attempts.\n",
+               result->models[choice].kind);
     else
-        printf(", a blend of %zu models with weights fitted on the validation attempts.\nOf "
+        printf(", a blend of %zu model%s with weights fitted on the validation attempts.\nOf "
                "single models, %s has the best validation log-loss; the blend is %s.\n",
-               n_members, result->models[lead].kind,
-               gain.better < 0   ? "really better (the interval excludes 0)"
-               : gain.better > 0 ? "really worse (the interval excludes 0)"
+               n_members, n_members == 1 ? "" : "s", result->models[lead].kind,
+               !has_intervals(result) ? gain.value < 0 ? "better on the one student scored"
+                                                       : "not better on the one student scored"
+               : gain.better < 0      ? "really better (the interval excludes 0)"
+               : gain.better > 0      ? "really worse (the interval excludes 0)"
                                  : "about as good: they do not differ by more than chance");
     printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nRead: "
            "%s/report.html, %s/leaderboard.csv\n",
            result->best, directory, directory);
+}
+
+/* Warns if the choice does not beat the baselines. */
+static void check_choice(const struct auto_result *result)
+{
+    const struct paired_entry *entries = result->paired.entries;
+    const size_t first = result->n + n_blends(result);
+    const double log_loss = entries[choice_of(result)].score.log_loss;
+    double baselines[N_BASELINES], least = INFINITY;
+    if (result->paired.n < first + N_BASELINES)
+        return;
+    for (size_t b = 0; b < N_BASELINES; b++) {
+        baselines[b] = entries[first + b].score.log_loss;
+        least = fmin(least, baselines[b]);
+    }
+    if (log_loss >= least)
+        baseline_say(result->split == TEST ? "test" : "validation", log_loss, baselines);
 }
 
 /* Collective. */
@@ -168,11 +222,18 @@ static enum status write_report(const struct comm *comm, const struct auto_resul
 {
     const char *runs[REPORT_MOST_RUNS] = {result->best};
     size_t n = 1;
-    for (size_t m = 0; result->n > 1 && m < result->n && n < COUNT(runs); m++)
-        runs[n++] = result->models[m].run;
+    for (size_t m = 0; m < result->n && n < COUNT(runs); m++)
+        if (result->blended || m != choice_of(result))
+            runs[n++] = result->models[m].run;
     char *output = memory_text("%s/report.html", directory);
-    const struct report_plan plan = {
-        .data = "", .title = "", .output = output, .split = result->split, .n_rows = 20};
+    const struct report_plan plan = {.data = "",
+                                     .title = "",
+                                     .output = output,
+                                     .figures = "",
+                                     .student = "",
+                                     .split = result->split,
+                                     .n_rows = 20,
+                                     .compares = n > 1};
     const enum status status = report_write(comm, runs, n, &plan);
     memory_free(output);
     return status;
@@ -188,7 +249,9 @@ static enum status show(const struct comm *comm, const struct auto_result *resul
         status = write_report(comm, result, directory);
     if (status == OK && comm->rank == 0) {
         print_board(result, order);
+        metrics_say_few(result->paired.entries[0].score.n_students);
         say_choice(result, directory);
+        check_choice(result);
     }
     memory_free(order);
     return status;
@@ -281,13 +344,16 @@ const struct command command_auto = {
     .summary = "Find the best model for a data set, without any settings",
     .details =
         "Train every kind of model that fits the data with its defaults; for the best kinds, "
-        "try settings around them, the better half of them to the end; then blend the best "
-        "run of each kind, with weights fitted on the validation attempts.\n\n"
+        "try settings around them, the better half of them to the end; then blend the two "
+        "best runs of each kind, with weights fitted on the validation attempts; runs without "
+        "weight are left out.\n\n"
         "The leaderboard compares all of them on the test attempts (or, if there are none, on "
         "validation), with 95 % intervals of the differences from resampled students: `as "
-        "good` means that the interval includes 0.\n\n"
-        "DIRECTORY/best is the run to predict with. leaderboard.csv and report.html are next "
-        "to it, models/KIND is the best run of a kind, kinds and around-KIND are sweeps. Run "
+        "good` means that the interval includes 0. One student gives no interval.\n\n"
+        "DIRECTORY/best is the run to predict with: the blend, or a link to a model if it has "
+        "all the weight. leaderboard.csv and report.html are next "
+        "to it, models/KIND is the best run of a kind, models/KIND-2 the second best, kinds "
+        "and around-KIND are sweeps. Run "
         "the same command again to continue after "
         "a stop. With --trials the leaderboard is identical, byte for byte, for any number of "
         "ranks; with --minutes it depends on the speed of the machine. With n ranks, n trials "

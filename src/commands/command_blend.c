@@ -1,4 +1,5 @@
 /* cohort blend: combines trained models into one that predicts better than each. */
+#include "base/cell_text.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -112,7 +113,7 @@ static int name_width(const struct blend *blend)
     size_t width = 16;
     for (size_t m = 0; m < blend->n_members; m++) {
         char *name = member_name(blend, m);
-        width = size_max(width, strlen(name));
+        width = size_max(width, cell_text_width(name));
         memory_free(name);
     }
     return (int)width;
@@ -120,7 +121,7 @@ static int name_width(const struct blend *blend)
 
 static void print_line(const struct report *report, const char *name, const struct line *line)
 {
-    printf("%-*s", name_width(report->blend), name);
+    cell_text_left(name, (size_t)name_width(report->blend), 0);
     for (int part = 0; part < 2; part++) {
         const struct score *s = &line->scores[part];
         if (s->n > 0)

@@ -59,8 +59,9 @@ static const struct entry environment[] = {
                    "the command alone; yes: start MPI even if no launcher is detected"},
     {"COHORT_LIVE",
      "yes or no: show progress as one line that is overwritten, as on a terminal, "
-     "or as a plain line every half minute, as in a log; by default cohort finds "
-     "out, under mpirun too"},
+     "or as plain lines, as in a log: at most two per second about epochs, which skips "
+     "some of short ones, and one every half minute in anything that takes longer; by "
+     "default cohort finds out, under mpirun too"},
     {"COHORT_ISA", "plain, avx2 or avx512: use these vector instructions instead of the widest "
                    "that the CPU supports; the results do not change"},
     {"OPENBLAS_CORETYPE",

@@ -1,9 +1,12 @@
 /* cohort predict: its options, and which of its tables to write (predict_*.c). */
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/predict_internal.h"
+#include "data_tools/time_reader.h"
 #include <stddef.h>
+#include <string.h>
 
 const char *const predict_splits[] = {"train", "valid", "test", "all", NULL};
 
@@ -43,6 +46,19 @@ static const struct flag flags[] = {
       "with --follow: the largest number of students to keep in memory"},
      0,
      NULL},
+    {{"pseudonyms", OPTION_TEXT, AT(pseudonyms), "", 0, 0, NULL,
+      "with --follow: find the students of a data set with pseudonyms by their names; the key "
+      "that `cohort import --pseudonyms` used"},
+     0,
+     "KEYFILE"},
+    {{"time-unit", OPTION_CHOICE, AT(time_unit), "auto", 0, 0, time_reader_units,
+      "with --follow: unit of times that are numbers; auto: by the size of the first one"},
+     0,
+     "UNIT"},
+    {{"time-format", OPTION_TEXT, AT(time_format), "", 0, 0, NULL,
+      "with --follow: format of times that are dates, as of strptime: '%d.%m.%Y %H:%M'"},
+     0,
+     "FORMAT"},
     {{"interval", OPTION_SWITCH, AT(interval), "no", 0, 0, NULL,
       "add the column deviation: how uncertain each probability is (bkt, blend, lme, vae)"},
      0,
@@ -54,6 +70,31 @@ static const struct flag flags[] = {
      NULL},
 };
 
+/* Words after the run: a data set, or the value of an option that must be joined to it. */
+static enum status refuse_words(const struct predict_values *values, const char *const *words,
+                                int n)
+{
+    static const struct {
+        const char *name;
+        const char *const *kinds;
+    } options[] = {{"next", next_kinds}, {"mastery", mastery_kinds}};
+    const bool given[] = {values->next != NEXT_NONE, values->mastery != MASTERY_NONE};
+    for (int w = 1; w < n; w++) {
+        for (size_t o = 0; o < COUNT(options); o++)
+            for (size_t k = 1; given[o] && options[o].kinds[k] != NULL; k++)
+                for (int v = 0; v < n; v++)
+                    if (strcmp(words[v], options[o].kinds[k]) == 0)
+                        return fail(BAD_USAGE,
+                                    "predict: '%s' is a second run; did you mean --%s=%s?",
+                                    words[v], options[o].name, words[v]);
+        if (file_ends_in(words[w], ".h5") || file_ends_in(words[w], ".csv"))
+            return fail(BAD_USAGE,
+                        "predict: '%s' is a second run; did you mean --data %s, or -o %s?",
+                        words[w], words[w], words[w]);
+    }
+    return command_usage(&command_predict);
+}
+
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
     struct predict_values values = {0};
@@ -61,14 +102,20 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     int n_words = 0;
     enum status status = command_parse(&command_predict, argc, argv, &values, words, &n_words);
     if (status == OK && n_words != 1)
-        status = command_usage(&command_predict);
+        status = refuse_words(&values, words, n_words);
     if (status == OK && values.follow) {
         status = predict_follow(comm, words[0], &values);
         memory_free(words);
         return status;
     }
+    if (status == OK && values.pseudonyms[0] != '\0')
+        status = fail(BAD_USAGE, "predict: --pseudonyms goes with --follow; other predictions "
+                                 "have the students' names as the data set has them");
     if (status == OK)
-        status = command_check_output(&command_predict, values.output, "the file to write");
+        status = comm_agree(comm, comm->rank == 0
+                                      ? command_check_output(&command_predict, values.output,
+                                                             "the file to write")
+                                      : OK);
     if (status == OK)
         status = output_table_check(values.output);
     if (status == OK && values.next != NEXT_NONE && values.mastery != MASTERY_NONE)
@@ -108,7 +155,8 @@ const struct command command_predict = {
         "they are shown: known, and not withheld by `cohort import` (--withheld, --split "
         "by-last or by-attempt).\n\n"
         "Columns: student, item, time (as the source wrote it), outcome, probability, split "
-        "(train, valid or test), basis (see below), row (of the source file, from 1, without "
+        "(train, valid or test, as the data set has it, also of data that the model was never "
+        "trained on), basis (see below), row (of the source file, from 1, without "
         "the header) and, "
         "where the data came from several files, file. A cell is empty (JSON: null) where its "
         "value is unknown, such as the row in data sets of earlier versions. A .json file is "
@@ -145,6 +193,7 @@ const struct command command_predict = {
                 "  cohort import csv new.csv --split none -o new.h5\n"
                 "  cohort predict runs/rbm --data new.h5 -o new_predictions.csv\n\n"
                 "Where every student stands tonight, for teachers:\n\n"
+                "  cohort import csv log.csv --split none -o today.h5\n"
                 "  cohort predict runs/bkt --data today.h5 --mastery -o mastery.csv\n\n"
                 "Answer attempts as they come:\n\n"
                 "  cohort predict runs/dkt --data today.h5 --follow < attempts.csv",

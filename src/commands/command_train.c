@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/nearest_path.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
@@ -13,6 +14,7 @@
 #include "runs/trainer.h"
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct values {
@@ -100,15 +102,31 @@ static enum status check_words(const char *const *words, int n)
     return OK;
 }
 
+static bool is_positive(const struct config *config, const char *key)
+{
+    const char *value = config_get(config, "train", key);
+    return value != NULL && strtoll(value, NULL, 10) > 0;
+}
+
 /* Rank 0: the directory must not be that of several runs. And without a model it must hold a run
  * that can be continued. */
 static enum status check_run(const struct config *config)
 {
     const char *directory = config_get(config, "run", "directory");
-    const char *folds = config_get(config, "train", "folds");
+    const bool has_folds = is_positive(config, "folds"), one_fold = is_positive(config, "fold");
     if (directory == NULL || directory[0] == '\0')
         return OK;
-    if (file_is_in(directory, "fold-1") && (folds == NULL || strcmp(folds, "0") == 0))
+    if (file_is_in(directory, "fold-1") && one_fold)
+        return fail(BAD_USER,
+                    "run=%s: this is a cross-validation; continue one of its folds with "
+                    "run=%s/fold-%s, without train.fold=",
+                    directory, directory, config_get(config, "train", "fold"));
+    if (file_is_in(directory, "last.h5") && has_folds && !one_fold)
+        return fail(BAD_USER,
+                    "run=%s: this is a run, not a cross-validation; choose another directory "
+                    "for train.folds=%s",
+                    directory, config_get(config, "train", "folds"));
+    if (file_is_in(directory, "fold-1") && !has_folds)
         return fail(BAD_USER,
                     "run=%s: this is a cross-validation; give all its settings again, with "
                     "train.folds=, to continue it, or continue one fold, as in run=%s/fold-1",
@@ -124,12 +142,15 @@ static enum status check_run(const struct config *config)
         return OK;
     if (config_get(config, "data", "file") != NULL)
         return OK; /* a run that begins, without a kind: model_choose refuses it */
-    return fail(
-        BAD_USER,
-        "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
-        "and data= to start a run there",
-        directory,
-        file_exists(directory) ? "no checkpoint in this directory" : "no such directory");
+    const bool exists = file_exists(directory);
+    char *hint = exists ? memory_text("%s", "") : nearest_path_hint(directory);
+    const enum status status =
+        fail(BAD_USER,
+             "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
+             "and data= to start a run there%s",
+             directory, exists ? "no checkpoint in this directory" : "no such directory", hint);
+    memory_free(hint);
+    return status;
 }
 
 /* Collective: prints the defaults for the data. */
@@ -153,6 +174,8 @@ static enum status explain(const struct comm *comm, const char *const *words, in
                "the student has met before\n\n",
                file, shape.n_items, shape.n_skills, shape.n_answers, shape.n_students,
                shape.per_student, shape.per_item, 100 * shape.repeats, 100 * shape.practice);
+        if (shape.n_skills == 0)
+            printf("The data have no skills, so every item counts as a skill of its own.\n\n");
         if (kind->defaults != NULL)
             printf("%s    what suits %s on any data\n", kind->defaults, kind->name);
         status = defaults_suggest(config, &shape, stdout);
@@ -244,11 +267,12 @@ const struct command command_train = {
         "last.h5, previous.h5 and best.h5 and, at the end, result.json. On USR1, TERM or "
         "Ctrl-C "
         "the run finishes its step, saves and exits with code 85 (mpirun allows a second for "
-        "that, or as many as OMPI_MCA_odls_base_sigkill_timeout says). With train.folds = K "
+        "that, or as many as OMPI_MCA_odls_base_sigkill_timeout says; if the signal goes to "
+        "mpirun, the exit code is mpirun's own, 1 after Ctrl-C). With train.folds = K "
         "the run is "
         "a cross-validation in the directories fold-1 to fold-K.\n\n"
         "Run the same command again to continue a run. A continued run keeps its settings, so "
-        "run=RUN is enough (a cross-validation needs all its settings again). Of the settings "
+        "run=RUN is enough. Of the settings "
         "given again, only train.epochs, train.patience and paths may differ.\n\n"
         "refit=RUN trains the model of a finished run again, on its training and validation "
         "attempts together. It uses the settings and data set of that run, the number of "
@@ -263,8 +287,11 @@ const struct command command_train = {
                 "attempts:\n\n"
                 "  cohort train rbm.ini data=class.h5 run=runs/a\n"
                 "  cohort train refit=runs/a run=runs/a-refit",
-    .exit_status = "85 if a signal stopped the run after saving: run the same command to "
-                   "continue. 4 if training diverged.",
+    .exit_status =
+        "85 if a signal stopped the run after saving: run the same command to "
+        "continue. Under mpirun, USR1 gives 85 too, but after Ctrl-C or TERM mpirun has "
+        "an exit code of its own (Open MPI 4: 1); the run is saved all the same. 4 if "
+        "training diverged.",
     .see_also = "cohort-evaluate(1), cohort-submit(1), cohort-sweep(1), cohort-files(5), "
                 "cohort-models(7), cohort-settings(7)",
     .flags = flags,

@@ -1,6 +1,7 @@
 /* cohort update: goes on training a finished run with new data. It is `cohort train update=RUN`
  * with a name for the new run, and a comparison of both runs at the end. */
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "runs/run.h"
@@ -39,7 +40,16 @@ static const char *find_setting(const char *const *words, int n, const char *key
     return NULL;
 }
 
-static enum status check_words(const char *const *words, int n, const struct values *values)
+/* The value of a setting that has a short name, or NULL. */
+static const char *find_either(const char *const *words, int n, const char *key,
+                               const char *full)
+{
+    const char *value = find_setting(words, n, key);
+    return value != NULL ? value : find_setting(words, n, full);
+}
+
+/* The data may be given as a setting, too. */
+static enum status check_words(const char *const *words, int n, struct values *values)
 {
     if (n == 0 || strchr(words[0], '=') != NULL)
         return command_usage(&command_update);
@@ -49,6 +59,12 @@ static enum status check_words(const char *const *words, int n, const struct val
                         "update: '%s' is a second run; expected one run, then settings as "
                         "section.key=value",
                         words[w]);
+    const char *data = find_either(words, n, "data=", "data.file=");
+    if (data != NULL && values->data[0] != '\0' && strcmp(data, values->data) != 0)
+        return fail(BAD_USAGE, "update: --data %s and data=%s are two data sets; give one",
+                    values->data, data);
+    if (data != NULL)
+        values->data = data;
     if (values->data[0] == '\0')
         return fail(BAD_USAGE, "update: --data NEW.h5 is missing: the data set to learn from");
     return OK;
@@ -94,8 +110,12 @@ static enum status compare(const struct comm *comm, const char *before, const ch
 {
     const char *split = comm->rank == 0 ? held_out(run) : NULL;
     char *shared = comm_share_text(comm, split != NULL ? memory_text("%s", split) : NULL);
-    if (shared == NULL)
+    if (shared == NULL) {
+        log_say("%s has neither test nor validation attempts, so %s and %s are not compared; "
+                "import it with --split by-last, for example, to compare them",
+                data, run, before);
         return OK;
+    }
     const char *const words[] = {"evaluate", run, before, "--data", data, "--split", shared};
     char *argv[COUNT(words)];
     for (size_t w = 0; w < COUNT(words); w++)
@@ -116,14 +136,14 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK)
         status = check_words(words, n_words, &values);
     if (status == OK) {
-        const char *given = find_setting(words, n_words, "run=");
-        if (given == NULL)
-            given = find_setting(words, n_words, "run.directory=");
+        const char *given = find_either(words, n_words, "run=", "run.directory=");
         char *directory =
             given != NULL ? memory_text("%s", given) : name_run(words[0], values.data);
         status = train(comm, words, n_words, values.data, directory);
         if (status == OK)
             status = compare(comm, words[0], directory, values.data);
+        if (status == OK)
+            log_say("the updated run is %s", directory);
         memory_free(directory);
     }
     memory_free(words);
@@ -148,12 +168,24 @@ const struct command command_update = {
         "what is not practised any more. Of a blend, update the members and blend them "
         "again.\n\n"
         "At the end both runs are compared on the test attempts of NEW.h5 (or, if there are "
-        "none, on validation). The checkpoint "
-        "stores the digests of all data sets that it was trained on.",
-    .examples = "Every night, import the whole log, go on training, and predict:\n\n"
-                "  cohort import csv log.csv --split by-last -o monday.h5\n"
-                "  mpirun -n 4 cohort update runs/dkt --data monday.h5\n"
-                "  cohort predict runs/dkt-monday --next -o next.csv",
+        "none, on validation). The comparison is fair only if all data sets of a run are split "
+        "alike, as by --split by-last in every import: otherwise RUN may have been trained on "
+        "attempts that NEW.h5 holds out. A warning counts such attempts.\n\n"
+        "Items keep the skills and groups that they have in RUN, and a note tells where NEW.h5 "
+        "has others; the kinds that are fitted to NEW.h5 alone take those of NEW.h5. The "
+        "checkpoint stores the digests of all data sets that it was trained on, and `cohort "
+        "inspect` names the runs.\n\n"
+        "A new run that exists already is continued: only train.epochs, train.patience and "
+        "paths may differ, and other data are refused. NEW.h5 with the same name every night "
+        "gives the same name RUN-NEW: name the run with run=, or the data set by its date.",
+    .examples =
+        "Every night, import the whole log, go on training, and predict. The split holds "
+        "out the last answers of each student to compare both runs; predictions use "
+        "all answers, so they have a data set without a split:\n\n"
+        "  cohort import csv log.csv --split by-last -o monday.h5\n"
+        "  mpirun -n 4 cohort update runs/dkt --data monday.h5\n"
+        "  cohort import csv log.csv --split none -o monday-all.h5\n"
+        "  cohort predict runs/dkt-monday --data monday-all.h5 --next -o next.csv",
     .exit_status = "85 if a signal stopped it after saving: run the same command to continue.",
     .see_also = "cohort-train(1), cohort-evaluate(1), cohort-predict(1)",
     .flags = flags,

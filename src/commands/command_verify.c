@@ -1,5 +1,6 @@
 /* cohort verify: checks that files are as they were written. */
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/h5.h"
 #include "base/memory.h"
 #include "commands/commands.h"
@@ -76,8 +77,13 @@ static int compare(const void *a, const void *b)
 
 static void verify_path(struct verdicts *files, const char *path, bool is_fold);
 
-/* All HDF5 files and folds in a directory, in the order of their names. A fold has no folds,
- * whatever links its directory contains. */
+static bool is_snapshots(const char *path)
+{
+    return file_ends_in(path, "/snapshots");
+}
+
+/* All HDF5 files, folds and snapshots in a directory, in the order of their names. A fold has no
+ * folds and a directory of snapshots has only files, whatever links it contains. */
 static void verify_run(struct verdicts *files, const char *path, bool is_fold)
 {
     char **names = NULL;
@@ -90,7 +96,8 @@ static void verify_run(struct verdicts *files, const char *path, bool is_fold)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         const size_t length = strlen(entry->d_name);
         const bool is_h5 = length > 3 && strcmp(entry->d_name + length - 3, ".h5") == 0;
-        if (!is_h5 && (is_fold || strncmp(entry->d_name, "fold-", 5) != 0))
+        const bool is_more = strcmp(entry->d_name, "snapshots") == 0 && !is_snapshots(path);
+        if (!is_h5 && !is_more && (is_fold || strncmp(entry->d_name, "fold-", 5) != 0))
             continue;
         GROW(names, n, capacity);
         names[n++] = memory_text("%s/%s", path, entry->d_name);
@@ -101,7 +108,10 @@ static void verify_run(struct verdicts *files, const char *path, bool is_fold)
     else
         printf("%s: no checkpoint yet\n", path);
     for (size_t i = 0; i < n; i++) {
-        verify_path(files, names[i], true);
+        if (is_snapshots(names[i]))
+            verify_run(files, names[i], true);
+        else
+            verify_path(files, names[i], true);
         memory_free(names[i]);
     }
     memory_free(names);
@@ -119,9 +129,42 @@ static bool is_of_run(const char *path)
     return false;
 }
 
+/* All runs in a directory of runs, in the order of their names. */
+static void verify_runs(struct verdicts *files, const char *path, const char *folder)
+{
+    char *whole = memory_text("%s/%s", path, folder);
+    struct dirent **entries = NULL;
+    const int n = scandir(whole, &entries, NULL, alphasort);
+    for (int e = 0; e < n; e++) {
+        char *run = memory_text("%s/%s", whole, entries[e]->d_name);
+        if (entries[e]->d_name[0] != '.' && file_is_directory(run))
+            verify_path(files, run, false);
+        memory_free(run);
+        free(entries[e]);
+    }
+    free(entries);
+    memory_free(whole);
+}
+
+/* The directory of `cohort auto` or of a sweep has its runs in folders. */
+static bool verify_many(struct verdicts *files, const char *path)
+{
+    const bool is_sweep = file_is_in(path, "sweep.ini");
+    if (!is_sweep && !(file_is_in(path, "leaderboard.csv") && file_is_in(path, "models")))
+        return false;
+    verify_runs(files, path, is_sweep ? "trials" : "models");
+    char *best = memory_text("%s/best", path);
+    if (file_is_directory(best))
+        verify_path(files, best, false);
+    memory_free(best);
+    return true;
+}
+
 static void verify_path(struct verdicts *files, const char *path, bool is_fold)
 {
     enum path_kind kind = PATH_RUN;
+    if (!is_fold && verify_many(files, path))
+        return;
     enum status status = inference_recognize(path, &kind);
     if (status != OK)
         note(files, path, "", status);

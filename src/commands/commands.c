@@ -67,6 +67,7 @@ static bool value_is_optional(const struct flag *flag)
 enum status command_parse(const struct command *command, int argc, char **argv, void *target,
                           const char **words, int *n_words)
 {
+    uint64_t given = 0; /* a bit for each option: no command has more than 64 */
     *n_words = 0;
     for (size_t f = 0; f < command->n_flags; f++)
         if (command->flags[f].option.standard != NULL)
@@ -81,6 +82,11 @@ enum status command_parse(const struct command *command, int argc, char **argv, 
         const struct flag *flag = find_flag(command, word);
         if (flag == NULL)
             return unknown_option(command, word);
+        const uint64_t bit = UINT64_C(1) << (flag - command->flags);
+        if (flag->option.type != OPTION_SWITCH && (given & bit) != 0)
+            return fail(BAD_USAGE, "%s: --%s is given twice; expected one value", command->name,
+                        flag->option.key);
+        given |= bit;
         const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
         const bool alone = equals == NULL && value_is_optional(flag);
         char first[32] = "";
@@ -94,6 +100,10 @@ enum status command_parse(const struct command *command, int argc, char **argv, 
                             flag->option.help);
             value = argv[++i];
         }
+        if (value[0] == '\0') /* "" of an unset variable must not pass for an omitted option */
+            return fail(BAD_USAGE,
+                        "%s: the value of --%s is empty; give a value or omit the option",
+                        command->name, flag->option.key);
         TRY(config_parse(&flag->option, value, word, target));
     }
     return OK;
@@ -113,7 +123,16 @@ enum status command_check_output(const struct command *command, const char *path
     if (file_is_directory(path))
         return fail(BAD_USER, "%s: -o %s is a directory; expected %s", command->name, path,
                     what);
-    return OK;
+    char *directory = memory_text("%s", path), *slash = strrchr(directory, '/');
+    enum status status = OK;
+    if (slash != NULL && slash > directory) {
+        *slash = '\0';
+        if (!file_is_directory(directory))
+            status = fail(BAD_USER, "%s: -o %s: there is no directory %s; create it first",
+                          command->name, path, directory);
+    }
+    memory_free(directory);
+    return status;
 }
 
 /* "-o, --output FILE": the value is called as the table has it, or by its type. */

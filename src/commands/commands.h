@@ -41,7 +41,8 @@ extern const struct command *const commands[];
 extern const size_t n_commands;
 
 /* Sorts argv[1..] into options (parsed into `target`) and other words (words[0..n_words), in
- * order, with room for argc). For an unknown option the failure suggests the nearest. */
+ * order, with room for argc). For an unknown option the failure suggests the nearest. An empty
+ * value is refused. */
 CHECKED enum status command_parse(const struct command *command, int argc, char **argv,
                                   void *target, const char **words, int *n_words);
 
@@ -58,6 +59,9 @@ void command_help(struct manual *manual, const struct command *command);
 
 /* Further pages of `cohort help`, in their files help_*.c. */
 void help_files(struct manual *manual);
+
+/* The sections of `cohort help report` (report_help.c). */
+void report_more_help(struct manual *manual);
 
 /* Prints what the last of n words, of those after `cohort`, may become, for shells
  * (help_complete.c); and the topics of help, NULL-terminated. */

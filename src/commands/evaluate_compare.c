@@ -1,6 +1,8 @@
 /* cohort evaluate with several runs: their scores on the same attempts, and which differences
- * are real (paired.c). The baselines take part like runs. Runs are opened one after the other;
- * all must hold out the attempts of the first. */
+ * are real (paired.c). Runs are opened one after the other; all must hold out the attempts of
+ * the first. The baselines take part like runs. They are those of one run, which does not depend
+ * on the order of the runs (is_preferred). */
+#include "base/cell_text.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -21,8 +23,18 @@ struct contestant {
     bool is_refit;
 };
 
+/* The baselines that take part, and the run whose training attempts they count. */
+struct baselines {
+    struct prediction *list[N_BASELINES]; /* NULL: no run's training data are there */
+    size_t n, run;
+    bool own_data;
+    int64_t n_answers; /* that were counted */
+};
+
 struct comparison {
     const struct evaluate_values *values;
+    struct baselines baselines;
+    bool other_data; /* a run was trained on other data than those scored */
     struct paired paired;
     size_t n, n_runs;
     struct contestant *contestants; /* runs in the order given, then baselines */
@@ -71,24 +83,54 @@ static struct contestant *add_contestant(struct comparison *comparison, const ch
     return contestant;
 }
 
-/* The baselines of the first run: the items' means in its training attempts, and the running
- * means. They join after all runs. */
-static void predict_baselines(const struct inference *inference,
-                              const struct predictions *predictions,
-                              struct prediction *baselines[N_BASELINES])
+static void free_baselines(struct baselines *baselines)
+{
+    for (int b = 0; b < N_BASELINES; b++)
+        memory_free(baselines->list[b]);
+    *baselines = (struct baselines){0};
+}
+
+/* Whether the last run's baselines are better founded than those so far: a run that was trained
+ * on the data that are scored comes first, then the one with more training answers, then the
+ * smaller digest of the checkpoint. */
+static bool is_preferred(const struct comparison *comparison, bool own_data, int64_t n_answers)
+{
+    const struct baselines *so_far = &comparison->baselines;
+    const struct contestant *contestants = comparison->contestants;
+    if (so_far->list[0] == NULL || own_data != so_far->own_data)
+        return so_far->list[0] == NULL || own_data;
+    if (n_answers != so_far->n_answers)
+        return n_answers > so_far->n_answers;
+    return strcmp(contestants[comparison->n - 1].digest, contestants[so_far->run].digest) < 0;
+}
+
+/* Collective: the baselines of the last run, the items' means in its training attempts and the
+ * running means, if they are preferred. They join after all runs. */
+static void choose_baselines(struct comparison *comparison, const struct inference *inference,
+                             const struct predictions *predictions)
 {
     struct item_counts counts;
     if (!inference_counts(inference, &counts))
         return;
-    for (int b = 0; b < N_BASELINES; b++)
-        baselines[b] = baseline_predict((enum baseline)b, inference->model, &inference->shard,
-                                        &counts, predictions);
+    int64_t n_answers = 0;
+    for (size_t i = 0; i < counts.n_items; i++)
+        n_answers += counts.right[i] + counts.wrong[i];
+    if (is_preferred(comparison, inference->own_data, n_answers)) {
+        struct baselines *baselines = &comparison->baselines;
+        free_baselines(baselines);
+        *baselines = (struct baselines){.n = predictions->n,
+                                        .run = comparison->n - 1,
+                                        .own_data = inference->own_data,
+                                        .n_answers = n_answers};
+        for (int b = 0; b < N_BASELINES; b++)
+            baselines->list[b] = baseline_predict((enum baseline)b, inference->model,
+                                                  &inference->shard, &counts, predictions);
+    }
     memory_free(counts.right);
 }
 
 static enum status add_run(struct comparison *comparison, const struct inference *inference,
-                           const char *name, struct prediction *baselines[N_BASELINES],
-                           size_t *n)
+                           const char *name)
 {
     if (model_task(inference->model) != TASK_TRACE)
         return fail(BAD_USER,
@@ -112,10 +154,9 @@ static enum status add_run(struct comparison *comparison, const struct inference
     struct predictions predictions;
     TRY(evaluate_predict(inference, comparison->values, &predictions));
     enum status status = paired_add(&comparison->paired, predictions.list, predictions.n);
-    if (status == OK && is_first) {
-        predict_baselines(inference, &predictions, baselines);
-        *n = predictions.n;
-    }
+    if (status == OK)
+        choose_baselines(comparison, inference, &predictions);
+    comparison->other_data |= !inference->own_data;
     scoring_free(&predictions);
     return status;
 }
@@ -123,8 +164,6 @@ static enum status add_run(struct comparison *comparison, const struct inference
 static enum status add_all(struct comparison *comparison, const char *const *paths, size_t n)
 {
     static const char *const names[N_BASELINES] = {"item mean", "running mean"};
-    struct prediction *baselines[N_BASELINES] = {NULL};
-    size_t n_predictions = 0;
     enum status status = OK;
     for (size_t r = 0; status == OK && r < n; r++) {
         struct inference inference;
@@ -132,24 +171,32 @@ static enum status add_all(struct comparison *comparison, const char *const *pat
         status = (comparison->values->strict ? inference_open : inference_open_any)(
             &inference, paths[r], comparison->values->data, comparison->paired.comm);
         if (status == OK)
-            status = add_run(comparison, &inference, paths[r], baselines, &n_predictions);
+            status = add_run(comparison, &inference, paths[r]);
         inference_close(&inference);
     }
     comparison->n_runs = comparison->n;
-    for (int b = 0; b < N_BASELINES; b++) {
-        if (status == OK && baselines[b] != NULL) {
-            add_contestant(comparison, names[b]);
-            status = paired_add(&comparison->paired, baselines[b], n_predictions);
-        }
-        memory_free(baselines[b]);
+    const struct baselines *baselines = &comparison->baselines;
+    for (int b = 0; status == OK && b < N_BASELINES && baselines->list[b] != NULL; b++) {
+        add_contestant(comparison, names[b]);
+        status = paired_add(&comparison->paired, baselines->list[b], baselines->n);
     }
     return status;
+}
+
+static bool has_intervals(const struct comparison *comparison)
+{
+    return metrics_has_interval(comparison->paired.entries[0].score.n_students);
 }
 
 static json_t *entry_json(const struct comparison *comparison, size_t c)
 {
     const struct paired_entry *entry = &comparison->paired.entries[c];
-    json_t *object = evaluate_score_json(&entry->score), *interval = json_object();
+    json_t *object = evaluate_score_json(&entry->score);
+    if (!has_intervals(comparison)) {
+        json_object_set_new(object, "interval", json_null());
+        return object;
+    }
+    json_t *interval = json_object();
     json_object_set_new(interval, "low", evaluate_score_json(&entry->low));
     json_object_set_new(interval, "high", evaluate_score_json(&entry->high));
     json_object_set_new(object, "interval", interval);
@@ -212,6 +259,11 @@ static void print_json(const struct comparison *comparison)
                             has_baselines
                                 ? entry_json(comparison, comparison->n_runs + (size_t)b)
                                 : json_null());
+    json_object_set_new(
+        object, "baselines_of",
+        has_baselines
+            ? command_json_text(comparison->contestants[comparison->baselines.run].name)
+            : json_null());
     for (size_t a = 0; a < comparison->n_runs; a++)
         for (size_t b = a + 1; b < comparison->n; b++)
             json_array_append_new(pairs, pair_json(comparison, a, b));
@@ -223,23 +275,25 @@ static int label_width(const struct comparison *comparison)
 {
     size_t width = 12;
     for (size_t c = 0; c < comparison->n; c++)
-        width = size_max(width, strlen(comparison->contestants[c].name));
+        width = size_max(width, cell_text_width(comparison->contestants[c].name));
     return (int)width;
 }
 
 static void print_scores(const struct comparison *comparison, const size_t *order, int width)
 {
+    const bool with_ends = comparison->values->replicates > 0 && has_intervals(comparison);
     printf("%-*s  %-8s  %5s", width, "", "model", "epoch");
     evaluate_print_titles(false);
     for (size_t k = 0; k < comparison->n; k++) {
         const struct contestant *one = &comparison->contestants[order[k]];
         const struct paired_entry *entry = &comparison->paired.entries[order[k]];
+        cell_text_left(one->name, (size_t)width, 0);
         if (one->kind != NULL)
-            printf("%-*s  %-8s  %5" PRId64, width, one->name, one->kind, one->epoch);
+            printf("  %-8s  %5" PRId64, one->kind, one->epoch);
         else
-            printf("%-*s  %-8s  %5s", width, one->name, "", "");
+            printf("  %-8s  %5s", "", "");
         evaluate_print_numbers(&entry->score, false);
-        for (int end = 0; comparison->values->replicates > 0 && end < 2; end++) {
+        for (int end = 0; with_ends && end < 2; end++) {
             printf("%*s  %-8s  %5s", width, end == 0 ? "2.5 %" : "97.5 %", "", "");
             evaluate_print_numbers(end == 0 ? &entry->low : &entry->high, false);
         }
@@ -251,8 +305,10 @@ static void print_difference(const struct comparison *comparison, size_t a, size
 {
     const struct paired_difference d = paired_difference(&comparison->paired, a, b, metric);
     const int digits = metric == METRIC_AUC ? 4 : 5;
-    if (isnan(d.value) || isnan(d.low))
+    if (isnan(d.value))
         printf("  %9s  %-22s", "-", "");
+    else if (isnan(d.low))
+        printf("  %+9.*f  %-22s", digits, d.value, "");
     else
         printf("  %+9.*f  %+9.*f to %+9.*f", digits, d.value, digits, d.low, digits, d.high);
 }
@@ -260,13 +316,18 @@ static void print_difference(const struct comparison *comparison, size_t a, size
 static void print_differences(const struct comparison *comparison, const size_t *order,
                               int width)
 {
-    printf("\ndifferences from %s, with 95 %% intervals (bootstrap samples of the students: "
-           "%zu)\n\n",
-           comparison->contestants[order[0]].name, comparison->paired.n_replicates);
-    printf("%-*s  %9s  %-22s  %9s  %s\n", width, "", "log-loss", "     interval", "AUC",
-           "     interval");
+    const char *best = comparison->contestants[order[0]].name;
+    if (has_intervals(comparison))
+        printf(
+            "\ndifferences from %s, with 95 %% intervals (bootstrap samples of the students: "
+            "%zu)\n\n%-*s  %9s  %-22s  %9s  %s\n",
+            best, comparison->paired.n_replicates, width, "", "log-loss", "     interval",
+            "AUC", "     interval");
+    else
+        printf("\ndifferences from %s\n\n%-*s  %9s  %-22s  %9s\n", best, width, "", "log-loss",
+               "", "AUC");
     for (size_t k = 1; k < comparison->n; k++) {
-        printf("%-*s", width, comparison->contestants[order[k]].name);
+        cell_text_left(comparison->contestants[order[k]].name, (size_t)width, 0);
         print_difference(comparison, order[k], order[0], METRIC_LOG_LOSS);
         print_difference(comparison, order[k], order[0], METRIC_AUC);
         putchar('\n');
@@ -313,8 +374,12 @@ static void print_table(const struct comparison *comparison)
            comparison->values->skip_first ? ", excluding first attempts" : "", first->n,
            first->n_students, first->correct);
     print_scores(comparison, order, width);
+    if (comparison->other_data && comparison->n > comparison->n_runs)
+        printf("\nitem mean and running mean: from the training attempts of %s\n",
+               comparison->contestants[comparison->baselines.run].name);
     print_differences(comparison, order, width);
-    print_words(comparison, order);
+    if (has_intervals(comparison))
+        print_words(comparison, order);
     memory_free(order);
 }
 
@@ -341,6 +406,7 @@ static void free_all(struct comparison *comparison)
     memory_free(comparison->contestants);
     memory_free(comparison->data);
     memory_free(comparison->held_out);
+    free_baselines(&comparison->baselines);
     paired_free(&comparison->paired);
 }
 
@@ -353,6 +419,8 @@ enum status evaluate_compare(const struct comm *comm, const char *const *paths, 
     const size_t n_replicates = values->replicates > 0 ? (size_t)values->replicates : 1000;
     paired_start(&comparison.paired, comm, n_replicates, (uint64_t)values->seed);
     enum status status = add_all(&comparison, paths, n);
+    if (status == OK)
+        metrics_say_few(comparison.paired.entries[0].score.n_students);
     if (status == OK && !log_muted()) {
         if (values->json)
             print_json(&comparison);

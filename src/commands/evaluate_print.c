@@ -1,4 +1,5 @@
 /* The output of cohort evaluate with one run: a table, or JSON. */
+#include "base/cell_text.h"
 #include "commands/commands.h"
 #include "commands/evaluate_internal.h"
 #include <inttypes.h>
@@ -22,7 +23,10 @@ static json_t *rated_json(const struct evaluate_report *report,
                           const struct evaluate_row *rated)
 {
     json_t *object = evaluate_score_json(&rated->score);
-    if (report->values->replicates > 0) {
+    const bool has_interval = metrics_has_interval(rated->score.n_students);
+    if (report->values->replicates > 0 && !has_interval)
+        json_object_set_new(object, "interval", json_null());
+    if (report->values->replicates > 0 && has_interval) {
         json_t *interval = json_object();
         json_object_set_new(interval, "level", json_real(0.95));
         json_object_set_new(interval, "resamplings", json_integer(report->values->replicates));
@@ -153,10 +157,10 @@ void evaluate_print_numbers(const struct score *score, bool with_correct)
 static void print_row(const struct evaluate_report *report, const char *label,
                       const struct evaluate_row *rated)
 {
-    printf("%-*.*s  %10" PRId64 "  %8" PRId64, LABEL, LABEL, label, rated->score.n,
-           rated->score.n_students);
+    cell_text_left(label, LABEL, LABEL);
+    printf("  %10" PRId64 "  %8" PRId64, rated->score.n, rated->score.n_students);
     evaluate_print_numbers(&rated->score, true);
-    if (report->values->replicates > 0)
+    if (report->values->replicates > 0 && metrics_has_interval(rated->score.n_students))
         for (int end = 0; end < 2; end++) {
             printf("%*s  %10s  %8s", LABEL, end == 0 ? "2.5 %" : "97.5 %", "", "");
             evaluate_print_numbers(end == 0 ? &rated->low : &rated->high, true);

@@ -103,6 +103,10 @@ enum status evaluate_predict(const struct inference *inference,
     const unsigned set = evaluate_set(values);
     TRY(inference_check_splits(inference, set));
     TRY(check_attempts(inference, values));
+    if (inference->own_data && (set >> TRAIN & 1) != 0)
+        log_say("note: %s was trained on %s of these attempts, so its scores are too good; "
+                "--split test has attempts that it has not seen",
+                inference->checkpoint.path, values->split == TRAIN ? "all" : "most");
     TRY(inference_predict(inference, set, predictions));
     scoring_keep(predictions, &inference->shard, values->skip_first);
     return OK;
@@ -124,6 +128,8 @@ enum status evaluate_run(const struct inference *inference,
     comm_sum_i64(inference->comm, report.n_by_basis, N_BASES);
     rate_twice(&report, predictions.list, predictions.n, &report.model);
     rate_baselines(&report, &predictions);
+    if (values->replicates > 0)
+        metrics_say_few(report.model.all.score.n_students);
     if (values->groups)
         rate_groups(&report, &predictions);
     if (values->calibration)

@@ -88,6 +88,7 @@ static void add_run(struct manual *manual)
         {"last.h5, previous.h5", "the newest checkpoint and the one before it"},
         {"best.h5, previous_best.h5",
          "the checkpoint of the epoch with the best validation score, and the one before it"},
+        {"snapshots/epoch-N.h5", "copies of the checkpoint at the epochs of run.snapshots"},
         {"result.json", "the scores, written when the run is finished"},
         {"elapsed.json", "seconds of training, while the run is stopped within an epoch"},
         {"lock", "locked while a job trains in the directory; a leftover file is harmless"},
@@ -157,8 +158,9 @@ static void add_checkpoint(struct manual *manual)
     add_items(manual, parts, COUNT(parts));
     manual_paragraph(manual,
                      "A checkpoint stores the skills and groups of its items. Predictions for "
-                     "data imported without them are therefore the same. Data whose skills or "
-                     "groups contradict the stored ones are refused if the model uses them. A "
+                     "data imported without them are therefore the same. Where data have other "
+                     "skills or groups, the stored ones are used and a note says so; `cohort "
+                     "predict` and `cohort evaluate` refuse such data with --strict. A "
                      "run that is continued after the arithmetic of its model has "
                      "changed prints a warning.");
 }
@@ -167,9 +169,15 @@ static void add_tables(struct manual *manual)
 {
     static const char *const csv[][2] = {
         {"student, item", "names as they were imported"},
-        {"time", "as in the data set; empty: none"},
+        {"time", "as the source wrote it; empty: none"},
         {"outcome", "1 correct, 0 incorrect; empty: unknown"},
         {"probability", "predicted probability of a correct answer, with 9 digits"},
+        {"split", "train, valid or test, as the data set has it; it tells nothing about what "
+                  "the model was trained on if that was another data set"},
+        {"basis", "what the attempt was predicted from: item, skill, group or mean"},
+        {"row, file",
+         "of the source, from 1 without the header; file only if there are several"},
+        {"deviation", "with --interval: the standard deviation of the chance"},
     };
     static const char *const h5[][2] = {
         {"attributes",
@@ -178,7 +186,11 @@ static void add_tables(struct manual *manual)
         {"time", "int64, only if the data set has times"},
         {"outcome", "int8: 1 correct, 0 incorrect, -1 unknown"},
         {"split", "int8: 0 train, 1 valid, 2 test"},
-        {"probability", "float"},
+        {"basis", "int8: 0 item, 1 skill, 2 group, 3 mean"},
+        {"row, file",
+         "int64 and uint32, a number into /files/names, only if they are known and "
+         "there are several files"},
+        {"probability, deviation", "float"},
     };
     manual_heading(manual, "PREDICTIONS");
     manual_paragraph(manual, "`cohort predict` writes one row per attempt, in the order of the "

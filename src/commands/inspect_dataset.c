@@ -1,5 +1,6 @@
 /* Describes a data set. It is read in pieces of some million attempts, so the file may be larger
  * than memory. */
+#include "base/cell_text.h"
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
@@ -313,16 +314,22 @@ static void say_list(const json_t *array, const char *title, bool with_items)
     const json_t *one = NULL;
     json_array_foreach(array, i, one)
     {
-        printf("%-24s  %10lld  ", inspect_text(one, "name"), inspect_integer(one, "attempts"));
+        cell_text_left(inspect_text(one, "name"), 24, 0);
+        printf("  %10lld  ", inspect_integer(one, "attempts"));
         say_share(one);
-        if (with_items)
-            printf("  %s;", json_is_null(json_object_get(one, "group"))
-                                ? "-"
-                                : inspect_text(one, "group"));
+        if (with_items) {
+            const bool none = json_is_null(json_object_get(one, "group"));
+            printf("  ");
+            cell_text_left(none ? "-" : inspect_text(one, "group"), 0, 0);
+            putchar(';');
+        }
         size_t k = 0;
         const json_t *skill = NULL;
         json_array_foreach(json_object_get(one, "skills"), k, skill)
-            printf("%s %s", k > 0 ? "," : "", json_string_value(skill));
+        {
+            printf("%s ", k > 0 ? "," : "");
+            cell_text_left(json_string_value(skill), 0, 0);
+        }
         putchar('\n');
     }
 }
@@ -351,8 +358,8 @@ static void say_covariates(const json_t *array)
     json_array_foreach(array, i, covariate)
     {
         const json_t *levels = json_object_get(covariate, "levels");
-        printf("%s%s", i > 0 ? ", " : "  covariates          ",
-               inspect_text(covariate, "name"));
+        printf("%s", i > 0 ? ", " : "  covariates          ");
+        cell_text_left(inspect_text(covariate, "name"), 0, 0);
         if (json_is_integer(levels))
             printf(" (factor, levels: %lld)", (long long)json_integer_value(levels));
     }
@@ -410,7 +417,9 @@ void inspect_dataset_say(const json_t *object)
                inspect_number(targets, "most"), inspect_number(targets, "mean"));
     say_covariates(json_object_get(object, "covariates"));
     say_truths(json_object_get(object, "truth"));
-    printf("  source              %s\n", inspect_text(object, "source"));
+    printf("  source              ");
+    cell_text_left(inspect_text(object, "source"), 0, 0);
+    putchar('\n');
     printf("  digest              %s\n", inspect_text(object, "digest"));
     say_list(json_object_get(object, "item_list"), "item", true);
     say_list(json_object_get(object, "student_list"), "student", false);

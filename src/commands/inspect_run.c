@@ -1,5 +1,6 @@
 /* Describes checkpoints and runs. For a run, the newest intact checkpoint is described; the
  * others are listed, damaged ones with the reason. */
+#include "base/cell_text.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/file_lock.h"
@@ -164,14 +165,6 @@ static void add_checkpoint(const char *directory, const char *name, json_t *obje
     memory_free(path);
 }
 
-static bool is_locked(const char *directory)
-{
-    char *path = memory_text("%s/lock", directory);
-    const bool locked = file_lock_is_held(path);
-    memory_free(path);
-    return locked;
-}
-
 /* The last records of log.jsonl. */
 static json_t *log_json(const char *directory)
 {
@@ -206,6 +199,27 @@ static void add_result(const char *directory, json_t *object)
     memory_free(path);
 }
 
+/* The runs that an update goes back to, with their data, as far as they are still there. */
+static json_t *lineage_json(const char *path)
+{
+    enum { MOST = 100 };
+    json_t *list = json_array();
+    char *run = run_setting(path, "train", "update");
+    while (run != NULL && json_array_size(list) < MOST) {
+        json_t *entry = json_object();
+        char *data = run_setting(run, "data", "file");
+        json_object_set_new(entry, "run", command_json_text(run));
+        json_object_set_new(entry, "data", data ? command_json_text(data) : json_null());
+        json_array_append_new(list, entry);
+        memory_free(data);
+        char *before = run_setting(run, "train", "update");
+        memory_free(run);
+        run = before;
+    }
+    memory_free(run);
+    return list;
+}
+
 /* A single run: a fold has no folds, whatever links its directory contains. */
 static enum status inspect_single(const char *path, json_t *object)
 {
@@ -219,12 +233,16 @@ static enum status inspect_single(const char *path, json_t *object)
                     inspect_text(json_array_get(checkpoints, 0), "damaged"));
     const bool finished = json_is_true(json_object_get(object, "finished"));
     json_object_set_new(object, "state",
-                        json_string(is_locked(path) ? "running"
-                                    : finished      ? "finished"
-                                                    : "unfinished"));
+                        json_string(run_is_running(path) ? "running"
+                                    : finished           ? "finished"
+                                                         : "unfinished"));
     char *data = run_setting(path, "data", "file");
     json_object_set_new(object, "data", data ? command_json_text(data) : json_null());
     memory_free(data);
+    json_t *lineage = lineage_json(path);
+    if (json_array_size(lineage) > 0)
+        json_object_set(object, "lineage", lineage);
+    json_decref(lineage);
     json_object_set_new(object, "log", log_json(path));
     add_result(path, object);
     return OK;
@@ -270,8 +288,12 @@ static void say_tensors(const json_t *object)
 {
     const json_t *tensor = NULL;
     size_t t = 0;
-    printf("\n%-16s  %-18s  %10s  %10s  %10s  %10s\n", "tensor", "shape", "mean", "sd", "least",
-           "most");
+    size_t longest = strlen("tensor");
+    json_array_foreach(json_object_get(object, "tensors"), t, tensor) longest =
+        size_max(longest, strlen(inspect_text(tensor, "name")));
+    const int width = (int)size_max(longest, 16);
+    printf("\n%-*s  %-18s  %10s  %10s  %10s  %10s\n", width, "tensor", "shape", "mean", "sd",
+           "least", "most");
     json_array_foreach(json_object_get(object, "tensors"), t, tensor)
     {
         char shape[64] = "";
@@ -280,9 +302,10 @@ static void say_tensors(const json_t *object)
         json_array_foreach(json_object_get(tensor, "shape"), d, size)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld",
                      d > 0 ? " x " : "", (long long)json_integer_value(size));
-        printf("%-16s  %-18s  %10.4g  %10.4g  %10.4g  %10.4g\n", inspect_text(tensor, "name"),
-               shape, inspect_number(tensor, "mean"), inspect_number(tensor, "sd"),
-               inspect_number(tensor, "min"), inspect_number(tensor, "max"));
+        printf("%-*s  %-18s  %10.4g  %10.4g  %10.4g  %10.4g\n", width,
+               inspect_text(tensor, "name"), shape, inspect_number(tensor, "mean"),
+               inspect_number(tensor, "sd"), inspect_number(tensor, "min"),
+               inspect_number(tensor, "max"));
     }
 }
 
@@ -304,7 +327,7 @@ static void say_cell(const json_t *cell, int width)
 static int cell_width(const json_t *table, size_t c)
 {
     const json_t *name = json_array_get(json_object_get(table, "columns"), c);
-    return (int)size_max(12, strlen(json_string_value(name)));
+    return (int)size_max(12, cell_text_width(json_string_value(name)));
 }
 
 /* The first rows; export has them all. */
@@ -316,19 +339,23 @@ static void say_tables(const json_t *object)
     json_object_foreach(tables, name, table)
     {
         const json_t *rows = json_object_get(table, "rows"), *cell = NULL, *row = NULL;
-        size_t width = strlen(inspect_text(table, "row")), c = 0, r = 0;
+        size_t width = cell_text_width(inspect_text(table, "row")), c = 0, r = 0;
         json_array_foreach(rows, r, row) if (r < MOST_ROWS) width =
-            size_max(width, strlen(json_string_value(json_array_get(row, 0))));
-        const int w = (int)(width < WIDEST ? width : WIDEST);
-        printf("\n%s\n%-*s", name, w, inspect_text(table, "row"));
+            size_max(width, cell_text_width(json_string_value(json_array_get(row, 0))));
+        width = size_min(width, WIDEST);
+        printf("\n%s\n", name);
+        cell_text_left(inspect_text(table, "row"), width, width);
         json_array_foreach(json_object_get(table, "columns"), c, cell)
-            printf("  %*s", cell_width(table, c), json_string_value(cell));
+        {
+            printf("  ");
+            cell_text_right(json_string_value(cell), (size_t)cell_width(table, c));
+        }
         putchar('\n');
         json_array_foreach(rows, r, row)
         {
             if (r == MOST_ROWS)
                 break;
-            printf("%-*.*s", w, w, json_string_value(json_array_get(row, 0)));
+            cell_text_left(json_string_value(json_array_get(row, 0)), width, width);
             for (c = 1; c < json_array_size(row); c++)
                 say_cell(json_array_get(row, c), cell_width(table, c - 1));
             putchar('\n');
@@ -357,9 +384,11 @@ static void say_checkpoint(const json_t *object)
         printf("  no checkpoint yet\n");
         return;
     }
-    printf("  model               %s, %lld parameters, %lld items\n",
-           inspect_text(object, "model"), inspect_integer(object, "parameters"),
-           inspect_integer(object, "items"));
+    const long long n_parameters = inspect_integer(object, "parameters");
+    const long long n_items = inspect_integer(object, "items");
+    printf("  model               %s, %lld parameter%s, %lld item%s\n",
+           inspect_text(object, "model"), n_parameters, inspect_plural(n_parameters), n_items,
+           inspect_plural(n_items));
     const long long epoch = inspect_integer(object, "epoch");
     const long long step = inspect_integer(object, "step");
     printf("  trained             %lld epoch%s, %lld step%s%s\n", epoch, inspect_plural(epoch),
@@ -385,6 +414,18 @@ static void say_checkpoints(const json_t *object)
                inspect_text(entry, "damaged"));
     else printf("  %-18s  epoch %lld, step %lld\n", inspect_text(entry, "file"),
                 inspect_integer(entry, "epoch"), inspect_integer(entry, "step"));
+}
+
+static void say_lineage(const json_t *object)
+{
+    const json_t *entry = NULL;
+    size_t e = 0;
+    json_array_foreach(json_object_get(object, "lineage"), e, entry)
+    {
+        const char *data = json_string_value(json_object_get(entry, "data"));
+        printf("  %-18s  %s, trained on %s\n", "update of", inspect_text(entry, "run"),
+               data != NULL ? data : "data that are not known any more");
+    }
 }
 
 static void say_log(const json_t *object)
@@ -439,6 +480,7 @@ void inspect_run_say(const json_t *object)
     if (is_run) {
         printf("  state               %s\n", inspect_text(object, "state"));
         printf("  data                %s\n", inspect_text(object, "data"));
+        say_lineage(object);
         say_checkpoints(object);
     }
     say_checkpoint(object);

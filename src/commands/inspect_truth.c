@@ -36,14 +36,6 @@ struct comparison {
     json_t *array, *notes;
 };
 
-static size_t find_column(const struct table *table, const char *name)
-{
-    for (size_t c = 0; c < table->n_columns; c++)
-        if (strcmp(names_get(&table->columns, c), name) == 0)
-            return c;
-    return SIZE_MAX;
-}
-
 /* The columns PREFIX NAME, or PREFIX NAME_1 .. NAME_n. */
 static bool find_columns(const struct table *table, const char *prefix, const char *name,
                          size_t n, size_t *columns)
@@ -52,9 +44,9 @@ static bool find_columns(const struct table *table, const char *prefix, const ch
         char numbered[128], plain[128];
         snprintf(numbered, sizeof numbered, "%s%s_%zu", prefix, name, c + 1);
         snprintf(plain, sizeof plain, "%s%s", prefix, name);
-        columns[c] = find_column(table, numbered);
+        columns[c] = table_column(table, numbered);
         if (columns[c] == SIZE_MAX && n == 1)
-            columns[c] = find_column(table, plain);
+            columns[c] = table_column(table, plain);
         if (columns[c] == SIZE_MAX)
             return false;
     }
@@ -322,7 +314,22 @@ static enum status compare_all(const struct inference *inference, json_t *object
     memory_free(comparison.tables);
     memory_free(comparison.rasch.b);
     memory_free(comparison.rasch.theta);
+    memory_free(comparison.rasch.error);
     return status;
+}
+
+/* Whether the tables of the model have standard errors already. */
+static bool has_errors(const struct inference *inference)
+{
+    json_t *tables = inspect_tables(inference), *table = NULL, *column = NULL;
+    const char *name = NULL;
+    bool found = false;
+    size_t c = 0;
+    json_object_foreach(tables, name, table)
+        json_array_foreach(json_object_get(table, "columns"), c, column) found |=
+        strstr(json_string_value(column), "error") != NULL;
+    json_decref(tables);
+    return found;
 }
 
 enum status inspect_with_data(const char *path, const struct inspect_flags *flags,
@@ -332,7 +339,7 @@ enum status inspect_with_data(const char *path, const struct inspect_flags *flag
     struct inference inference;
     enum status status = inference_open(&inference, path, "", &self);
     const struct model_kind *kind = status == OK ? inference.model->kind : NULL;
-    if (status == OK && flags->errors && kind->view.examine == NULL)
+    if (status == OK && flags->errors && kind->view.examine == NULL && !has_errors(&inference))
         status = fail(BAD_USER, "%s: %s models have no standard errors; omit --errors",
                       inference.checkpoint.path, kind->name);
     if (status == OK && kind->view.examine != NULL)

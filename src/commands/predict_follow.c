@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/output_stream.h"
 #include "commands/predict_internal.h"
+#include "data_tools/pseudonym.h"
 #include "runs/follow.h"
 #include <inttypes.h>
 #include <unistd.h>
@@ -30,23 +31,33 @@ static enum status check(const struct comm *comm, const struct predict_values *v
 static enum status follow(const struct inference *inference,
                           const struct predict_values *values)
 {
-    const bool needs_time = (model_uses(inference->model) & MODEL_TIMES) != 0;
     if (model_task(inference->model) != TASK_TRACE)
         return fail(BAD_USER,
                     "%s: this model predicts one target per student, not single answers",
                     inference->checkpoint.path);
-    struct follow *follow = follow_create(inference, (size_t)values->students, needs_time);
+    struct pseudonym_key key;
+    if (values->pseudonyms[0] != '\0')
+        TRY(pseudonym_key_read(values->pseudonyms, PSEUDONYM_REFUSE, &key));
+    const struct follow_times times = {values->time_unit, values->time_format};
+    struct follow *follow = follow_create(inference, (size_t)values->students, &times);
+    if (values->strict)
+        follow_refuse_unseen(follow);
+    if (values->pseudonyms[0] != '\0')
+        follow_pseudonyms(follow, &key);
     enum status status = OK;
-    if (values->data[0] != '\0')
+    if (values->data[0] != '\0') {
+        predict_note_withheld(inference);
         status = follow_start_from_data(follow);
+    }
     if (status == OK)
         status = follow_run(follow, STDIN_FILENO, STDOUT_FILENO);
     const struct follow_counts counts = follow_counts(follow);
     follow_destroy(follow);
-    log_say("answered lines: %" PRIu64 "; students: %zu; lines about unseen items: %" PRIu64
+    log_say("answered lines: %" PRIu64 ", with an outcome: %" PRIu64
+            "; students: %zu; lines about unseen items: %" PRIu64
             "; memory of the students: %.1f MB",
-            counts.n_lines - counts.n_bad, counts.n_students, counts.n_unseen,
-            (double)counts.n_bytes / 1e6);
+            counts.n_lines - counts.n_bad, counts.n_outcomes, counts.n_students,
+            counts.n_unseen, (double)counts.n_bytes / 1e6);
     return status;
 }
 

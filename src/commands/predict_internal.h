@@ -10,8 +10,8 @@
 
 /* The options. */
 struct predict_values {
-    const char *data, *output;
-    int split, next, mastery;
+    const char *data, *output, *time_format, *pseudonyms;
+    int split, next, mastery, time_unit;
     bool follow, strict, interval;
     int64_t students;
 };
@@ -59,6 +59,9 @@ CHECKED enum status predict_read_students(const struct inference *inference, con
 /* Fills the cell of a student of the data set. */
 void predict_student_cell(const struct predict_students *students, size_t student,
                           struct output_cell *cell);
+
+/* Collective: says how many known outcomes of the data set predictions do not use. */
+void predict_note_withheld(const struct inference *inference);
 
 /* Collective: writes a table (its columns, rows and arg are set, and names other than those of
  * students) and says how many rows there are. The digests of checkpoint and data are added. */

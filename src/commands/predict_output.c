@@ -25,6 +25,21 @@ void predict_student_cell(const struct predict_students *students, size_t studen
         cell->text = names_get(&students->names, student - students->first);
 }
 
+void predict_note_withheld(const struct inference *inference)
+{
+    const struct shard *shard = &inference->shard;
+    int64_t n = 0;
+    for (uint64_t t = 0; t < shard->n_attempts; t++)
+        n += mark_outcome(shard->mark[t]) != UNKNOWN && !mark_is_shown(shard->mark[t]);
+    comm_sum_i64(inference->comm, &n, 1);
+    if (n > 0)
+        log_say("note: %lld outcome%s of %s %s withheld by its split and not used; import the "
+                "log with --split none and name that file with --data to predict from all "
+                "outcomes",
+                (long long)n, n == 1 ? "" : "s", inference->dataset.path,
+                n == 1 ? "is" : "are");
+}
+
 enum status predict_write(const struct inference *inference, const char *output,
                           const struct predict_students *students,
                           const struct output_table *table)
@@ -46,6 +61,7 @@ enum status predict_write(const struct inference *inference, const char *output,
     TRY(output_table_write(inference->comm, output, &all));
     int64_t n = (int64_t)table->n_rows;
     comm_sum_i64(inference->comm, &n, 1);
-    log_say("wrote %" PRId64 " predictions to %s", n, output_stream_name(output));
+    log_say("wrote %" PRId64 " prediction%s to %s", n, n == 1 ? "" : "s",
+            output_stream_name(output));
     return OK;
 }

@@ -1,10 +1,13 @@
 /* cohort predict --next and --mastery: where students stand.
  *
- *     --next            student, item, probability              all items, as of now
+ *     --next            student, item, probability, basis       all items, as of now
  *     --next=skills     student, skill, probability             all skills, as of now
  *     --mastery         student, skill, attempts, mastery       all skills, as of now
  *     --mastery=each    student, item, time, outcome, skill,    the skills of each attempt's
  *                       attempts, mastery                       item, after the attempt
+ *
+ * An item that the model was not trained on has the mean chance over its stand-ins
+ * (runs/stand_ins.c); basis tells which these are.
  *
  * Rows are computed when they are written, student by student, so memory does not grow with their
  * number (HDF5 holds one array at a time). */
@@ -108,6 +111,20 @@ static void get_attempts(const void *arg, size_t r, struct output_cell *cell)
         standing_attempts(part->standing, part->each ? part->skill[r] : r % part->n_each);
 }
 
+/* The chance at an item, which the model may not know; with the digits of --follow. */
+static double chance_at(const struct part *part, size_t item)
+{
+    const struct stand_ins *stand_ins = &part->inference->stand_ins;
+    const size_t n_items = part->inference->dataset.n_items;
+    if (item < n_items)
+        return (double)part->p[item];
+    const uint32_t *others = stand_ins->item + (item - n_items) * stand_ins->n_passes;
+    double sum = 0;
+    for (size_t pass = 0; pass < stand_ins->n_passes; pass++)
+        sum += (double)(float)part->p[others[pass]];
+    return (double)(float)(sum / (double)stand_ins->n_passes);
+}
+
 static void get_chance(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
@@ -120,9 +137,18 @@ static void get_chance(const void *arg, size_t r, struct output_cell *cell)
             standing_items(part->standing, part->p);
         *part->current = r / part->n_each;
         cell->real =
-            part->by_skill ? standing_mean(part->standing, part->p, k) : (double)part->p[k];
+            part->by_skill ? standing_mean(part->standing, part->p, k) : chance_at(part, k);
     }
     cell->empty = isnan(cell->real);
+}
+
+static void get_basis(const void *arg, size_t r, struct output_cell *cell)
+{
+    const struct part *part = arg;
+    const size_t k = r % part->n_each, n_items = part->inference->dataset.n_items;
+    cell->whole =
+        (int64_t)(k < n_items ? BASIS_ITEM : part->inference->stand_ins.basis[k - n_items]);
+    cell->text = stand_ins_bases[cell->whole];
 }
 
 static const struct output_column all_columns[] = {
@@ -130,17 +156,21 @@ static const struct output_column all_columns[] = {
     {"time", OUTPUT_I64, get_time},       {"outcome", OUTPUT_I8, get_outcome},
     {"skill", OUTPUT_U32, get_thing},     {"attempts", OUTPUT_U32, get_attempts},
     {"mastery", OUTPUT_F32, get_chance},  {"probability", OUTPUT_F32, get_chance},
+    {"basis", OUTPUT_I8, get_basis},
 };
-enum { STUDENT, ITEM, TIME, OUTCOME, SKILL, ATTEMPTS, MASTERY, PROBABILITY };
+enum { STUDENT, ITEM, TIME, OUTCOME, SKILL, ATTEMPTS, MASTERY, PROBABILITY, BASIS };
 
 static size_t choose_columns(const struct part *part, bool h5,
                              struct output_column chosen[COUNT(all_columns)])
 {
     static const uint8_t each[] = {STUDENT, ITEM, TIME, OUTCOME, SKILL, ATTEMPTS, MASTERY};
     static const uint8_t now[] = {STUDENT, SKILL, ATTEMPTS, MASTERY};
-    static const uint8_t next[] = {STUDENT, SKILL, PROBABILITY};
+    static const uint8_t next[] = {STUDENT, SKILL, PROBABILITY, BASIS};
     const uint8_t *const list = part->each ? each : part->masters ? now : next;
-    const size_t n_list = part->each ? COUNT(each) : part->masters ? COUNT(now) : COUNT(next);
+    const size_t n_list = part->each       ? COUNT(each)
+                          : part->masters  ? COUNT(now)
+                          : part->by_skill ? COUNT(next) - 1
+                                           : COUNT(next);
     size_t n = 0;
     for (size_t c = 0; c < n_list; c++)
         if (list[c] != TIME || !h5 || part->inference->shard.time != NULL)
@@ -215,8 +245,6 @@ static enum status write_part(struct part *part, const struct predict_values *va
     TRY(comm_agree(inference->comm,
                    predict_read_students(inference, values->output, &part->students)));
     TRY(origin_read(&inference->shard, &part->origin));
-    names_copy(&part->items, &dataset->items);
-    names_copy(&part->items, &dataset->unseen.items);
     const struct output_names names[] = {{"/items", &part->items}, {"/skills", part->things}};
     struct output_column chosen[COUNT(all_columns)];
     const struct output_table table = {
@@ -245,11 +273,25 @@ enum status predict_standing(const struct inference *inference,
     if (status == OK) {
         const struct dataset *dataset = &inference->dataset;
         const bool items = !part.by_skill || standing.by_item;
-        part.things = items ? &dataset->items : &dataset->skills;
+        predict_note_withheld(inference);
+        names_copy(&part.items, &dataset->items);
+        names_copy(&part.items, &dataset->unseen.items);
+        part.things = !part.by_skill ? &part.items : items ? &dataset->items : &dataset->skills;
+        if (values->next == NEXT_SKILLS && dataset->unseen.items.n > 0)
+            log_say("note: --next=skills has the %zu skills that the model was trained on, as "
+                    "means over its own items; new skills are left out until `cohort update` "
+                    "has learned them",
+                    dataset->n_skills);
         part.n_each = part.things->n;
         part.p = NEW(real, dataset->n_items);
         if (part.by_skill && standing.by_item)
             log_say("note: %s has no skills, so every item counts as a skill", dataset->path);
+        const size_t n_new = dataset->unseen.n_skills;
+        if (part.by_skill && !standing.by_item && n_new > 0)
+            log_say(
+                "note: %zu skill%s of %s %s not in the model's training data, so %s no rows",
+                n_new, n_new == 1 ? "" : "s", dataset->path, n_new == 1 ? "is" : "are",
+                n_new == 1 ? "it has" : "they have");
         if (part.each)
             list_attempts(&part, values);
         else
