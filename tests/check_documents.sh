@@ -95,6 +95,7 @@ complain() { echo "$document:$1: $2" | tee -a "$place/failed"; }
 masked() {
     sed -E -e "s|$place/project|/home/you/cohort|g" -e 's/^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} job/DATE job/' \
         -e 's/[0-9]+(\.[0-9]+)?( |-)?(s|ms|µs|us|minutes?|seconds?|million|thousand|billion|KB|kB|MB|GB|TB)($|[^A-Za-z0-9_])/N \3\4/g' \
+        -e 's/(N (million|thousand)|[0-9]+) attempts per second/N attempts per second/g' \
         -e 's/[[:space:]]+/ /g' -e 's/^ //; s/ $//' "$@"
 }
 

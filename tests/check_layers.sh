@@ -18,7 +18,7 @@ shopt -s nullglob
 problems=0
 
 # From the lowest to the highest. Headers for other programs are at the bottom.
-layers=(include src/base src/kernels src/data data_tools src/learn src/learn/layers src/models src/runs src/sweep src/report
+layers=(include src/base src/kernels src/plot src/data data_tools src/learn src/learn/layers src/models src/runs src/sweep src/report
     src/commands src)
 
 # Symbols that need not begin with the stem of their file, by file.

@@ -38,6 +38,7 @@ if [ $mpi = openmpi ]; then runs_mpi=openmpi-bin; else runs_mpi=mpich; fi
 # package | purpose | must or may ("may": optional, never linked) | NAME | how to find it | what it is for
 #   how:  command NAME...   one of these programs is on the PATH
 #         header FILE       the compiler finds the header
+#         module NAME...    Debian's Python has all of these modules
 #         library PKG-CONFIG-NAME... FLAG...   tried one after the other
 table="
 gcc                      |build|must|GCC      |header stddef.h|C compiler
@@ -62,6 +63,9 @@ iproute2                 |test |may |IP       |command ip|a network for the emul
 man-db                   |test |may |MAN      |command man|man pages are compared with the help
 groff-base               |test |may |GROFF    |command groff|the same
 strace                   |test |may |STRACE   |command strace|strace: tests kills and full disks at every system call
+chromium                 |test |may |CHROMIUM |command chromium chromium-browser google-chrome|chromium: opens report pages
+librsvg2-bin             |test |may |RSVG     |command rsvg-convert|rsvg-convert: figures of reports as PDF
+python3-h5py             |test |may |H5PY     |module h5py numpy|h5py and numpy: read what cohort writes, and compute it again
 clang                    |check|may |CLANG    |command clang|the second compiler
 clang-format             |check|may |FORMAT   |command clang-format|checks the layout of the source
 shellcheck               |check|may |SHELL    |command shellcheck|checks the scripts
@@ -153,6 +157,7 @@ found() {
         return 1
         ;;
     compiler) [ "$compiler" = "$CC" ] && links MPI '' '' ;;
+    module) has python3 && /usr/bin/python3 -c "$(printf 'import %s\n' "$@")" 2>/dev/null ;;
     header)
         local own_cflags=${name}_CFLAGS
         compiles "${!own_cflags-}" "#include <$1>" && cflags_of[$name]=${!own_cflags-}

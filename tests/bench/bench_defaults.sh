@@ -33,11 +33,16 @@ make() {
     lsat6) "$COHORT" import matrix "$shared/irt/LSAT6_1000x5.csv" --split by-student=70/15/15 -o lsat6.h5 ;;
     fraction) "$COHORT" import matrix "$shared/irt/fraction_subtraction_536x20.csv" \
         --q-matrix "$shared/irt/fraction_subtraction_Q_20x8.csv" --split by-student=70/15/15 -o fraction.h5 ;;
+    pid) "$COHORT" import four-line "$shared"/assist2009_pid/fold{3,4,5}.csv.gz "$shared/assist2009_pid/leftover.csv.gz" \
+        --valid "$shared/assist2009_pid/fold2.csv.gz" --test "$shared/assist2009_pid/fold1.csv.gz" -o pid.h5 ;;
+    chorales) "$COHORT" import sequences --train "$shared/chorales/JSB_Chorales_train.txt.gz" \
+        --valid "$shared/chorales/JSB_Chorales_valid.txt" --test "$shared/chorales/JSB_Chorales_test.txt" --items 88 \
+        -o chorales.h5 ;;
     class) "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 1 -o class.h5 ;;
     esac >log 2>&1
 }
 
-data=${DEFAULTS_DATA:-a09 statics synthetic5 eedi ml2p lsat6 fraction} automatic=${DEFAULTS_AUTO:-a09 statics eedi}
+data=${DEFAULTS_DATA:-a09 statics synthetic5 eedi ml2p lsat6 fraction pid chorales} automatic=${DEFAULTS_AUTO:-a09 statics eedi}
 if [ -n "${BENCH_SHORT:-}" ]; then
     data=class automatic=
 elif [ ! -d "$shared" ]; then

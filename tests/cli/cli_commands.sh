@@ -156,9 +156,9 @@ section "predict: wrong input"
 expect_status 2 "$COHORT" predict irt
 expect_match 'no output; name the '
 expect_status 2 "$COHORT" predict -o x.csv
-expect_status 74 ranks 2 "$COHORT" predict irt -o missing/p.csv
-expect_match 'cannot write missing/p.csv'
-expect_status 74 ranks 2 "$COHORT" predict irt -o missing/p.h5
+expect_status 1 ranks 2 "$COHORT" predict irt -o missing/p.csv
+expect_match 'predict: -o missing/p.csv: there is no directory missing; create it first'
+expect_status 1 ranks 2 "$COHORT" predict irt -o missing/p.h5
 expect_match 'missing/p.h5'
 
 section "another data set: items are matched by name"

@@ -57,6 +57,37 @@ for key in "difference 0.0" "low 0.0" "high 0.0" "better null"; do
 done
 expect_equal 5 "$(output | grep -c '"a":')" "pairs: one of runs, and each run with each baseline"
 
+section "one student gives no interval, few students rough ones"
+for n in 3 30; do # students, of which 1 and 3 are for testing
+    awk -v n=$n 'BEGIN { srand(1); print "student,item,correct"
+        for (s = 0; s < n; s++) for (t = 0; t < 60; t++) print "s" s ",i" t % 7 "," (rand() < 0.3 + 0.1 * (s % 5)) }' >few.csv
+    run "$COHORT" import csv few.csv -o few$n.h5
+    for kind in average bkt; do
+        run "$COHORT" train data=few$n.h5 run=$kind$n model.kind=$kind train.epochs=3
+    done
+done
+expect_status 0 "$COHORT" evaluate average3 bkt3
+expect_match '^note: the attempts are of 1 student, and intervals need at least 2 students'
+expect_match '^differences from [a-z0-9 ]*$'
+expect_no_match '[0-9] to |is better|real difference from'
+expect_status 0 "$COHORT" evaluate average3 bkt3 --json
+for key in interval "pairs 0 log_loss low" "pairs 0 log_loss better"; do
+    # shellcheck disable=SC2086
+    expect_equal null "$(json $([ "$key" = interval ] && echo runs 0) $key)" "$key"
+done
+expect_status 0 "$COHORT" evaluate bkt3 --confidence 20
+expect_match '^note: the attempts are of 1 student'
+expect_no_match '97\.5 %'
+expect_status 0 "$COHORT" evaluate bkt3 --confidence 20 --json
+expect_equal null "$(json interval)" "the interval"
+expect_status 0 "$COHORT" evaluate bkt30 --confidence 20
+expect_match '^note: intervals from only 3 students are rough'
+expect_match '97\.5 %'
+expect_status 0 "$COHORT" auto few3.h5 run=auto3 --trials 2
+expect_no_match 'worse|really|as good|[0-9] to '
+expect_match '^place,.*,above_best,low,high,verdict,' auto3/leaderboard.csv
+expect_no_match '(worse|as good|nan),' auto3/leaderboard.csv
+
 section "what cannot be compared"
 run "$COHORT" simulate irt --students 200 --items 20 --skills 2 --seed 2 -o other.h5
 run "$COHORT" train run=other data=other.h5 model.kind=average train.epochs=1
@@ -65,7 +96,32 @@ for n in 1 2; do
     expect_match 'other/.*h5 was trained on other.h5 \(digest .*\), but rbm on class.h5 .*--data'
 done
 expect_status 0 "$COHORT" evaluate rbm other --data other.h5
-expect_match 'note: other.h5 is not the data set that rbm/best.h5 was trained on'
+expect_match 'note: other.h5 is not the data set that rbm/best.h5 was trained on: .* should hold their whole log'
+expect_match '^item mean and running mean: from the training attempts of other$'
+
+section "baselines do not depend on the order of the runs"
+run "$COHORT" simulate irt --students 100 --items 20 --skills 2 --seed 3 -o third.h5
+for data in other third; do
+    expect_status 0 "$COHORT" evaluate rbm other --data $data.h5 --json
+    output >ab.json
+    expect_status 0 "$COHORT" evaluate other rbm --data $data.h5 --json
+    output >ba.json
+    for key in baselines_of "item_mean log_loss" "running_mean log_loss" "running_mean auc"; do
+        # shellcheck disable=SC2086
+        expect_equal "$(json_of ab.json $key)" "$(json_of ba.json $key)" "$data, $key"
+    done
+done
+
+section "scores on training attempts, unfinished runs"
+expect_status 0 "$COHORT" evaluate rbm --split all
+expect_match '^note: rbm/best.h5 was trained on most of these attempts'
+expect_status 0 "$COHORT" evaluate rbm mean --split train
+expect_match '^note: mean/.*h5 was trained on all of these attempts'
+expect_status 0 "$COHORT" evaluate rbm
+expect_no_match '^note:'
+cp -r rbm unfinished && rm unfinished/result.json
+expect_status 0 "$COHORT" evaluate unfinished
+expect_match '^note: unfinished is not finished; .*used is unfinished/best.h5, after epoch'
 for fold in 1 2; do
     run "$COHORT" train run=cv data=class.h5 model.kind=average train.epochs=1 train.folds=3 train.fold=$fold
     mv cv fold$fold 2>/dev/null

@@ -102,3 +102,8 @@ for n in 1 2; do
     check 'nothing is half-written' test ! -e "$disk/class.h5"
     expect_equal '' "$(find "$disk" -name '*.tmp')" 'no temporary files'
 done
+expect_status 74 "$COHORT" predict "$TMP/half" -o "$disk/p.csv"
+expect_no_match 'previous file'
+echo old >"$disk/p.csv"
+expect_status 74 "$COHORT" predict "$TMP/half" -o "$disk/p.csv"
+expect_match 'No space left on device; the previous file is intact; free some space'

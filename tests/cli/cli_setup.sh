@@ -33,7 +33,8 @@ debian() {
 setup() { PATH=$bin env -u OMPI_CC -u MPICH_CC tests/setup.sh "$@"; }
 all_packages='gcc libc6-dev pkg-config libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libopenblas-dev
     libsleef-dev libxxhash-dev libjansson-dev zlib1g-dev librandom123-dev libscalapack-openmpi-dev
-    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace gnuplot-nox'
+    libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace chromium
+    librsvg2-bin python3-h5py gnuplot-nox'
 
 section "all packages installed: apt is not called"
 machine full
@@ -50,7 +51,7 @@ debian 0
 : >"$TMP/installed"
 expect_status 0 setup install build test
 expect_match 'apt-get .*install .*--no-install-recommends gcc libc6-dev pkg-config libopenmpi-dev' "$TMP/calls"
-expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace$' "$TMP/calls"
+expect_match 'libcmocka-dev slurmctld slurmd slurm-client munge iproute2 man-db groff-base strace chromium librsvg2-bin python3-h5py$' "$TMP/calls"
 expect_equal 2 "$(wc -l <"$TMP/calls")" "calls: update and install"
 
 section "one package missing: apt gets that one"
@@ -69,7 +70,7 @@ debian 1000
 # shellcheck disable=SC2016
 stand_in sudo '[ "$1" != -n ] || shift; echo "sudo $*" >>"$TMP/calls"; exec "$@"'
 expect_status 0 setup install test
-expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 man-db groff-base strace$' "$TMP/calls"
+expect_match '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install .* libcmocka-dev .*iproute2 man-db groff-base strace chromium librsvg2-bin python3-h5py$' "$TMP/calls"
 
 section "not root, no sudo: prints a list"
 machine user

@@ -28,12 +28,37 @@ says 2 "'kind' has no section; expected section.key=value, such as model.kind=rb
 says 1 'model.kind is not set; .*such as rbm.ini' train "${quick[@]}"
 expect_no_match 'jobs/'
 
+says 1 "unknown model.kind 'RBM'; .*did you mean 'rbm'" train "${quick[@]}" model.kind=RBM
+says 1 'unknown setting model.rate; the nearest is optimizer.rate' train "${quick[@]}" model.kind=rbm model.rate=1
+says 1 'run= is not set: .*; set run=... on the command line' train data=class.h5 model.kind=rbm
+expect_status 0 "$COHORT" train data=class.h5 run=twice model.kind=average train.epochs=2 train.epochs=1
+expect_match '^note: train.epochs is given twice, as 2 and 1; the last one counts'
+expect_match '^done: 1 epoch'
+expect_status 0 "$COHORT" train data=class.h5 run=twice model.kind=average train.epochs=1
+expect_no_match 'given twice'
+
 section "commands, formats, options"
+says 2 "predict: 'each' is a second run; did you mean --mastery=each" predict twice --mastery each -o x.csv
+says 2 "predict: 'class.h5' is a second run; did you mean --data class.h5" predict twice class.h5 -o x.csv
+says 1 'predict: -o no/where/x.csv: there is no directory no/where' predict twice -o no/where/x.csv
+printf 'student,item,correct\na,b,1\n' >week.csv
+says 2 "import: 'week.csv' is a file, .*did you mean .cohort import csv week.csv" import week.csv -o x.h5
 says 2 "unknown command 'trian'; did you mean 'train'" trian
 says 2 "unknown format 'cvs'; did you mean 'csv'" import cvs answers.csv -o x.h5
 says 2 "unknown kind 'itr'; did you mean 'irt'" simulate itr -o x.h5
 says 2 "did you mean 'rbm'" help rmb
 says 2 'unknown option --jsno; did you mean --json' evaluate run --jsno
+says 2 'import: --train is given twice; expected one value' import csv --train a.csv --train=b.csv -o x.h5
+
+section "an empty value, as of an unset variable"
+says 2 'import: the value of --pseudonyms is empty; give a value or omit the option' \
+    import csv week.csv --pseudonyms '' -o x.h5
+says 2 'import: the value of --threshold is empty' import csv week.csv --threshold= -o x.h5
+says 2 'report: the value of --student is empty' report twice --student '' -o x.html
+says 2 'evaluate: the value of --data is empty' evaluate twice --data ''
+says 2 'simulate: the value of --students is empty' simulate irt --students '' -o x.h5
+says 2 'predict: the value of --output is empty' predict twice -o ''
+check 'nothing is written' test ! -e x.h5 -a ! -e x.html
 
 section "files"
 printf 'student,item,correct\na,b,1\n' >answers.csv
@@ -42,6 +67,69 @@ says 3 'answers.csv: this is not a data set but a file of text; import it first,
 says 1 'class.h5: this is an HDF5 file; .*data=class.h5' train class.h5 run=run model.kind=rbm
 says 1 'cannot open rmb.ini: No such file.*did you mean rbm.ini, which comes with cohort' train rmb.ini "${quick[@]}"
 says 1 'cannot open no/rbm.ini: No such file' train no/rbm.ini "${quick[@]}"
+
+mkdir folder
+: >empty.h5
+says 3 'folder: this is a directory; expected the file of a data set' train data=folder run=run model.kind=rbm
+says 3 'empty.h5: this file is empty' train data=empty.h5 run=run model.kind=rbm
+says 3 'twice/last.h5: this is not a cohort data set but holds a cohort checkpoint' \
+    train data=twice/last.h5 run=run model.kind=rbm
+says 1 'directory empty.h5: a file of this name exists' train data=class.h5 run=empty.h5 model.kind=rbm
+for again in 0 1; do
+    expect_status 0 "$COHORT" import csv week.csv --split none -o week.h5
+    expect_equal $again "$(errors | grep -c '^note: week.h5 replaced an earlier file')" "a note about a file that was there"
+done
+
+section "a run before its first checkpoint"
+mkdir early
+: >early/lock
+exec 8<>early/lock
+if command -v python3 >/dev/null; then
+    python3 -c 'import fcntl, time; fcntl.lockf(8, fcntl.LOCK_EX); open("held", "w"); time.sleep(20)' &
+    holder=$!
+    for _ in $(seq 100); do [ -e held ] && break; sleep 0.1; done
+    says 1 'early: this run is being trained and has no checkpoint yet; .*try again then' evaluate early
+    kill $holder
+fi
+says 1 'early: no checkpoint in this directory' evaluate early
+
+section "the same key twice, a section with a slip, a byte-order mark"
+printf '[model]\nkind = bkt\n[train]\nepochs = 2\n[model]\nkind = rbm\n' >twice.ini
+says 1 'twice.ini:6: model.kind is set again, after twice.ini:2; remove one of them' train twice.ini "${quick[@]}"
+printf '[modle]\npreset = binomial\n' >section.ini
+says 1 'section.ini:2: unknown section \[modle\]; the nearest is \[model\]' train section.ini "${quick[@]}"
+printf '\xef\xbb\xbf[model]\nkind = average\n' >mark.ini
+expect_status 0 "$COHORT" train mark.ini data=class.h5 run=marked train.epochs=1
+
+section "mistyped directories"
+for command in evaluate inspect verify; do
+    expect_status 1 "$COHORT" $command markde
+    expect_match 'markde: No such file or directory; expected .*; did you mean marked\?'
+done
+mkdir sub
+expect_status 1 "$COHORT" evaluate sub/../markde/
+expect_match 'did you mean sub/../marked\?'
+expect_status 1 "$COHORT" train run=markde
+expect_match 'run=markde: no such directory.*; did you mean marked\?'
+check 'nothing is written' test ! -e markde
+expect_status 1 "$COHORT" evaluate zzzzzzzzzzzz
+expect_no_match 'did you mean'
+
+section "a cross-validation continues by its directory"
+folds=(data=class.h5 run=folds model.kind=rbm model.hidden=3 train.folds=3 train.epochs=2)
+expect_status 0 "$COHORT" train "${folds[@]}"
+cp -r folds whole
+rm -r folds/fold-3 folds/result.json
+expect_status 0 "$COHORT" train run=folds
+expect_match '^3 folds, test scores'
+expect_same whole/fold-3/last.h5 folds/fold-3/last.h5
+expect_same whole/result.json folds/result.json
+expect_status 1 "$COHORT" train run=folds train.fold=2
+expect_match 'run=folds: this is a cross-validation; .*run=folds/fold-2'
+check 'no run inside the cross-validation' test ! -e folds/config.ini
+expect_status 1 "$COHORT" train run=marked train.folds=3
+expect_match 'run=marked: this is a run, not a cross-validation'
+check 'no cross-validation inside the run' test ! -e marked/fold-1
 
 section "a cross-validation or a sweep is not a run"
 mkdir -p cv/fold-1 swept

@@ -7,7 +7,7 @@
 #                                              members of a blend must have been trained into runs whose names differ
 #                                              from its own only by that word
 #     bits_sums DIRECTORY RUN                  print checksums of its last and best checkpoint and of its predictions
-export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student average blend lme"
+export bits_names="rbm dkt-lstm dkt-gru dkt-waves rtrbm rtrbm-dense rtrbm-skills vae vae-full bkt ktm ktm-student ktm-waits average blend lme"
 
 bits_data() {
     local directory=$1
@@ -33,6 +33,7 @@ bits_words() {
     bkt) echo bkt model.kind=bkt model.forget=yes model.restarts=2 train.epochs=5 ;;
     ktm) echo bkt model.kind=ktm model.preset=pfa train.epochs=4 ;;
     ktm-student) echo tails model.kind=ktm model.preset=fm model.factors=3 train.epochs=4 ;;
+    ktm-waits) echo bkt model.kind=ktm model.preset=fm model.factors=3 model.weights_first=yes model.tolerance=0.01 train.epochs=6 ;;
     average) echo tails model.kind=average "$short" ;;
     lme) echo bkt model.kind=lme train.epochs=12 ;;
     esac

@@ -20,6 +20,8 @@ if [ -z "${LIB_RECORD:-}" ]; then
     trap 'status=$?; grep -q "^fail" "$LIB_RECORD" && status=1; rm -rf "$TMP"; exit $status' EXIT
 fi
 export COHORT TMP
+# Characters beyond ASCII, and points in numbers, whatever the user's language.
+export LC_ALL=C.UTF-8
 mpi_files "$TMP/.mpi"
 LIB_SECTION=$(basename "$0" .sh)
 LIB_OUT=$TMP/.stdout LIB_ERR=$TMP/.stderr
