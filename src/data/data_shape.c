@@ -86,18 +86,20 @@ static enum status read_shape(struct data_shape *shape, const char *path)
     if (status == OK) {
         const double all = (double)dataset.n_students / fmax(1, counts.students);
         const double answers = fmax(1, counts.answers);
-        *shape = (struct data_shape){.n_items = (double)dataset.n_items,
-                                     .n_skills = (double)dataset.n_skills,
-                                     .n_students = counts.trained * all,
-                                     .n_answers = counts.answers * all,
-                                     .per_student = answers / fmax(1, counts.trained),
-                                     .per_item = counts.answers * all /
-                                                 fmax(1, (double)dataset.n_items),
-                                     .per_step = counts.attempts / fmax(1, counts.steps),
-                                     .repeats = counts.repeats / answers,
-                                     .practice = counts.practice / answers,
-                                     .has_valid = counts.valid > 0,
-                                     .has_time = dataset.has_time};
+        *shape = (struct data_shape){
+            .n_items = (double)dataset.n_items,
+            .n_skills = (double)dataset.n_skills,
+            .skills_per_item =
+                (double)dataset.item_first[dataset.n_items] / fmax(1, (double)dataset.n_items),
+            .n_students = counts.trained * all,
+            .n_answers = counts.answers * all,
+            .per_student = answers / fmax(1, counts.trained),
+            .per_item = counts.answers * all / fmax(1, (double)dataset.n_items),
+            .per_step = counts.attempts / fmax(1, counts.steps),
+            .repeats = counts.repeats / answers,
+            .practice = counts.practice / answers,
+            .has_valid = counts.valid > 0,
+            .has_time = dataset.has_time};
     }
     dataset_close(&dataset);
     return status;

@@ -5,9 +5,9 @@
 #include "base/base.h"
 #include "base/comm.h"
 
-/* All but n_items and n_skills are estimated from a sample of the students. */
+/* Items and skills are counted; all else is estimated from a sample of the students. */
 struct data_shape {
-    double n_items, n_skills;
+    double n_items, n_skills, skills_per_item;
     double n_students;  /* with training answers */
     double n_answers;   /* training attempts with a known outcome */
     double per_student; /* training answers per student that has any */

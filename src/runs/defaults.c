@@ -141,9 +141,10 @@ static double rbm_window(const struct known *k)
     return when(k->data.repeats > 0.3, 15);
 }
 
-static double has_skills(const struct known *k)
+/* The rows of an item's skills are added: many of them say little and drown the item's own. */
+static double has_few_skills(const struct known *k)
 {
-    return when(k->data.n_skills > 0, 1);
+    return when(k->data.n_skills > 0 && k->data.skills_per_item <= 5, 1);
 }
 
 static double one_ability(const struct known *k)
@@ -204,7 +205,8 @@ static const struct rule rules[] = {
     {"rbm", "model.window", NULL, rbm_window,
      "items come again and again, so recent answers say more than old ones"},
     {"dkt", "model.cell", "gru", NULL, "as good as lstm with three quarters of the work"},
-    {"dkt", "model.input", "both", has_skills, "the data have skills"},
+    {"dkt", "model.input", "both", has_few_skills,
+     "the data have skills, at most five per item"},
     {"dkt", "model.common", "yes", NULL, "items with few answers learn from all others"},
     {"dkt", "model.dropout", "0.5", NULL, "best on all data sets tried"},
     {"rtrbm", "model.hidden", NULL, recurrent_hidden,

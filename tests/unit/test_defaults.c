@@ -35,6 +35,7 @@ static void test_shape(void **state)
     struct data_shape shape;
     tiny_must(data_shape_read(&shape, class.path, &world));
     assert_true(shape.n_items == 4 && shape.n_skills == 2 && shape.n_students == 2);
+    assert_true(shape.skills_per_item == 1);
     assert_true(shape.n_answers == 6 && shape.per_student == 3 && shape.per_item == 1.5);
     assert_true(shape.per_step == 1 && shape.has_valid && !shape.has_time);
     assert_true(fabs(shape.repeats - 3. / 6) < 1e-12);
@@ -197,6 +198,23 @@ static void test_recurrent_rate(void **state)
     assert_string_equal(suggested("model.kind = rtrbm", "model", "hidden"), "100");
 }
 
+/* dkt reads skills unless items have so many that the sum of their rows says nothing. */
+static void test_skills_per_item(void **state)
+{
+    (void)state;
+    static const struct {
+        double n_skills, per_item;
+        const char *input;
+    } cases[] = {{0, 0, ""}, {20, 1, "both"}, {20, 5, "both"}, {20, 5.1, ""}, {1000, 300, ""}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        struct data_shape shape = usual;
+        shape.n_skills = cases[c].n_skills;
+        shape.skills_per_item = cases[c].per_item;
+        assert_string_equal(suggested_for(&shape, "model.kind = dkt", "model", "input"),
+                            cases[c].input);
+    }
+}
+
 /* Every kind resolves with the defaults of data of any shape. */
 static void test_all_kinds(void **state)
 {
@@ -304,8 +322,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shape),          cmocka_unit_test(test_log_odds),
         cmocka_unit_test(test_precedence),     cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_recurrent_rate), cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_choices),        cmocka_unit_test(test_earlier),
+        cmocka_unit_test(test_recurrent_rate), cmocka_unit_test(test_skills_per_item),
+        cmocka_unit_test(test_all_kinds),      cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_earlier),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
