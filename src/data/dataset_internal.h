@@ -1,4 +1,4 @@
-/* Shared by dataset.c, dataset_digest.c, dataset_write.c and origin.c. */
+/* Shared by dataset.c, dataset_read.c, dataset_digest.c, dataset_write.c and origin.c. */
 #ifndef COHORT_DATASET_INTERNAL_H
 #define COHORT_DATASET_INTERNAL_H
 
@@ -14,7 +14,10 @@ static inline size_t dataset_n_pieces(uint64_t n)
     return (size_t)((n + DATASET_PIECE - 1) / DATASET_PIECE);
 }
 
-/* Opens the file of a data set on this rank alone, and checks that it is still the same. */
+/* Opens the file of a data set again, on these ranks or on this rank alone, and checks that it is
+ * still the same. */
+CHECKED enum status dataset_open_with(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
+                                      int n_ranks);
 CHECKED enum status dataset_open_again(const struct dataset *dataset, hid_t *file);
 
 /* Writes content->origin, if there is one; see origin.c. */

@@ -19,16 +19,16 @@
  * locale. */
 #include "data/time_format.h"
 #include "base/fail.h"
+#include "data/time_format_internal.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-static const char *const months[] = {"January",   "February", "March",    "April",
+const char *const time_format_months[] = {"January",   "February", "March",    "April",
                                      "May",       "June",     "July",     "August",
                                      "September", "October",  "November", "December"};
-static const char *const weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+const char *const time_format_weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                        "Thursday", "Friday", "Saturday"};
 
 /* Years are counted from March, so that the leap day is the last of its year, in eras of 400
@@ -57,18 +57,9 @@ void time_format_date(int64_t day, int64_t *year, int *month, int *day_of_month)
     *year = year_of_era + era * 400 + (*month <= 2);
 }
 
-/* One conversion of a format. */
-struct conversion {
-    char letter;   /* 0: not a conversion */
-    int width;     /* of %3f; 0: none */
-    bool unpadded; /* %-d */
-    bool colon;    /* %:z */
-};
-
-/* Reads the conversion after a percent sign; returns the text after it. */
-static const char *next_conversion(const char *at, struct conversion *conversion)
+const char *time_format_next(const char *at, struct time_conversion *conversion)
 {
-    *conversion = (struct conversion){0};
+    *conversion = (struct time_conversion){0};
     if (*at == '-') {
         conversion->unpadded = true;
         at++;
@@ -83,8 +74,7 @@ static const char *next_conversion(const char *at, struct conversion *conversion
     return *at != '\0' ? at + 1 : at;
 }
 
-/* What %F and the like stand for; NULL for the others. */
-static const char *expansion(char letter)
+const char *time_format_expansion(char letter)
 {
     switch (letter) {
     case 'F':
@@ -103,14 +93,14 @@ static const char *expansion(char letter)
 enum status time_format_check(const char *text)
 {
     char seen[256] = {0};
-    struct conversion conversion;
+    struct time_conversion conversion;
     if (strlen(text) >= TIME_FORMAT_ROOM / 2)
         return fail(BAD_USER, "the time format is longer than %d characters",
                     TIME_FORMAT_ROOM / 2 - 1);
     for (const char *at = text; *at != '\0';) {
         if (*at++ != '%')
             continue;
-        at = next_conversion(at, &conversion);
+        at = time_format_next(at, &conversion);
         if (conversion.letter == '\0' ||
             strchr("YymdebBhaAHIpMSfzsFDTRnt%", conversion.letter) == NULL)
             return fail(BAD_USER,
@@ -118,7 +108,7 @@ enum status time_format_check(const char *text)
                         "%%b %%a %%H %%I %%p %%M %%S %%f %%z %%s %%F %%D %%T and %%R",
                         text, conversion.letter != '\0' ? conversion.letter : ' ');
         seen[(unsigned char)conversion.letter] = 1;
-        for (const char *e = expansion(conversion.letter); e != NULL && *e != '\0'; e++)
+        for (const char *e = time_format_expansion(conversion.letter); e != NULL && *e != '\0'; e++)
             seen[(unsigned char)*e] = 1;
     }
     const bool day = seen['d'] || seen['e'],
@@ -131,288 +121,6 @@ enum status time_format_check(const char *text)
     if (seen['I'] != seen['p'])
         return fail(BAD_USER, "time format '%s': %%I and %%p (AM or PM) belong together", text);
     return OK;
-}
-
-/* The fields of a date while it is read. */
-struct fields {
-    int64_t year, epoch;
-    int month, day, hour, minute, second, microsecond;
-    bool pm, am, has_epoch;
-};
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Reads least to most digits at *at. */
-static bool read_number(const char **at, const char *end, int least, int most, int *value)
-{
-    int n = 0;
-    *value = 0;
-    for (; n < most && *at < end && is_digit(**at); n++)
-        *value = 10 * *value + (*(*at)++ - '0');
-    return n >= least;
-}
-
-/* Digits of a fraction: the first six count. */
-static bool read_fraction(const char **at, const char *end, struct fields *fields,
-                          struct time_reading *reading)
-{
-    int n = 0, weight = 100000;
-    fields->microsecond = 0;
-    for (; n < 9 && *at < end && is_digit(**at); n++, weight /= 10)
-        fields->microsecond += weight * (*(*at)++ - '0');
-    reading->n_decimals = n > 6 ? 6 : n;
-    return n > 0;
-}
-
-static bool read_name(const char **at, const char *end, const char *const *names, int n,
-                      int *number)
-{
-    for (int i = 0; i < n; i++)
-        for (int is_short = 0; is_short < 2; is_short++) {
-            const size_t length = is_short ? 3 : strlen(names[i]);
-            if ((size_t)(end - *at) >= length && strncasecmp(*at, names[i], length) == 0) {
-                *at += length;
-                *number = i + 1;
-                return true;
-            }
-        }
-    return false;
-}
-
-static bool read_offset(const char **at, const char *end, struct time_reading *reading)
-{
-    int hours = 0, minutes = 0;
-    if (*at < end && (**at == 'Z' || **at == 'z')) {
-        ++*at;
-        return true;
-    }
-    if (*at == end || (**at != '+' && **at != '-'))
-        return false;
-    const int sign = *(*at)++ == '-' ? -1 : 1;
-    if (!read_number(at, end, 2, 2, &hours))
-        return false;
-    if (*at < end && **at == ':') {
-        ++*at;
-        if (!read_number(at, end, 2, 2, &minutes))
-            return false;
-    } else if (*at < end && is_digit(**at) && !read_number(at, end, 2, 2, &minutes)) {
-        return false;
-    }
-    reading->offset = sign * (60 * hours + minutes);
-    return hours <= 23 && minutes <= 59;
-}
-
-static bool read_epoch(const char **at, const char *end, struct fields *fields)
-{
-    const bool negative = *at < end && **at == '-';
-    int n = 0;
-    *at += negative;
-    for (fields->epoch = 0; n < 12 && *at < end && is_digit(**at); n++)
-        fields->epoch = 10 * fields->epoch + (*(*at)++ - '0');
-    fields->epoch = negative ? -fields->epoch : fields->epoch;
-    fields->has_epoch = true;
-    return n > 0;
-}
-
-static bool read_year(const char **at, const char *end, bool is_short, struct fields *fields)
-{
-    int number = 0;
-    const int n = is_short ? 2 : 4;
-    if (!read_number(at, end, n, n, &number))
-        return false;
-    fields->year = is_short ? number + (number < 69 ? 2000 : 1900) : number;
-    return true;
-}
-
-/* Noon and midnight are 12 PM and 12 AM. */
-static bool read_half(const char **at, const char *end, struct fields *fields)
-{
-    if (end - *at < 2 || toupper((unsigned char)(*at)[1]) != 'M')
-        return false;
-    fields->pm = toupper((unsigned char)**at) == 'P';
-    fields->am = toupper((unsigned char)**at) == 'A';
-    *at += 2;
-    return fields->pm || fields->am;
-}
-
-static bool read_second(const char **at, const char *end, const char *format,
-                        struct fields *fields, struct time_reading *reading)
-{
-    if (!read_number(at, end, 1, 2, &fields->second))
-        return false;
-    const bool more =
-        end - *at >= 2 && (**at == '.' || **at == ',') && is_digit((*at)[1]) && *format != **at;
-    if (!more)
-        return true;
-    ++*at;
-    return read_fraction(at, end, fields, reading);
-}
-
-static bool read_conversion(char letter, const char *format, const char **at, const char *end,
-                            struct fields *fields, struct time_reading *reading)
-{
-    int number = 0;
-    switch (letter) {
-    case 'Y':
-        return read_year(at, end, false, fields);
-    case 'y':
-        return read_year(at, end, true, fields);
-    case 'm':
-        return read_number(at, end, 1, 2, &fields->month);
-    case 'd':
-    case 'e':
-        return read_number(at, end, 1, 2, &fields->day);
-    case 'b':
-    case 'B':
-    case 'h':
-        return read_name(at, end, months, COUNT(months), &fields->month);
-    case 'a':
-    case 'A':
-        return read_name(at, end, weekdays, COUNT(weekdays), &number);
-    case 'I':
-    case 'H':
-        return read_number(at, end, 1, 2, &fields->hour);
-    case 'M':
-        return read_number(at, end, 1, 2, &fields->minute);
-    case 'S':
-        return read_second(at, end, format, fields, reading);
-    case 'p':
-        return read_half(at, end, fields);
-    case 'f':
-        return read_fraction(at, end, fields, reading);
-    case 'z':
-        return read_offset(at, end, reading);
-    case 's':
-        return read_epoch(at, end, fields);
-    default:
-        return false;
-    }
-}
-
-static void skip_blanks(const char **at, const char *end)
-{
-    while (*at < end && (**at == ' ' || **at == '\t'))
-        ++*at;
-}
-
-static bool read_fields(const char *format, const char **at, const char *end,
-                        struct fields *fields, struct time_reading *reading)
-{
-    struct conversion conversion;
-    while (*format != '\0') {
-        const char c = *format++;
-        if (c == ' ') {
-            skip_blanks(at, end);
-            continue;
-        }
-        if (c != '%') {
-            if (*at == end || *(*at)++ != c)
-                return false;
-            continue;
-        }
-        format = next_conversion(format, &conversion);
-        const char *inner = expansion(conversion.letter);
-        if (conversion.letter == 'n' || conversion.letter == 't') {
-            skip_blanks(at, end);
-        } else if (conversion.letter == '%') {
-            if (*at == end || *(*at)++ != '%')
-                return false;
-        } else if (inner != NULL ? !read_fields(inner, at, end, fields, reading)
-                                 : !read_conversion(conversion.letter, format, at, end, fields,
-                                                    reading)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int days_in_month(int64_t year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && is_leap);
-}
-
-/* Second 60 is a leap second, which is the first second of the next minute here. */
-static bool combine(const struct fields *fields, struct time_reading *reading)
-{
-    int64_t seconds = fields->epoch;
-    if (!fields->has_epoch) {
-        const bool half = fields->am || fields->pm;
-        if (fields->month < 1 || fields->month > 12 || fields->day < 1 ||
-            fields->day > days_in_month(fields->year, fields->month) || fields->hour > 23 ||
-            (half && (fields->hour < 1 || fields->hour > 12)) || fields->minute > 59 ||
-            fields->second > 60)
-            return false;
-        const int hour = half ? fields->hour % 12 + (fields->pm ? 12 : 0) : fields->hour;
-        seconds =
-            ((time_format_day(fields->year, fields->month, fields->day) * 24 + hour) * 60 +
-             fields->minute - reading->offset) *
-                60 +
-            fields->second;
-    }
-    reading->microseconds = seconds * 1000000 + fields->microsecond;
-    return true;
-}
-
-bool time_format_read(const char *format, const char *text, size_t n,
-                      struct time_reading *reading)
-{
-    struct fields fields = {0};
-    const char *at = text, *end = text + n;
-    *reading = (struct time_reading){0};
-    return read_fields(format, &at, end, &fields, reading) && at == end &&
-           combine(&fields, reading);
-}
-
-/* The number in exactly n digits at `text`, or -1. */
-static int digits(const char *text, int n)
-{
-    int value = 0;
-    for (int i = 0; i < n; i++) {
-        if (!is_digit(text[i]))
-            return -1;
-        value = 10 * value + (text[i] - '0');
-    }
-    return value;
-}
-
-bool time_format_read_iso(const char *text, size_t n, struct time_reading *reading)
-{
-    const char *at = text + 10, *end = text + n;
-    *reading = (struct time_reading){0};
-    if (n < 10 || text[4] != '-' || text[7] != '-')
-        return false;
-    const int year = digits(text, 4), month = digits(text + 5, 2), day = digits(text + 8, 2);
-    if (year < 0 || month < 0 || day < 0)
-        return false;
-    struct fields fields = {.year = year, .month = month, .day = day};
-    if (at == end)
-        return combine(&fields, reading);
-    if (n < 16 || (*at != ' ' && *at != 'T' && *at != 't') || text[13] != ':')
-        return false;
-    fields.hour = digits(text + 11, 2);
-    fields.minute = digits(text + 14, 2);
-    at = text + 16;
-    if (fields.hour < 0 || fields.minute < 0)
-        return false;
-    if (at < end && *at == ':') {
-        if (end - at < 3 || (fields.second = digits(at + 1, 2)) < 0)
-            return false;
-        at += 3;
-        if (at < end && (*at == '.' || *at == ',')) {
-            at++;
-            if (!read_fraction(&at, end, &fields, reading))
-                return false;
-        }
-    }
-    skip_blanks(&at, end);
-    if (at < end && !read_offset(&at, end, reading))
-        return false;
-    return at == end && combine(&fields, reading);
 }
 
 /* Numbers with `units` per second, with as many decimals as the text after the unit asks for.
@@ -458,7 +166,7 @@ static size_t print_date(const char *format, int64_t offset, int64_t seconds,
     int month = 0, day_of_month = 0;
     time_format_date(day, &year, &month, &day_of_month);
     size_t n = 0;
-    struct conversion c;
+    struct time_conversion c;
     for (const char *at = format; *at != '\0' && n + 1 < room;) {
         char *to = text + n;
         const size_t left = room - n;
@@ -467,7 +175,7 @@ static size_t print_date(const char *format, int64_t offset, int64_t seconds,
             text[n] = '\0';
             continue;
         }
-        at = next_conversion(at + 1, &c);
+        at = time_format_next(at + 1, &c);
         const int width = c.unpadded ? 1 : 2, shift = (int)offset;
         int fraction = (int)microseconds;
         switch (c.letter) {
@@ -486,16 +194,16 @@ static size_t print_date(const char *format, int64_t offset, int64_t seconds,
             break;
         case 'b':
         case 'h':
-            snprintf(to, left, "%.3s", months[month - 1]);
+            snprintf(to, left, "%.3s", time_format_months[month - 1]);
             break;
         case 'B':
-            snprintf(to, left, "%s", months[month - 1]);
+            snprintf(to, left, "%s", time_format_months[month - 1]);
             break;
         case 'a':
-            snprintf(to, left, "%.3s", weekdays[weekday]);
+            snprintf(to, left, "%.3s", time_format_weekdays[weekday]);
             break;
         case 'A':
-            snprintf(to, left, "%s", weekdays[weekday]);
+            snprintf(to, left, "%s", time_format_weekdays[weekday]);
             break;
         case 'H':
             snprintf(to, left, "%0*d", width, hour);
@@ -525,8 +233,8 @@ static size_t print_date(const char *format, int64_t offset, int64_t seconds,
                      c.colon ? ":" : "", abs(shift) % 60);
             break;
         default:
-            if (expansion(c.letter) != NULL)
-                print_date(expansion(c.letter), offset, seconds, microseconds, to, left);
+            if (time_format_expansion(c.letter) != NULL)
+                print_date(time_format_expansion(c.letter), offset, seconds, microseconds, to, left);
             else
                 snprintf(to, left, "%s", c.letter == '%' ? "%" : " ");
         }
