@@ -8,6 +8,7 @@
 #include "base/cell_text.h"
 #include "base/fail.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,8 @@ static char *one_line(const char *text)
 {
     char *shown = log_shown(text), *line = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&line, &n);
-    if (out == NULL || shown == NULL)
+    FILE *out = memory_stream(&line, &n);
+    if (shown == NULL)
         fail_abort(BAD_IO, "out of memory for a table");
     for (const char *at = shown; *at != '\0'; at++)
         if (*at == '\n' || *at == '\t')

@@ -507,9 +507,7 @@ char *config_text(const struct option_group *groups, size_t n_groups,
 {
     char *buffer = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&buffer, &n);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the configuration's text");
+    FILE *out = memory_stream(&buffer, &n);
     const char *section = "";
     for (size_t g = 0; g < n_groups; g++) {
         if (is_listed(leave_out, groups[g].section, NULL) || groups[g].n_options == 0)

@@ -82,6 +82,14 @@ char *memory_text(const char *format, ...)
     return text;
 }
 
+FILE *memory_stream(char **text, size_t *n)
+{
+    FILE *out = open_memstream(text, n);
+    if (out == NULL)
+        fail_abort(BAD_IO, "out of memory for a text");
+    return out;
+}
+
 void memory_free(void *array)
 {
     if (array != NULL)

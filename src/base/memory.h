@@ -3,6 +3,7 @@
 #define COHORT_MEMORY_H
 
 #include "base/base.h"
+#include <stdio.h>
 
 /* n * size bytes, 64-byte aligned, zeroed; never NULL (n = 0 gives a pointer that may be
  * freed). */
@@ -17,6 +18,9 @@ void *memory_resize(void *array, size_t n, size_t size);
 
 char *memory_text(const char *format, ...) PRINTF(1, 2);
 void memory_free(void *array);
+
+/* A stream whose text is in *text, of *n bytes, once it is closed; the text is freed with `free`. */
+FILE *memory_stream(char **text, size_t *n);
 
 #define NEW(type, n) ((type *)memory_zeroed((n), sizeof(type)))
 #define NEW_SCRATCH(type, n) ((type *)memory_scratch((n), sizeof(type)))

@@ -129,9 +129,7 @@ static enum status write_board(const struct auto_result *result, const size_t *o
 {
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the leaderboard");
+    FILE *out = memory_stream(&text, &n);
     fputs("place,model,split,log_loss,auc,accuracy,above_best,low,high,verdict,weight,run,"
           "settings\n",
           out);

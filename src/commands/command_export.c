@@ -103,9 +103,7 @@ static char *column_words(const struct tensor *tensor, const char *name, size_t 
 {
     char *words = NULL;
     size_t n_bytes = 0;
-    FILE *out = open_memstream(&words, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    FILE *out = memory_stream(&words, &n_bytes);
     for (size_t c = 0; c < n_columns; c++) {
         fprintf(out, " %s", name);
         size_t below = n_columns, rest = c;
@@ -157,9 +155,7 @@ static char *first_line(const char *row, const struct names *columns)
 {
     char *line = NULL;
     size_t n_bytes = 0;
-    FILE *out = open_memstream(&line, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    FILE *out = memory_stream(&line, &n_bytes);
     fputs(row, out);
     for (size_t c = 0; c < columns->n; c++)
         fprintf(out, ",%s", names_get(columns, c));

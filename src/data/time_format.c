@@ -26,10 +26,10 @@
 #include <string.h>
 
 const char *const time_format_months[] = {"January",   "February", "March",    "April",
-                                     "May",       "June",     "July",     "August",
-                                     "September", "October",  "November", "December"};
+                                          "May",       "June",     "July",     "August",
+                                          "September", "October",  "November", "December"};
 const char *const time_format_weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                       "Thursday", "Friday", "Saturday"};
+                                            "Thursday", "Friday", "Saturday"};
 
 /* Years are counted from March, so that the leap day is the last of its year, in eras of 400
  * years. */
@@ -108,7 +108,8 @@ enum status time_format_check(const char *text)
                         "%%b %%a %%H %%I %%p %%M %%S %%f %%z %%s %%F %%D %%T and %%R",
                         text, conversion.letter != '\0' ? conversion.letter : ' ');
         seen[(unsigned char)conversion.letter] = 1;
-        for (const char *e = time_format_expansion(conversion.letter); e != NULL && *e != '\0'; e++)
+        for (const char *e = time_format_expansion(conversion.letter); e != NULL && *e != '\0';
+             e++)
             seen[(unsigned char)*e] = 1;
     }
     const bool day = seen['d'] || seen['e'],
@@ -234,7 +235,8 @@ static size_t print_date(const char *format, int64_t offset, int64_t seconds,
             break;
         default:
             if (time_format_expansion(c.letter) != NULL)
-                print_date(time_format_expansion(c.letter), offset, seconds, microseconds, to, left);
+                print_date(time_format_expansion(c.letter), offset, seconds, microseconds, to,
+                           left);
             else
                 snprintf(to, left, "%s", c.letter == '%' ? "%" : " ");
         }

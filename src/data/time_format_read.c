@@ -141,7 +141,8 @@ static bool read_conversion(char letter, const char *format, const char **at, co
     case 'b':
     case 'B':
     case 'h':
-        return read_name(at, end, time_format_months, COUNT(time_format_months), &fields->month);
+        return read_name(at, end, time_format_months, COUNT(time_format_months),
+                         &fields->month);
     case 'a':
     case 'A':
         return read_name(at, end, time_format_weekdays, COUNT(time_format_weekdays), &number);

@@ -41,9 +41,7 @@ static char *print(const void *what, void (*part)(FILE *out, const void *what))
 {
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for a figure");
+    FILE *out = memory_stream(&text, &n);
     part(out, what);
     fclose(out);
     return text;
@@ -55,10 +53,7 @@ void plot_figures_keep(const char *title, const void *what,
 {
     if (!figures.are_kept)
         return;
-    if (figures.n == figures.capacity) {
-        figures.capacity = figures.capacity > 0 ? 2 * figures.capacity : 16;
-        figures.list = memory_resize(figures.list, figures.capacity, sizeof *figures.list);
-    }
+    GROW(figures.list, figures.n, figures.capacity);
     figures.list[figures.n++] =
         (struct figure){memory_text("%s", title), print(what, draw), print(what, numbers)};
 }
@@ -103,9 +98,7 @@ static void print_style(FILE *out, const char *sheet)
 static char *stand_alone(const char *svg, size_t *n_bytes)
 {
     char *text = NULL;
-    FILE *out = open_memstream(&text, n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for a figure");
+    FILE *out = memory_stream(&text, n_bytes);
     const char *box = strstr(svg, "viewBox=\"0 0 "), *end = strchr(svg, '>');
     char *after = NULL;
     const double width = box != NULL ? strtod(box + 13, &after) : PLOT_WIDE,

@@ -129,9 +129,7 @@ enum status report_figures(const struct report_plan *plan,
     char *text = NULL;
     size_t n = 0;
     bool has_pdf = true;
-    FILE *out = open_memstream(&text, &n);
-    if (out == NULL)
-        return fail(BAD_IO, "out of memory for the figures");
+    FILE *out = memory_stream(&text, &n);
     plot_figures_begin();
     print(out, 0, arg);
     fclose(out);

@@ -112,9 +112,7 @@ static enum status write_page(struct watch *w)
 {
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the page");
+    FILE *out = memory_stream(&text, &n);
     print_page(out, w);
     fclose(out);
     enum status status = OK;

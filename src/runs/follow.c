@@ -378,9 +378,7 @@ static enum status run(struct follow *follow, struct input *input, int in, int o
 enum status follow_run(struct follow *follow, int in, int out)
 {
     struct input input = {0};
-    follow->out = open_memstream(&follow->answer, &follow->n_answer);
-    if (follow->out == NULL)
-        fail_abort(BAD_IO, "out of memory while answering");
+    follow->out = memory_stream(&follow->answer, &follow->n_answer);
     enum status status =
         follow->times.format[0] != '\0' ? time_format_check(follow->times.format) : OK;
     if (status == OK)

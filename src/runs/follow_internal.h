@@ -41,7 +41,7 @@ struct follow {
     struct follow_reader reader;
     bool begun;
     struct follow_line line;
-    char *answer; /* open_memstream */
+    char *answer; /* memory_stream */
     size_t n_answer;
     FILE *out;
     struct follow_counts counts;

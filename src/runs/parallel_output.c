@@ -16,7 +16,7 @@
 enum { PIECE = 1 << 22 };
 
 struct piece {
-    char *bytes; /* from open_memstream */
+    char *bytes; /* from memory_stream */
     size_t n;
 };
 
@@ -24,9 +24,7 @@ static void print_piece(struct piece *piece, const char *between, bool begun, si
                         size_t n_rows, void (*row)(FILE *, size_t, const void *),
                         const void *arg)
 {
-    FILE *out = open_memstream(&piece->bytes, &piece->n);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory while printing a table");
+    FILE *out = memory_stream(&piece->bytes, &piece->n);
     for (; *next < n_rows && ftell(out) < PIECE; begun = true) {
         if (begun)
             fputs(between, out);

@@ -261,9 +261,7 @@ enum status slurm_write(const struct slurm_script *script, char **text)
     TRY(check(script));
     char *buffer = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&buffer, &size);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for a job script");
+    FILE *out = memory_stream(&buffer, &size);
     int n_found[COUNT(changes)] = {0};
     bool in_head = true; /* comments for people who edit the template */
     fprintf(out, "#!/bin/bash\n# Written by `%s` of cohort %s from its template %s.\n",

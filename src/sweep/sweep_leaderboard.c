@@ -22,9 +22,7 @@ struct text {
 
 static void text_begin(struct text *text)
 {
-    text->out = open_memstream(&text->bytes, &text->n);
-    if (text->out == NULL)
-        fail_abort(BAD_IO, "out of memory for the leaderboard");
+    text->out = memory_stream(&text->bytes, &text->n);
 }
 
 static enum status text_write(struct text *text, const struct sweep *sweep, const char *name)

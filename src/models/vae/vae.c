@@ -266,9 +266,7 @@ static void items_table(const struct model *model, size_t which, struct table *i
     const size_t n_errors = shape->column_q;
     char *words = NULL;
     size_t n_bytes = 0;
-    FILE *out = open_memstream(&words, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the first line of a table");
+    FILE *out = memory_stream(&words, &n_bytes);
     name_columns(out, "a", n_dims);
     name_columns(out, "b", 1);
     name_columns(out, "error_a", n_errors);

@@ -220,9 +220,7 @@ enum status vae_prior_prepare(struct config *config)
     while (n_bytes > 0 && isspace((unsigned char)text[n_bytes - 1]))
         text[--n_bytes] = '\0';
     char *setting = NULL;
-    FILE *out = open_memstream(&setting, &n_bytes);
-    if (out == NULL)
-        fail_abort(BAD_IO, "out of memory for the prior correlations");
+    FILE *out = memory_stream(&setting, &n_bytes);
     fputs("model.prior_correlation=", out);
     for (const char *at = text; *at != '\0'; at++)
         if (*at == '\n')
