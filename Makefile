@@ -124,7 +124,7 @@ setup:
 ## format          whether clang-format agrees with the source; FIX=1 lets it rewrite
 format:
 ifdef FIX
-	clang-format -i $(TEXTS)
+	@clang-format -i $(TEXTS)
 else
 	@command -v clang-format >/dev/null || { echo 'format: skipped, there is no clang-format'; exit 0; }; \
 	for file in $(TEXTS); do clang-format $$file | cmp -s - $$file || { echo "format: $$file"; bad=1; }; done; \

@@ -13,11 +13,12 @@ enum split { TRAIN = 0, VALID = 1, TEST = 2, N_SPLITS = 3 };
 
 /* The mark byte of an attempt, in the file and in memory:
  *
- *     bit   7 6  5     4      3 2    1 0
- *           0 0  step  shown  split  outcome
+ *     bit   7  6    5     4      3 2    1 0
+ *           0  own  step  shown  split  outcome
  *
- * step: the attempt starts a new step; shown: later attempts may use its outcome. */
-enum { MARK_SHOWN = 1 << 4, MARK_STEP = 1 << 5 };
+ * own: no model was trained on it (own_levels.h; in memory only); step: the attempt starts a new
+ * step; shown: later attempts may use its outcome. */
+enum { MARK_SHOWN = 1 << 4, MARK_STEP = 1 << 5, MARK_OWN = 1 << 6 };
 
 static inline enum outcome mark_outcome(uint8_t mark)
 {
@@ -34,7 +35,7 @@ static inline bool mark_is_shown(uint8_t mark)
 /* An attempt to learn from: in the training split, with a known outcome. */
 static inline bool mark_trains(uint8_t mark)
 {
-    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN;
+    return mark_split(mark) == TRAIN && mark_outcome(mark) != UNKNOWN && !(mark & MARK_OWN);
 }
 static inline uint8_t mark_make(enum outcome outcome, enum split split, bool shown, bool step)
 {

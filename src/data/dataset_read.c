@@ -136,7 +136,8 @@ static enum status check_attempts(uint64_t first, const struct shard *shard)
         shard->item[t] = shard->item[t] < map[0] ? map[1 + shard->item[t]] : UINT32_MAX;
     for (uint64_t t = 0; t < n; t++)
         if (shard->item[t] >= shard->dataset->n_items + shard->dataset->unseen.items.n ||
-            mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS)
+            mark_outcome(shard->mark[t]) > UNKNOWN || mark_split(shard->mark[t]) >= N_SPLITS ||
+            shard->mark[t] >= MARK_OWN)
             return fail(BAD_DATA, "attempt %llu is damaged: item %u, mark %u",
                         (unsigned long long)(first + t), shard->item[t], shard->mark[t]);
     return check_levels(first, shard);

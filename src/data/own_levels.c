@@ -15,6 +15,9 @@
  *     split                  train     train   test   train
  *                              1         0       ?      hidden
  *
+ * Hidden from training, that is: a prediction changes no parameters, and so these answers are
+ * part of the history of later attempts there.
+ *
  * Most data have no such answers: in splits of whole students or by time, no held-out attempt
  * of a student is followed by a training attempt.
  *
@@ -96,12 +99,12 @@ static size_t most_levels(const struct dataset *d)
     return most;
 }
 
-/* Hides answers of student s. `before` counts the held-out attempts before the first attempt at
+/* Marks answers of student s. `before` counts the held-out attempts before the first attempt at
  * a level, for the levels that have the student's stamp. */
-static int64_t hide(struct shard *shard, size_t s, const int64_t *count, uint32_t *stamp,
-                    uint32_t *before, size_t *levels)
+static int64_t mark_own(struct shard *shard, size_t s, const int64_t *count, uint32_t *stamp,
+                        uint32_t *before, size_t *levels)
 {
-    int64_t n_hidden = 0;
+    int64_t n_marked = 0;
     uint32_t n_held_out = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const uint8_t mark = shard->mark[t];
@@ -118,10 +121,10 @@ static int64_t hide(struct shard *shard, size_t s, const int64_t *count, uint32_
         n_held_out += mark_split(mark) != TRAIN;
         if (!tells || !mark_trains(mark))
             continue;
-        shard->mark[t] = mark_make(UNKNOWN, TRAIN, false, mark & MARK_STEP);
-        n_hidden++;
+        shard->mark[t] |= MARK_OWN;
+        n_marked++;
     }
-    return n_hidden;
+    return n_marked;
 }
 
 /* Whether any student has a training attempt after one that is held out. */
@@ -138,7 +141,7 @@ static bool goes_back(const struct shard *shard)
     return false;
 }
 
-int64_t own_levels_hide(struct shard *shard)
+int64_t own_levels_mark(struct shard *shard)
 {
     const struct dataset *d = shard->dataset;
     int64_t any = goes_back(shard);
@@ -146,7 +149,7 @@ int64_t own_levels_hide(struct shard *shard)
     if (!any)
         return 0;
     const size_t n = d->n_items + d->n_skills + d->n_groups;
-    int64_t *count = NEW(int64_t, n), n_hidden = 0;
+    int64_t *count = NEW(int64_t, n), n_marked = 0;
     uint32_t *stamp = NEW(uint32_t, n), *before = NEW(uint32_t, n);
     size_t *levels = NEW(size_t, most_levels(d));
     for (size_t s = 0; s < shard->n_students; s++)
@@ -159,11 +162,20 @@ int64_t own_levels_hide(struct shard *shard)
     comm_sum_i64(d->comm, count, n);
     memset(stamp, 0, n * sizeof *stamp);
     for (size_t s = 0; s < shard->n_students; s++)
-        n_hidden += hide(shard, s, count, stamp, before, levels);
-    comm_sum_i64(d->comm, &n_hidden, 1);
+        n_marked += mark_own(shard, s, count, stamp, before, levels);
+    comm_sum_i64(d->comm, &n_marked, 1);
     memory_free(levels);
     memory_free(before);
     memory_free(stamp);
     memory_free(count);
-    return n_hidden;
+    return n_marked;
+}
+
+int64_t own_levels_hide(struct shard *shard)
+{
+    const int64_t n = own_levels_mark(shard);
+    for (uint64_t t = 0; n > 0 && t < shard->n_attempts; t++)
+        if (shard->mark[t] & MARK_OWN)
+            shard->mark[t] = mark_make(UNKNOWN, TRAIN, false, shard->mark[t] & MARK_STEP);
+    return n;
 }

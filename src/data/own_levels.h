@@ -9,9 +9,12 @@
  * attempts of all ranks, and prints how many levels of each factor these are. */
 void own_levels_find(struct dataset *dataset, const struct shard *shard);
 
-/* Collective, before training and before predicting the data that were trained on: makes the
- * outcomes unknown that would tell a model about one student's later answers. Returns how many
- * there are on all ranks. */
+/* Collective, before predicting the data that were trained on: marks the answers (MARK_OWN) that
+ * training hides. Returns how many there are on all ranks. */
+int64_t own_levels_mark(struct shard *shard);
+
+/* Collective, before training: makes the outcomes of these answers unknown, since they would
+ * tell a model about one student's later answers. Returns how many there are on all ranks. */
 int64_t own_levels_hide(struct shard *shard);
 
 #endif

@@ -84,7 +84,7 @@ static enum status read_part(const struct inference *inference, const struct dat
     if (refit_digest(inference->config) != NULL && is_trained_on(inference, dataset))
         resplit_join(shard);
     if (is_trained_on(inference, dataset))
-        own_levels_hide(shard);
+        own_levels_mark(shard);
     return OK;
 }
 

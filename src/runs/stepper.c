@@ -92,11 +92,11 @@ static void hide_own(struct stepper *stepper)
 {
     const int64_t n = own_levels_hide(&stepper->shard);
     if (n > 0)
-        log_say("note: %lld training answer%s at items or skills that only one student trained "
-                "come after attempts of that student that are held out; they are taken as "
-                "unknown, since a model would give them away to earlier predictions (an "
-                "import with --split by-time or by-last leaves none)",
-                (long long)n, n == 1 ? "" : "s");
+        log_say(
+            "note: training skips %lld answer%s at items or skills that only one student "
+            "trained, after held-out attempts of that student: a model would reveal them to "
+            "earlier predictions (--split by-time and by-last avoid this)",
+            (long long)n, n == 1 ? "" : "s");
 }
 
 static enum status read_data(struct stepper *stepper)

@@ -134,6 +134,13 @@ for kind in rbm rtrbm dkt vae lme bkt rasch fm; do
         END { print n + 0, moved + 0 }' "$TMP/own-$kind-0.csv" "$TMP/own-$kind-1.csv")
     check "$kind: $moved of $n early predictions moved" test "$n" = 960 -a "$moved" = 0
 done
+# Hidden from training only: predictions know these answers, as those of any other run do.
+expect_equal 0 "$(awk -F , '$4 == ""' "$TMP/own-bkt-0.csv" | wc -l)" "answers missing in predictions"
+for split in train all; do
+    expect_status 0 "$COHORT" evaluate "$TMP/own-bkt-0" "$TMP/own-rasch-0" --split $split
+    run "$COHORT" evaluate "$TMP/own-bkt-0" --split $split --json || fail "evaluate"
+    expect_equal $([ $split = all ] && echo 1920 || echo 1440) "$(json n)" "answers scored in $split"
+done
 expect_status 0 ranks 3 "$COHORT" train "data=$TMP/class-owners-0.h5" "run=$TMP/own-ranks" train.patience=0 model.kind=bkt train.epochs=10
-expect_match '^note: 480 training answers at items or skills that only one student trained' "$LIB_ERR"
+expect_match '^note: training skips 480 answers at items or skills that only one student trained' "$LIB_ERR"
 expect_same "$TMP/own-bkt-0/last.h5" "$TMP/own-ranks/last.h5"
