@@ -50,7 +50,7 @@ static enum status follow(const struct inference *inference,
         status = follow_start_from_data(follow);
     }
     if (status == OK)
-        status = follow_run(follow, STDIN_FILENO, STDOUT_FILENO);
+        status = follow_run(follow, STDIN_FILENO);
     const struct follow_counts counts = follow_counts(follow);
     follow_destroy(follow);
     log_say("answered lines: %" PRIu64 ", with an outcome: %" PRIu64

@@ -292,6 +292,11 @@ static enum status next_line(struct follow *follow, struct span text)
         return OK;
     if (!follow->begun) {
         follow->begun = true;
+        if (text.n > LONGEST_LINE && text.start[0] != '{')
+            return fail(
+                BAD_DATA,
+                "standard input:1: the line is too long for a header; expected one with "
+                "student, item and outcome, or JSON objects");
         TRY(follow_reader_begin(&follow->reader, text,
                                 &follow->inference->dataset.covariates.names));
         if (!follow->reader.json) {
@@ -303,19 +308,15 @@ static enum status next_line(struct follow *follow, struct span text)
     return OK;
 }
 
-static enum status write_answers(struct follow *follow, int out)
+static enum status write_answers(struct follow *follow)
 {
     finish_batch(follow);
     if (fflush(follow->out) != 0)
         fail_abort(BAD_IO, "out of memory while answering");
-    for (size_t done = 0; done < follow->n_answer;) {
-        const ssize_t n = write(out, follow->answer + done, follow->n_answer - done);
-        if (n < 0 && errno != EINTR)
-            return fail(BAD_IO, "standard output: cannot write: %s", strerror(errno));
-        done += n > 0 ? (size_t)n : 0;
-    }
+    const enum status status =
+        output_stream_add(&follow->standard, follow->answer, follow->n_answer);
     rewind(follow->out);
-    return OK;
+    return status;
 }
 
 /* Whether a read would return at once. */
@@ -349,12 +350,12 @@ static enum status take_lines(struct follow *follow, struct input *input, bool a
     return OK;
 }
 
-static enum status run(struct follow *follow, struct input *input, int in, int out)
+static enum status run(struct follow *follow, struct input *input, int in)
 {
     for (bool at_end = false; !at_end;) {
         fflush(follow->out);
         if (follow->n_answer > MOST_WAITING || !is_waiting(in))
-            TRY(write_answers(follow, out));
+            TRY(write_answers(follow));
         if (input->begin > 0) /* before the first read there is no buffer */
             memmove(input->buffer, input->buffer + input->begin, input->end - input->begin);
         input->end -= input->begin;
@@ -372,17 +373,19 @@ static enum status run(struct follow *follow, struct input *input, int in, int o
         at_end = n == 0;
         TRY(take_lines(follow, input, at_end));
     }
-    return write_answers(follow, out);
+    return write_answers(follow);
 }
 
-enum status follow_run(struct follow *follow, int in, int out)
+enum status follow_run(struct follow *follow, int in)
 {
     struct input input = {0};
     follow->out = memory_stream(&follow->answer, &follow->n_answer);
     enum status status =
         follow->times.format[0] != '\0' ? time_format_check(follow->times.format) : OK;
     if (status == OK)
-        status = run(follow, &input, in, out);
+        status = output_stream_begin(&follow->standard, "-");
+    if (status == OK)
+        status = output_stream_end(&follow->standard, run(follow, &input, in));
     fclose(follow->out);
     free(follow->answer);
     memory_free(input.buffer);

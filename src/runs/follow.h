@@ -28,9 +28,9 @@ void follow_refuse_unseen(struct follow *follow);
 /* Tells the attempts of the students of the data set. */
 CHECKED enum status follow_start_from_data(struct follow *follow);
 
-/* Reads lines from file descriptor `in` to its end, and writes an answer to `out` for each one,
- * at the latest when no further line is waiting. Fails after the end if some lines were bad. */
-CHECKED enum status follow_run(struct follow *follow, int in, int out);
+/* Reads lines from file descriptor `in` to its end, and writes an answer to standard output for
+ * each one, at the latest when no further line is waiting. Fails after the end if some lines were bad. */
+CHECKED enum status follow_run(struct follow *follow, int in);
 
 /* What was done so far. */
 struct follow_counts {

@@ -2,6 +2,7 @@
 #ifndef COHORT_FOLLOW_INTERNAL_H
 #define COHORT_FOLLOW_INTERNAL_H
 
+#include "base/output_stream.h"
 #include "data/name_index.h"
 #include "data_tools/time_reader.h"
 #include "learn/live.h"
@@ -41,6 +42,7 @@ struct follow {
     struct follow_reader reader;
     bool begun;
     struct follow_line line;
+    struct output_stream standard;
     char *answer; /* memory_stream */
     size_t n_answer;
     FILE *out;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "data_tools/import.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const own[N_FOLLOW_FIELDS] = {"student", "item",  "outcome", "time",
@@ -68,14 +69,6 @@ static void find_columns(struct follow_names *names, const struct names *columns
     }
 }
 
-/* Appends to a list; caller frees it. */
-static char *append(char *list, const char *before, const char *name)
-{
-    char *longer = memory_text("%s%s%s%s", list ? list : "", list ? ", " : "", before, name);
-    memory_free(list);
-    return longer;
-}
-
 /* A name that several columns have does not say which one is meant. */
 static enum status check_unique(const struct follow_names *names, const struct names *columns,
                                 const size_t *column)
@@ -96,31 +89,33 @@ enum status follow_names_header(struct follow_names *names, const struct names *
                                 size_t *column)
 {
     char *found = NULL, *unused = NULL;
+    size_t n_found = 0, n_unused = 0;
     find_columns(names, columns, column);
     TRY(check_unique(names, columns, column));
+    FILE *list = memory_stream(&found, &n_found);
     for (size_t f = 0; f < N_FOLLOW_FIELDS; f++)
-        if (names->found[f] != NULL) {
-            char *before = memory_text("%s = ", own[f]);
-            found = append(found, before, names->found[f]);
-            memory_free(before);
-        }
+        if (names->found[f] != NULL)
+            fprintf(list, "%s%s = %s", ftell(list) > 0 ? ", " : "", own[f], names->found[f]);
+    fclose(list);
+    list = memory_stream(&unused, &n_unused);
     for (size_t c = 0; c < columns->n; c++) {
         bool used = false;
         for (size_t f = 0; f < follow_names_count(names); f++)
             used |= column[f] == c;
         if (!used)
-            unused = append(unused, "", names_get(columns, c));
+            fprintf(list, "%s%s", ftell(list) > 0 ? ", " : "", names_get(columns, c));
     }
-    if (found != NULL)
+    fclose(list);
+    if (n_found > 0)
         log_say("standard input: columns found by name: %s", found);
-    if (unused != NULL)
+    if (n_unused > 0)
         log_warn("standard input: unused columns: %s", unused);
     if (column[FOLLOW_OUTCOME] == SIZE_MAX && column[FOLLOW_STUDENT] != SIZE_MAX &&
         column[FOLLOW_ITEM] != SIZE_MAX)
         log_warn("standard input: no column has outcomes (outcome, correct ...), so every line "
                  "is a question and nothing is learned from it");
-    memory_free(found);
-    memory_free(unused);
+    free(found);
+    free(unused);
     return OK;
 }
 

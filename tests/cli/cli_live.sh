@@ -348,6 +348,10 @@ expect_match "no column 'student' in 'who,item'"
 printf 'student,item,student\na,b,c\n' >header.csv
 expect_status 3 "$COHORT" predict bkt --follow <header.csv
 expect_match "^cohort: standard input:1: columns 1 and 3 are both called 'student'"
+{ printf 'student,item,outcome' && head -c 1200000 /dev/zero | tr '\0' ,; } >header.csv
+expect_status 3 "$COHORT" predict bkt --follow <header.csv
+expect_match "^cohort: standard input:1: the line is too long for a header"
+expect_equal "" "$(output)" "answers without a header"
 expect_status 2 "$COHORT" predict bkt --follow --next <good.csv
 expect_status 2 "$COHORT" predict bkt --follow -o x.csv <good.csv
 expect_match "answers on standard output"
@@ -355,3 +359,23 @@ expect_status 1 ranks 2 "$COHORT" predict bkt --follow
 expect_match "on one rank, but there are 2"
 expect_status 3 "$COHORT" predict bkt --follow --students 2 <bkt-lines.csv
 expect_match "2 students are kept already"
+
+section "a reader that goes away"
+{
+    printf 'student,item,outcome\n'
+    yes 'a,item-1,1' | head -100000
+} >many.csv
+"$COHORT" predict bkt --follow <many.csv 2>errors | head -1 >first
+expect_equal "74 0" "${PIPESTATUS[*]}" "exit status"
+expect_equal "line,student,item,probability,note,error" "$(cat first)" "the first line"
+expect_match '^cohort: standard output: cannot write: Broken pipe; the output is incomplete' errors
+
+if script -qec true /dev/null >/dev/null 2>&1; then
+    section "names on a terminal"
+    printf 'student,item,outcome\n\033]0;title\007ann,\033[2Jitem,\n' >escapes.csv
+    expect_status 0 "$COHORT" predict bkt --follow <escapes.csv
+    expect_equal 3 "$(output | tr -dc '\033\007' | wc -c)" "a file has every byte"
+    expect_status 0 script -qec "$COHORT predict bkt --follow <escapes.csv" shown.txt
+    expect_match '^2,\\u001b\]0;title\\u0007ann,\\u001b\[2Jitem,0\.[0-9]*,' shown.txt
+    expect_equal 0 "$(tr -dc '\033\007' <shown.txt | wc -c)" "control characters on the terminal"
+fi
