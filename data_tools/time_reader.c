@@ -137,7 +137,7 @@ static bool guess_clock(struct guess *guess)
     if (*guess->at == '\0')
         return true;
     const size_t hour = guess->n;
-    if (!put_number(guess, "%H") || *guess->at != ':')
+    if (hour >= TIME_FORMAT_ROOM / 2 || !put_number(guess, "%H") || *guess->at != ':')
         return false;
     put_separators(guess, ":");
     if (!put_number(guess, "%M"))
@@ -150,7 +150,8 @@ static bool guess_clock(struct guess *guess)
             guess->at += 1 + count_digits(guess->at + 1);
     }
     put_separators(guess, " ");
-    if (strchr("AaPp", *guess->at) != NULL && toupper((unsigned char)guess->at[1]) == 'M') {
+    if (*guess->at != '\0' && strchr("AaPp", *guess->at) != NULL &&
+        toupper((unsigned char)guess->at[1]) == 'M') {
         memcpy(guess->format + hour, "%I", 2);
         put(guess, "%p");
         guess->at += 2;
