@@ -31,12 +31,6 @@
 
 enum { LONGEST_LINE = 1 << 20, READ_SIZE = 1 << 16, MOST_WAITING = 1 << 20 };
 
-static void index_names(struct name_index *index, const struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
-}
-
 struct follow *follow_create(const struct inference *inference, size_t most_students,
                              const struct follow_times *times)
 {
@@ -52,7 +46,7 @@ struct follow *follow_create(const struct inference *inference, size_t most_stud
     follow->covariates = NEW(double, MOST_BATCH * follow->n_columns);
     follow->levels = NEW(struct name_index, follow->n_columns);
     for (size_t k = 0; k < follow->n_columns; k++)
-        index_names(&follow->levels[k], &dataset->covariates.levels[k]);
+        name_index_add_all(&follow->levels[k], &dataset->covariates.levels[k]);
     follow_items_make(&follow->items, inference);
     follow->line.fields = NEW(struct span, N_FOLLOW_FIELDS + follow->n_columns);
     return follow;

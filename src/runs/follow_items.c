@@ -8,12 +8,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static void index_names(struct name_index *index, const struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        name_index_add(index, names_get(names, i), strlen(names_get(names, i)));
-}
-
 static struct follow_unseen *add_unseen(struct follow_items *items, const char *name, size_t n)
 {
     const uint32_t u = name_index_add(&items->unseen_names, name, n);
@@ -27,9 +21,9 @@ void follow_items_make(struct follow_items *items, const struct inference *infer
     const struct dataset *dataset = &inference->dataset;
     const struct stand_ins *stand_ins = &inference->stand_ins;
     *items = (struct follow_items){.inference = inference};
-    index_names(&items->items, &dataset->items);
-    index_names(&items->skills, &dataset->skills);
-    index_names(&items->groups, &dataset->groups);
+    name_index_add_all(&items->items, &dataset->items);
+    name_index_add_all(&items->skills, &dataset->skills);
+    name_index_add_all(&items->groups, &dataset->groups);
     for (size_t u = 0; u < dataset->unseen.items.n; u++) {
         const char *name = names_get(&dataset->unseen.items, u);
         struct follow_unseen *unseen = add_unseen(items, name, strlen(name));
@@ -79,12 +73,9 @@ static void choose(struct follow_items *items, struct span name, struct span ski
     memory_free(known);
 }
 
-uint32_t follow_items_find(struct follow_items *items, struct span name, struct span skills,
-                           struct span group)
+uint32_t follow_items_unseen(struct follow_items *items, struct span name, struct span skills,
+                             struct span group)
 {
-    const uint32_t known = name_index_find(&items->items, name.start, name.n);
-    if (known != INDEX_NONE)
-        return known;
     uint64_t described = 0;
     if (skills.start != NULL || group.start != NULL)
         described =
@@ -95,6 +86,8 @@ uint32_t follow_items_find(struct follow_items *items, struct span name, struct 
     const bool is_new = u == INDEX_NONE;
     if (is_new) {
         u = (uint32_t)items->unseen_names.names.n;
+        if (u >= FOLLOW_MOST_UNSEEN)
+            return INDEX_NONE;
         add_unseen(items, name.start, name.n);
     }
     struct follow_unseen *unseen = &items->unseen[u];

@@ -6,6 +6,8 @@
 #include "data_tools/text.h"
 #include "runs/inference.h"
 
+enum { FOLLOW_MOST_UNSEEN = 1000000 };
+
 /* A new item; it keeps the skills and the group of the last line that had any. */
 struct follow_unseen {
     uint32_t stand_ins[N_STAND_INS];
@@ -24,9 +26,9 @@ struct follow_items {
 void follow_items_make(struct follow_items *items, const struct inference *inference);
 void follow_items_free(struct follow_items *items);
 
-/* The number of an item: of the model, or n_items + u for items->unseen[u]. Spans that are
- * absent have start = NULL. */
-uint32_t follow_items_find(struct follow_items *items, struct span name, struct span skills,
-                           struct span group);
+/* The number of an item that is not the model's: n_items + u for items->unseen[u]; INDEX_NONE if
+ * it is new and there are FOLLOW_MOST_UNSEEN already. Spans that are absent have start = NULL. */
+uint32_t follow_items_unseen(struct follow_items *items, struct span name, struct span skills,
+                             struct span group);
 
 #endif

@@ -224,9 +224,12 @@ static void read_json(struct follow_reader *reader, struct span text, struct fol
         const json_t *value = value_of(reader, f);
         if (!read_value(reader, f, value, &n, &line->fields[f]))
             snprintf(line->error, sizeof line->error,
-                     "%s is %s; expected a string, a number or true/false",
+                     "%s is %s; expected a string, a number or true/false%s",
                      follow_names_own(&reader->names, f),
-                     json_is_array(value) ? "an array" : "an object");
+                     json_is_object(value) ? "an object"
+                     : f == FOLLOW_SKILLS  ? "a list that holds another list or an object"
+                                           : "an array",
+                     f == FOLLOW_SKILLS ? ", or a list of these" : "");
     }
 }
 

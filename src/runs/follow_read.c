@@ -31,19 +31,34 @@ static bool read_outcome(const struct follow *follow, struct follow_entry *entry
     return true;
 }
 
+/* The unit of the data set's times, if they are numbers: "ms", or with decimals "s.3". */
+static enum time_unit unit_of_data(const struct follow *follow)
+{
+    const size_t n = strcspn(follow->data_times.text, ".");
+    for (int unit = UNIT_S; unit <= UNIT_NS; unit++)
+        if (strlen(time_reader_units[unit]) == n &&
+            strncmp(time_reader_units[unit], follow->data_times.text, n) == 0)
+            return (enum time_unit)unit;
+    return UNIT_AUTO;
+}
+
 /* Decides how times are written: as the options tell, else like those of the data set, else by
  * the first one. */
 static bool learn_times(struct follow *follow, struct span cell)
 {
     struct time_reading reading;
+    double number;
     const char *format = follow->times.format;
+    enum time_unit unit = (enum time_unit)follow->times.unit;
     if (format[0] == '\0' && strchr(follow->data_times.text, '%') != NULL &&
         time_format_read(follow->data_times.text, cell.start, cell.n, &reading))
         format = follow->data_times.text;
+    if (format[0] == '\0' && unit == UNIT_AUTO && csv_cell_number(cell, &number))
+        unit = unit_of_data(follow);
     struct names cells = {0};
     names_add(&cells, cell.start, cell.n);
-    const enum status status = time_reader_learn(&follow->time_reader, "standard input", &cells,
-                                                 (enum time_unit)follow->times.unit, format);
+    const enum status status =
+        time_reader_learn(&follow->time_reader, "standard input", &cells, unit, format);
     names_free(&cells);
     return status == OK && follow->time_reader.kind != TIME_UNKNOWN;
 }
@@ -119,10 +134,17 @@ bool follow_read_entry(struct follow *follow, struct span text, struct follow_en
         !read_covariates(follow, entry,
                          follow->covariates + follow->n_entries * follow->n_columns))
         return false;
-    entry->item =
-        follow_items_find(&follow->items, item, fields[FOLLOW_SKILLS], fields[FOLLOW_GROUP]);
-    if (follow->strict && entry->item >= follow->inference->dataset.n_items)
+    entry->item = name_index_find(&follow->items.items, item.start, item.n);
+    if (entry->item == INDEX_NONE && follow->strict)
         return BAD(entry, "the model was not trained on item '%.*s' (--strict)", SHOWN(item));
+    if (entry->item == INDEX_NONE)
+        entry->item = follow_items_unseen(&follow->items, item, fields[FOLLOW_SKILLS],
+                                          fields[FOLLOW_GROUP]);
+    if (entry->item == INDEX_NONE)
+        return BAD(entry,
+                   "%d items that are new to the model are kept already; restart to ask "
+                   "about others",
+                   FOLLOW_MOST_UNSEEN);
     entry->student = find_student(follow, student);
     if (entry->student == SIZE_MAX)
         return BAD(entry, "%zu students are kept already, as many as --students allows",

@@ -334,11 +334,29 @@ expect_match '^answered lines: 2, with an outcome: 2'
 expect_equal 1 "$(errors | grep -c 'unused key: hint')" "an unused key is reported once"
 expect_equal 2 "$(output | sed 's/.*probability": //' | sort -u | wc -l)" "the outcome was learned"
 
+printf '{"student": "s1", "item": "q1", "skills": ["a", {"b": 1}]}\n{"student": "s1", "item": ["q1"]}\n' >lists.jsonl
+expect_status 3 "$COHORT" predict bkt --follow <lists.jsonl
+expect_match 'skills is a list that holds another list or an object; expected .*, or a list of these'
+expect_match 'item is an array; expected a string, a number or true/false"'
+
 section "--strict refuses new items"
 printf 'student,item,outcome\ns1,nowhere,1\ns1,nowhere,\n' >strict.csv
 expect_status 3 "$COHORT" predict bkt --follow --strict <strict.csv
 expect_match "^2,s1,nowhere,,,the model was not trained on item 'nowhere' .--strict"
 expect_status 0 "$COHORT" predict bkt --follow <strict.csv
+
+section "numeric times have the unit of the data set"
+# As seconds, these are a second apart; by themselves the first ones look like dates.
+awk -F, -v OFS=, 'NR == 1 { print $0, "time"; next } { print $0, 20240100 + ++n[$1] }' bkt-file.csv |
+    sed 's/,NA,/,,/' >numbers.csv
+run "$COHORT" import csv numbers.csv --time-unit s --split none -o numbers.h5 || fail "import"
+run "$COHORT" train data=numbers.h5 run=windows model.kind=ktm \
+    'model.features=item wins:within=9:log fails:within=9:log' train.epochs=5 || fail "train"
+run "$COHORT" predict windows -o predicted.csv || fail "predict"
+expect_status 0 "$COHORT" predict windows --follow <numbers.csv
+awk -F, 'FNR == 1 { k = 0; next } FNR == NR { p[$1, ++n[$1]] = $5; next }
+    { rows++; bad += p[$2, ++m[$2]] != $4 } END { exit !(rows > 500 && bad == 0) }' predicted.csv "$LIB_OUT"
+check "the digits of predict" [ $? = 0 ]
 
 section "what cannot be followed"
 expect_status 0 "$COHORT" predict bkt --follow </dev/null
