@@ -2,7 +2,9 @@
  * files that were installed with the program:
  *
  *     PREFIX/bin/cohort     -> PREFIX/share/cohort/jobs
- *     build/cohort          -> jobs, in the source */
+ *     build/cohort          -> jobs, in the source
+ *
+ * jobs/rbm.ini, as documents write it from the source's directory, is the same file. */
 #include "base/job_files.h"
 #include "base/config.h"
 #include "base/fail.h"
@@ -84,8 +86,10 @@ enum status job_files_find(const char *word, char **path)
         *path = memory_text("%s", word);
         return OK;
     }
-    char *place = strchr(word, '/') == NULL ? directory() : NULL;
-    *path = place != NULL ? memory_text("%s/%s", place, word) : NULL;
+    const char *name = strncmp(word, "jobs/", 5) == 0 ? word + 5 : word;
+    const bool bare = strchr(name, '/') == NULL;
+    char *place = bare ? directory() : NULL;
+    *path = place != NULL ? memory_text("%s/%s", place, name) : NULL;
     const bool found = *path != NULL && file_exists(*path);
     memory_free(place);
     if (found) {
@@ -94,9 +98,8 @@ enum status job_files_find(const char *word, char **path)
     }
     memory_free(*path);
     *path = NULL;
-    return strchr(word, '/') == NULL ? not_found(word)
-                                     : fail(BAD_USER,
-                                            "cannot open %s: No such file or directory; "
-                                            "expected a file of settings",
-                                            word);
+    return bare ? not_found(name)
+                : fail(BAD_USER,
+                       "cannot open %s: No such file or directory; expected a file of settings",
+                       word);
 }

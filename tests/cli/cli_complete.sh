@@ -52,6 +52,8 @@ if zsh -c true 2>/dev/null; then check "zsh reads it" zsh -n "$prefix/share/zsh/
 section "installed job files"
 expect_status 0 "$prefix/bin/cohort" submit rbm.ini --dry-run
 expect_match "^settings: $prefix/share/cohort/jobs/rbm.ini"
+expect_status 0 "$prefix/bin/cohort" submit jobs/rbm.ini --dry-run
+expect_match "^settings: $prefix/share/cohort/jobs/rbm.ini"
 expect_match 'model.kind=rbm'
 expect_status 1 "$prefix/bin/cohort" train rbn.ini
 expect_match 'did you mean rbm.ini, which comes with cohort'
