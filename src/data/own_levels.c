@@ -7,9 +7,12 @@
  * stored with the model.
  *
  * Items, skills and groups: a model cannot do without what it knows of an item. Here the answers
- * that would give the future away are hidden instead, for every model alike. A student's answer
- * at t is hidden if, with L its item, one of its skills or its group, only this student trained
- * L, and a held-out attempt lies between the student's first attempt at L and t:
+ * that would give the future away are hidden instead, for every model alike. A student practises
+ * a level if an attempt after the first one at it is for training. Practice has parameters of its
+ * own, such as a skill's learning rate or the weight of earlier answers, of which students with
+ * one attempt say nothing. A student's answer at t is hidden if, with L its item, one of its
+ * skills or its group, only this student practised L, and a held-out attempt lies between the
+ * student's first attempt at L and t:
  *
  *     item of one student      L         L              L
  *     split                  train     train   test   train
@@ -29,7 +32,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One more student who trained the level, up to two; `last` holds the number of the student
+/* One more student at the level, up to two; `last` holds the number of the student
  * counted last, plus one. */
 static void count_student(int64_t *count, uint32_t *last, size_t level, size_t s)
 {
@@ -39,7 +42,7 @@ static void count_student(int64_t *count, uint32_t *last, size_t level, size_t s
     }
 }
 
-/* Counts the students of the shard with training attempts of each level, up to two. */
+/* Counts the students of the shard with training attempts of each level of factor k, up to two. */
 static void count_students(const struct shard *shard, size_t k, int64_t *count, uint32_t *last)
 {
     const size_t n_covariates = shard->dataset->covariates.names.n;
@@ -127,6 +130,23 @@ static int64_t mark_own(struct shard *shard, size_t s, const int64_t *count, uin
     return n_marked;
 }
 
+/* Counts the students of the shard who practised each level, up to two. Both rows of stamps hold
+ * the number of a student plus one: who was seen last at the level, who was counted last. */
+static void count_practice(const struct shard *shard, int64_t *count, uint32_t *seen,
+                           uint32_t *counted, size_t *levels)
+{
+    for (size_t s = 0; s < shard->n_students; s++)
+        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
+            const size_t n = levels_of(shard->dataset, shard->item[t], levels);
+            for (size_t j = 0; j < n; j++) {
+                const size_t l = levels[j];
+                if (seen[l] == s + 1 && mark_trains(shard->mark[t]))
+                    count_student(count, counted, l, s);
+                seen[l] = (uint32_t)s + 1;
+            }
+        }
+}
+
 /* Whether any student has a training attempt after one that is held out. */
 static bool goes_back(const struct shard *shard)
 {
@@ -152,13 +172,7 @@ int64_t own_levels_mark(struct shard *shard)
     int64_t *count = NEW(int64_t, n), n_marked = 0;
     uint32_t *stamp = NEW(uint32_t, n), *before = NEW(uint32_t, n);
     size_t *levels = NEW(size_t, most_levels(d));
-    for (size_t s = 0; s < shard->n_students; s++)
-        for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-            if (mark_trains(shard->mark[t])) {
-                const size_t n_levels = levels_of(d, shard->item[t], levels);
-                for (size_t j = 0; j < n_levels; j++)
-                    count_student(count, stamp, levels[j], s);
-            }
+    count_practice(shard, count, stamp, before, levels);
     comm_sum_i64(d->comm, count, n);
     memset(stamp, 0, n * sizeof *stamp);
     for (size_t s = 0; s < shard->n_students; s++)

@@ -1,4 +1,5 @@
-/* Levels of factors, items, skills and groups that only one student trained. */
+/* Levels of factors that only one student trained; items, skills and groups that only one
+ * student practised. */
 #ifndef COHORT_OWN_LEVELS_H
 #define COHORT_OWN_LEVELS_H
 

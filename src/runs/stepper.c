@@ -94,7 +94,7 @@ static void hide_own(struct stepper *stepper)
     if (n > 0)
         log_say(
             "note: training skips %lld answer%s at items or skills that only one student "
-            "trained, after held-out attempts of that student: a model would reveal them to "
+            "practised, after held-out attempts of that student: a model would reveal them to "
             "earlier predictions (--split by-time and by-last avoid this)",
             (long long)n, n == 1 ? "" : "s");
 }

@@ -142,5 +142,38 @@ for split in train all; do
     expect_equal $([ $split = all ] && echo 1920 || echo 1440) "$(json n)" "answers scored in $split"
 done
 expect_status 0 ranks 3 "$COHORT" train "data=$TMP/class-owners-0.h5" "run=$TMP/own-ranks" train.patience=0 model.kind=bkt train.epochs=10
-expect_match '^note: training skips 480 answers at items or skills that only one student trained' "$LIB_ERR"
+expect_match '^note: training skips 480 answers at items or skills that only one student practised' "$LIB_ERR"
 expect_same "$TMP/own-bkt-0/last.h5" "$TMP/own-ranks/last.h5"
+
+# Every student practises an item and its skill that others answer once, so that only this student's answers say how
+# practice changes the chance. The altered class flips the later answers of every fourth student.
+practised() {
+    awk -v altered="$1" 'BEGIN {
+        srand(6)
+        print "student,item,skill,outcome,time,split"
+        for (s = 0; s < 120; s++) {
+            always = rand() < 0.5
+            for (t = 0; t < 40; t++) {
+                of = t < 10 ? s : (s + t) % 120
+                right = t == 0 || (t < 4 || t >= 10 ? rand() < 0.5 : altered && s % 4 == 0 ? !always : always)
+                part = t == 2 || t == 3 || t % 10 == 9 && t > 10 ? "test" : "train"
+                printf "s%d,h%d,k%d,%d,%d,%s\n", s, of, of, right, t, part
+            }
+        }
+    }' >"$TMP/practised-$1.csv"
+    run "$COHORT" import csv "$TMP/practised-$1.csv" --split-column split --withheld -o "$TMP/class-practised-$1.h5" || fail "import"
+}
+section "items and skills that one student practises"
+practised 0
+practised 1
+check "answers were altered" test "$(diff "$TMP/practised-0.csv" "$TMP/practised-1.csv" | grep -c '^<')" = 180
+for kind in bkt pfa das3h; do
+    settings=${words[$kind]:-"model.kind=ktm model.preset=$kind"}
+    for class in 0 1; do
+        # shellcheck disable=SC2086
+        train "practised-$kind-$class" "practised-$class" $settings
+    done
+    read -r n moved < <(awk -F , 'FNR > 1 && $3 < 4 { if (NR == FNR) p[$1, $3] = $5; else { n++; moved += p[$1, $3] != $5 } }
+        END { print n + 0, moved + 0 }' "$TMP/practised-$kind-0.csv" "$TMP/practised-$kind-1.csv")
+    check "$kind: $moved of $n early predictions moved" test "$n" = 480 -a "$moved" = 0
+done
