@@ -4,115 +4,94 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
+#include "commands/flag_rows.h"
 #include "data_tools/import.h"
 #include "data_tools/time_reader.h"
 #include <stddef.h>
 
 static const char *const steps[] = {"every", "time", "session", NULL};
 
-#define TEXT(key, field, standard, value, help)                                                \
-    {                                                                                          \
-        {key, OPTION_TEXT, offsetof(struct import_flags, field), standard, 0, 0, NULL, help},  \
-            0, value                                                                           \
-    }
-#define SWITCH(key, field, help)                                                               \
-    {                                                                                          \
-        {key, OPTION_SWITCH, offsetof(struct import_flags, field), "no", 0, 0, NULL, help}, 0, \
-            NULL                                                                               \
-    }
-#define INTEGER(key, field, standard, least, most, help)                                       \
-    {                                                                                          \
-        {                                                                                      \
-            key,                                                                               \
-            OPTION_INTEGER,                                                                    \
-            offsetof(struct import_flags, field),                                              \
-            standard,                                                                          \
-            least,                                                                             \
-            most,                                                                              \
-            NULL,                                                                              \
-            help},                                                                             \
-            0, NULL                                                                            \
-    }
-#define CHOICE(key, field, standard, choices, value, help)                                     \
-    {                                                                                          \
-        {key,     OPTION_CHOICE, offsetof(struct import_flags, field), standard, 0, 0,         \
-         choices, help},                                                                       \
-            0, value                                                                           \
-    }
-
+#define AT(field) offsetof(struct import_flags, field)
 static const struct flag flags[] = {
-    {{"output", OPTION_TEXT, offsetof(struct import_flags, output), "", 0, 0, NULL,
-      "write the data set to this file"},
-     'o',
-     "DATA.h5"},
-    TEXT("train", train, "", "FILE", "read attempts for training; the same as FILES"),
-    TEXT("valid", valid, "", "FILE", "read attempts for validation"),
-    TEXT("test", test, "", "FILE", "read attempts for testing"),
-    SWITCH("withheld", withheld,
-           "hold out single attempts: predictions of a student's later attempts do not use the "
-           "outcomes of validation and test attempts; by-last and by-attempt always do this"),
-    TEXT("split", split, "", "SPLIT",
-         "split the attempts into training, validation and test: see SPLITS below"),
-    INTEGER("seed", seed, "1", 0, 9e15, "seed for splits and for the order of students"),
-    SWITCH("skip-bad", skip_bad, "skip and count rows that cannot be read"),
-    SWITCH("shuffle-outcomes", shuffle_outcomes,
-           "permute the outcomes at random, to check that a model learns nothing from them"),
-    TEXT("student", student, "", "COLUMN", "column of the student"),
-    TEXT("item", item, "", "COLUMN", "column of the item; A+B joins two columns"),
-    TEXT("outcome", outcome, "", "COLUMN", "column of the outcome"),
-    TEXT("time", time, "", "COLUMN", "column of the time: numbers or dates; see TIMES below"),
-    CHOICE("time-unit", time_unit, "auto", time_reader_units, "UNIT",
-           "unit of times that are numbers; auto: by their size"),
-    TEXT("time-format", time_format, "", "FORMAT",
-         "format of times that are dates, as of strptime: '%d.%m.%Y %H:%M'"),
-    TEXT("threshold", threshold, "", "SCORE",
-         "read outcomes as scores: correct from this score on, incorrect below it"),
-    TEXT("order", order, "", "COLUMN",
-         "column to sort a student's attempts by, where it is not a time"),
-    TEXT("skills", skills, "", "COLUMN", "column of the item's skills"),
-    TEXT("skill-separator", skill_separator, "", "TEXT",
-         "separator of skills in a cell: any text, space, comma, semicolon, none or auto"),
-    TEXT("group", group, "", "COLUMN", "column of the item's group"),
-    TEXT("target", target, "", "COLUMN",
-         "column of a number to predict once per student, such as an exam score; the student's "
-         "last row counts"),
-    TEXT("covariates", covariates, "", "COLUMNS",
-         "columns of numbers to store with every attempt, as in COLUMN,NAME=COLUMN; for "
-         "model.fixed of lme and model.features of ktm"),
-    TEXT("factors", factors, "", "COLUMNS",
-         "columns of names that group attempts (a teacher, a session), as in "
-         "COLUMN,NAME=COLUMN; for model.factors of lme and model.features of ktm; an empty "
-         "cell belongs to no group"),
-    TEXT("targets", targets, "", "FILE", "file of two columns: student, target"),
-    TEXT("split-column", split_column, "", "COLUMN",
-         "column that contains train, valid or test"),
-    TEXT("delimiter", delimiter, "auto", "CHARACTER",
-         "separator of cells: one character, or tab, comma, semicolon, space, auto"),
-    SWITCH("merge-repeats", merge_repeats,
-           "merge rows of the same student, item and time into one attempt with the skills of "
-           "all; without times, adjacent rows of a student with the same item and outcome"),
-    SWITCH("keep-repeats", keep_repeats,
-           "make an attempt of every row, also of rows that differ in their skills only"),
-    TEXT("pseudonyms", pseudonyms, "", "KEYFILE",
-         "store students under keyed hashes of their names (HMAC-SHA-256) with the key in this "
-         "file; a missing file is created with a new key"),
-    TEXT("item-meta", item_meta, "", "FILE", "CSV of items with their --skills and --group"),
-    TEXT("time-meta", time_meta, "", "FILE", "CSV of answers with their times"),
-    TEXT("item-names", item_names, "", "FILE", "file of two columns: item, its name"),
-    TEXT("skill-names", skill_names, "", "FILE", "file of two columns: skill, its name"),
-    TEXT("q-matrix", q_matrix, "", "FILE",
-         "CSV of 0 and 1: which item needs which skill; its first column may name the items, "
-         "its first line the skills"),
-    TEXT("truth", truth, "", "NAME=FILE,...",
-         "CSV files of the true parameters of simulated answers, stored as /truth/NAME for "
-         "`cohort inspect --truth`; NAME=-FILE changes the sign"),
-    TEXT("questions", questions, "", "FILE", "EdNet's questions.csv"),
-    INTEGER("items", n_items, "0", 0, 1e6, "number of keys in sequences"),
-    CHOICE("step", step, "every", steps, NULL,
-           "which attempts begin a new step, the group of attempts that an rtrbm models "
-           "together: every attempt, each new time, or each new session"),
-    INTEGER("session-gap", session_gap, "1800", 0, 9e15,
-            "with --step session: a pause of this many seconds ends a session"),
+    FLAG_OUTPUT,
+    FLAG_TEXT("train", train, "", "FILE", "read attempts for training; the same as FILES"),
+    FLAG_TEXT("valid", valid, "", "FILE", "read attempts for validation"),
+    FLAG_TEXT("test", test, "", "FILE", "read attempts for testing"),
+    FLAG_SWITCH(
+        "withheld", withheld,
+        "hold out single attempts: predictions of a student's later attempts do not use the "
+        "outcomes of validation and test attempts; by-last and by-attempt always do this"),
+    FLAG_TEXT("split", split, "", "SPLIT",
+              "split the attempts into training, validation and test: see SPLITS below"),
+    FLAG_INTEGER("seed", seed, "1", 0, 9e15, "seed for splits and for the order of students"),
+    FLAG_SWITCH("skip-bad", skip_bad, "skip and count rows that cannot be read"),
+    FLAG_SWITCH(
+        "shuffle-outcomes", shuffle_outcomes,
+        "permute the outcomes at random, to check that a model learns nothing from them"),
+    FLAG_TEXT("student", student, "", "COLUMN", "column of the student"),
+    FLAG_TEXT("item", item, "", "COLUMN", "column of the item; A+B joins two columns"),
+    FLAG_TEXT("outcome", outcome, "", "COLUMN", "column of the outcome"),
+    FLAG_TEXT("time", time, "", "COLUMN",
+              "column of the time: numbers or dates; see TIMES below"),
+    FLAG_CHOICE("time-unit", time_unit, "auto", time_reader_units, "UNIT",
+                "unit of times that are numbers; auto: by their size"),
+    FLAG_TEXT("time-format", time_format, "", "FORMAT",
+              "format of times that are dates, as of strptime: '%d.%m.%Y %H:%M'"),
+    FLAG_TEXT("threshold", threshold, "", "SCORE",
+              "read outcomes as scores: correct from this score on, incorrect below it"),
+    FLAG_TEXT("order", order, "", "COLUMN",
+              "column to sort a student's attempts by, where it is not a time"),
+    FLAG_TEXT("skills", skills, "", "COLUMN", "column of the item's skills"),
+    FLAG_TEXT("skill-separator", skill_separator, "", "TEXT",
+              "separator of skills in a cell: any text, space, comma, semicolon, none or auto"),
+    FLAG_TEXT("group", group, "", "COLUMN", "column of the item's group"),
+    FLAG_TEXT(
+        "target", target, "", "COLUMN",
+        "column of a number to predict once per student, such as an exam score; the student's "
+        "last row counts"),
+    FLAG_TEXT("covariates", covariates, "", "COLUMNS",
+              "columns of numbers to store with every attempt, as in COLUMN,NAME=COLUMN; for "
+              "model.fixed of lme and model.features of ktm"),
+    FLAG_TEXT(
+        "factors", factors, "", "COLUMNS",
+        "columns of names that group attempts (a teacher, a session), as in "
+        "COLUMN,NAME=COLUMN; for model.factors of lme and model.features of ktm; an empty "
+        "cell belongs to no group"),
+    FLAG_TEXT("targets", targets, "", "FILE", "file of two columns: student, target"),
+    FLAG_TEXT("split-column", split_column, "", "COLUMN",
+              "column that contains train, valid or test"),
+    FLAG_TEXT("delimiter", delimiter, "auto", "CHARACTER",
+              "separator of cells: one character, or tab, comma, semicolon, space, auto"),
+    FLAG_SWITCH(
+        "merge-repeats", merge_repeats,
+        "merge rows of the same student, item and time into one attempt with the skills of "
+        "all; without times, adjacent rows of a student with the same item and outcome"),
+    FLAG_SWITCH("keep-repeats", keep_repeats,
+                "make an attempt of every row, also of rows that differ in their skills only"),
+    FLAG_TEXT(
+        "pseudonyms", pseudonyms, "", "KEYFILE",
+        "store students under keyed hashes of their names (HMAC-SHA-256) with the key in this "
+        "file; a missing file is created with a new key"),
+    FLAG_TEXT("item-meta", item_meta, "", "FILE",
+              "CSV of items with their --skills and --group"),
+    FLAG_TEXT("time-meta", time_meta, "", "FILE", "CSV of answers with their times"),
+    FLAG_TEXT("item-names", item_names, "", "FILE", "file of two columns: item, its name"),
+    FLAG_TEXT("skill-names", skill_names, "", "FILE", "file of two columns: skill, its name"),
+    FLAG_TEXT(
+        "q-matrix", q_matrix, "", "FILE",
+        "CSV of 0 and 1: which item needs which skill; its first column may name the items, "
+        "its first line the skills"),
+    FLAG_TEXT(
+        "truth", truth, "", "NAME=FILE,...",
+        "CSV files of the true parameters of simulated answers, stored as /truth/NAME for "
+        "`cohort inspect --truth`; NAME=-FILE changes the sign"),
+    FLAG_TEXT("questions", questions, "", "FILE", "EdNet's questions.csv"),
+    FLAG_INTEGER("items", n_items, "0", 0, 1e6, "number of keys in sequences"),
+    FLAG_CHOICE("step", step, "every", steps, NULL,
+                "which attempts begin a new step, the group of attempts that an rtrbm models "
+                "together: every attempt, each new time, or each new session"),
+    FLAG_INTEGER("session-gap", session_gap, "1800", 0, 9e15,
+                 "with --step session: a pause of this many seconds ends a session"),
 };
 
 static enum status read_and_write(const struct command *command, int argc, char **argv)

@@ -1,59 +1,38 @@
 /* cohort simulate: options and help; data_tools/simulate.c does the work. */
 #include "base/memory.h"
 #include "commands/commands.h"
+#include "commands/flag_rows.h"
 #include "data_tools/simulate.h"
 #include <stddef.h>
 
-#define INTEGER(key, field, standard, least, most, help)                                       \
-    {                                                                                          \
-        {key,                                                                                  \
-         OPTION_INTEGER,                                                                       \
-         offsetof(struct simulate_flags, field),                                               \
-         standard,                                                                             \
-         least,                                                                                \
-         most,                                                                                 \
-         NULL,                                                                                 \
-         help},                                                                                \
-            0, NULL                                                                            \
-    }
-#define NUMBER(key, field, standard, least, most, help)                                        \
-    {                                                                                          \
-        {key,  OPTION_NUMBER, offsetof(struct simulate_flags, field), standard, least, most,   \
-         NULL, help},                                                                          \
-            0, NULL                                                                            \
-    }
-
+#define AT(field) offsetof(struct simulate_flags, field)
 static const struct flag flags[] = {
-    {{"output", OPTION_TEXT, offsetof(struct simulate_flags, output), "", 0, 0, NULL,
-      "write the data set to this file"},
-     'o',
-     "DATA.h5"},
-    INTEGER("students", n_students, "0", 0, 4e9,
-            "number of students; 0: the default of the kind"),
-    INTEGER("items", n_items, "0", 0, 4e6, "number of items; 0: the default of the kind"),
-    INTEGER("skills", n_skills, "0", 0, 1e5, "number of skills; 0: the default of the kind"),
-    INTEGER("seed", seed, "1", 0, 9e15, "seed of the random numbers"),
-    {{"model", OPTION_CHOICE, offsetof(struct simulate_flags, model), "2pl", 0, 0,
-      simulate_models,
-      "irt: items differ in difficulty only (1pl), or also in discrimination (2pl)"},
-     0,
-     NULL},
-    NUMBER("correlation", correlation, "0", 0, 1, "irt: correlation of a student's abilities"),
-    NUMBER("missing", missing, "0", 0, 1, "irt: share of items that a student does not answer"),
-    INTEGER("attempts", n_attempts, "0", 0, 1e6,
-            "bkt: attempts per student, 0: 10 per skill; grockit: mean attempts per student, "
-            "0: 38"),
-    NUMBER("forget", forget, "0", 0, 1, "bkt: probability of forgetting a skill per attempt"),
-    {{"split", OPTION_TEXT, offsetof(struct simulate_flags, split), "", 0, 0, NULL,
-      "split of the attempts, as in `cohort import`; if omitted, by-student=80/10/10, and "
-      "by-last for grockit"},
-     0,
-     "SPLIT"},
-    {{"shuffle-outcomes", OPTION_SWITCH, offsetof(struct simulate_flags, shuffle_outcomes),
-      "no", 0, 0, NULL,
-      "permute the outcomes at random, to check that a model learns nothing from them"},
-     0,
-     NULL},
+    FLAG_OUTPUT,
+    FLAG_INTEGER("students", n_students, "0", 0, 4e9,
+                 "number of students; 0: the default of the kind"),
+    FLAG_INTEGER("items", n_items, "0", 0, 4e6, "number of items; 0: the default of the kind"),
+    FLAG_INTEGER("skills", n_skills, "0", 0, 1e5,
+                 "number of skills; 0: the default of the kind"),
+    FLAG_INTEGER("seed", seed, "1", 0, 9e15, "seed of the random numbers"),
+    FLAG_CHOICE("model", model, "2pl", simulate_models, NULL,
+                "irt: items differ in difficulty only (1pl), or also in discrimination (2pl)"),
+    FLAG_NUMBER("correlation", correlation, "0", 0, 1,
+                "irt: correlation of a student's abilities"),
+    FLAG_NUMBER("missing", missing, "0", 0, 1,
+                "irt: share of items that a student does not answer"),
+    FLAG_INTEGER(
+        "attempts", n_attempts, "0", 0, 1e6,
+        "bkt: attempts per student, 0: 10 per skill; grockit: mean attempts per student, "
+        "0: 38"),
+    FLAG_NUMBER("forget", forget, "0", 0, 1,
+                "bkt: probability of forgetting a skill per attempt"),
+    FLAG_TEXT(
+        "split", split, "", "SPLIT",
+        "split of the attempts, as in `cohort import`; if omitted, by-student=80/10/10, and "
+        "by-last for grockit"),
+    FLAG_SWITCH(
+        "shuffle-outcomes", shuffle_outcomes,
+        "permute the outcomes at random, to check that a model learns nothing from them"),
 };
 
 static enum status make_and_write(const struct command *command, int argc, char **argv)
