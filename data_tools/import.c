@@ -305,19 +305,15 @@ static char *describe(const struct import *import)
     char *text = memory_text("%s:", import->format->entry.name);
     for (size_t f = 0; f < import->n_files && import->key == NULL; f++) {
         const struct span name = base_name(import->files[f].path);
-        char *longer =
-            memory_text("%s%s %.*s", text, f > 0 ? "," : "", (int)name.n, name.start);
-        memory_free(text);
-        text = longer;
+        memory_append(&text, "%s %.*s", f > 0 ? "," : "", (int)name.n, name.start);
         if (f == 9 && import->n_files > 10)
             break;
     }
-    char *whole = memory_text(
-        "%s%s; split %s%s%s", text, import->n_files > 10 ? ", ..." : "", import->split,
+    memory_append(
+        &text, "%s; split %s%s%s", import->n_files > 10 ? ", ..." : "", import->split,
         import->has_split && import->flags->split[0] != '\0' ? " of the training files" : "",
         import->flags->shuffle_outcomes ? "; outcomes shuffled" : "");
-    memory_free(text);
-    return whole;
+    return text;
 }
 
 /* Numbers levels in the order of their names, not of first appearance. */

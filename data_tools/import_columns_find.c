@@ -283,12 +283,8 @@ static void list_others(const struct columns *c, const struct role *role, char l
 static char *column_names(const struct csv *csv, const struct field *field)
 {
     char *text = memory_text("%s", "");
-    for (size_t f = 0; f < field->n; f++) {
-        char *longer =
-            memory_text("%s%s%s", text, f > 0 ? "+" : "", csv->columns[field->columns[f]]);
-        memory_free(text);
-        text = longer;
-    }
+    for (size_t f = 0; f < field->n; f++)
+        memory_append(&text, "%s%s", f > 0 ? "+" : "", csv->columns[field->columns[f]]);
     return text;
 }
 
@@ -309,11 +305,8 @@ static void say_guesses(const struct columns *c)
         if (roles[r].field->n == 0 || !roles[r].field->is_guessed)
             continue;
         char *names = column_names(&c->csv, roles[r].field);
-        char *longer =
-            memory_text("%s%s%s = %s", text, text[0] != '\0' ? ", " : "", roles[r].name, names);
+        memory_append(&text, "%s%s = %s", text[0] != '\0' ? ", " : "", roles[r].name, names);
         memory_free(names);
-        memory_free(text);
-        text = longer;
     }
     if (text[0] != '\0')
         log_say("%s: columns found by name: %s", c->csv.text.path, text);

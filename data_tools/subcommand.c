@@ -68,8 +68,8 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
                     menu->command);
     if (file_is_directory(path))
         return fail(BAD_USER,
-                    "%s: -o %s is a directory; expected a file to write, such as %s/data.h5",
-                    menu->command, path, path);
+                    "%s: -o %s is a directory; expected a file to write, such as %s%sdata.h5",
+                    menu->command, path, path, path[strlen(path) - 1] == '/' ? "" : "/");
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL   ? memory_text(".")
                    : slash == path ? memory_text("/")
@@ -92,11 +92,8 @@ static char *options_text(const struct subcommands *menu, size_t i)
     char *text = memory_text("options:");
     for (const char *at = entry->takes + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
         const int n = (int)strcspn(at, " ");
-        if (n == 0)
-            continue;
-        char *longer = memory_text("%s --%.*s", text, n, at);
-        memory_free(text);
-        text = longer;
+        if (n > 0)
+            memory_append(&text, " --%.*s", n, at);
     }
     return text;
 }

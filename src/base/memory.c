@@ -68,18 +68,37 @@ void *memory_resize(void *array, size_t n, size_t size)
     return fresh;
 }
 
-char *memory_text(const char *format, ...)
+static char *print_text(const char *format, va_list arguments)
 {
-    va_list arguments, again;
-    va_start(arguments, format);
+    va_list again;
     va_copy(again, arguments);
     int n = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
     ENSURE(n >= 0);
     char *text = memory_scratch((size_t)n + 1, 1);
     vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     return text;
+}
+
+char *memory_text(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = print_text(format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void memory_append(char **text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *more = print_text(format, arguments);
+    va_end(arguments);
+    const size_t n = strlen(*text), n_more = strlen(more) + 1;
+    *text = memory_resize(*text, n + n_more, 1);
+    memcpy(*text + n, more, n_more);
+    memory_free(more);
 }
 
 FILE *memory_stream(char **text, size_t *n)

@@ -17,6 +17,8 @@ void *memory_scratch(size_t n, size_t size);
 void *memory_resize(void *array, size_t n, size_t size);
 
 char *memory_text(const char *format, ...) PRINTF(1, 2);
+/* Adds to the end of a text of memory_text. */
+void memory_append(char **text, const char *format, ...) PRINTF(2, 3);
 void memory_free(void *array);
 
 /* A stream whose text is in *text, of *n bytes, once it is closed; the text is freed with `free`. */

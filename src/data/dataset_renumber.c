@@ -129,11 +129,10 @@ static char *list_skills(const struct item_table *items, size_t i)
     char *list = memory_text("%s", n == 0 ? "none" : "");
     for (uint64_t j = 0; j < n && j <= MOST; j++) {
         const char *name = names_get(items->skills, items->skill[items->first[i] + j]);
-        char *longer =
-            j < MOST ? memory_text("%s%s'%s'", list, j > 0 ? ", " : "", name)
-                     : memory_text("%s and %llu more", list, (unsigned long long)(n - MOST));
-        memory_free(list);
-        list = longer;
+        if (j < MOST)
+            memory_append(&list, "%s'%s'", j > 0 ? ", " : "", name);
+        else
+            memory_append(&list, " and %llu more", (unsigned long long)(n - MOST));
     }
     return list;
 }

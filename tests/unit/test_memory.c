@@ -47,6 +47,20 @@ static void test_scratch(void **state)
     memory_free(NULL);
 }
 
+static void test_append(void **state)
+{
+    (void)state;
+    char *text = memory_text("%s", "");
+    for (int j = 0; j < 100; j++)
+        memory_append(&text, "%s%d", j > 0 ? "," : "", j);
+    assert_int_equal(strlen(text), 10 + 90 * 2 + 99);
+    assert_memory_equal(text, "0,1,2,", 6);
+    assert_string_equal(text + strlen(text) - 6, ",98,99");
+    memory_append(&text, "%s", text); /* itself */
+    assert_int_equal(strlen(text), 2 * (10 + 90 * 2 + 99));
+    memory_free(text);
+}
+
 static void test_resize_keeps_content(void **state)
 {
     (void)state;
@@ -146,10 +160,15 @@ static void test_no_memory_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_aligned_and_zeroed),    cmocka_unit_test(test_scratch),
-        cmocka_unit_test(test_resize_keeps_content),  cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_formatted_text),        cmocka_unit_test(test_peak_memory),
-        cmocka_unit_test(test_memory_of_the_machine), cmocka_unit_test(test_no_memory_left),
+        cmocka_unit_test(test_aligned_and_zeroed),
+        cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_resize_keeps_content),
+        cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_formatted_text),
+        cmocka_unit_test(test_peak_memory),
+        cmocka_unit_test(test_memory_of_the_machine),
+        cmocka_unit_test(test_no_memory_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
