@@ -209,7 +209,9 @@ expect_match 'usage: cohort import'
 expect_status 2 "$COHORT" import csv "$TMP/answers.csv"
 expect_match 'no output; name the '
 expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP"
-expect_match 'is a directory; expected a file to write'
+expect_match "is a directory; expected a file to write, such as $TMP/data.h5"
+expect_status 1 "$COHORT" import csv "$TMP/answers.csv" -o "$TMP/"
+expect_match "such as $TMP/data.h5"
 expect_status 2 "$COHORT" import cvs2 "$TMP/answers.csv" -o "$TMP/e.h5"
 expect_match "unknown format 'cvs2'"
 expect_status 2 "$COHORT" import matrix "$TMP/answers.csv" --time timestamp -o "$TMP/e.h5"
