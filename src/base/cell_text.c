@@ -62,8 +62,8 @@ static char *one_line(const char *text)
     if (shown == NULL)
         fail_abort(BAD_IO, "out of memory for a table");
     for (const char *at = shown; *at != '\0'; at++)
-        if (*at == '\n' || *at == '\t')
-            fputs(*at == '\n' ? "\\n" : "\\t", out);
+        if (*at == '\n')
+            fputs("\\n", out);
         else
             fputc(*at, out);
     fclose(out);

@@ -2,8 +2,9 @@
  *
  * Names of students, items and files are untrusted. An escape sequence in a name must not reach
  * the terminal, where it could hide lines, rename the window or worse. So all output to stdout
- * and stderr passes through here, and control characters become text: \u001b for an escape.
- * JSON is already escaped. Files keep every byte.
+ * and stderr passes through here, and control characters become text: \u001b for an escape, \t for
+ * a tab. Only on stdout, where tables of CSV go, a tab stays. JSON is already escaped. Files keep
+ * every byte.
  *
  * Progress is one line about what is being done. On a terminal the next line overwrites it;
  * elsewhere (a log) a plain line appears once nothing was printed for half a minute. A thread
@@ -39,8 +40,9 @@ static struct {
 
 /* Position of a stream within a UTF-8 character. */
 struct place {
-    int n_left;   /* bytes still to come */
-    bool is_held; /* its first byte is 0xc2: may be a control character */
+    int n_left;      /* bytes still to come */
+    bool is_held;    /* its first byte is 0xc2: may be a control character */
+    bool keeps_tabs; /* the stream is stdout */
 };
 
 static void show(FILE *out, struct place *place, unsigned char byte)
@@ -60,7 +62,9 @@ static void show(FILE *out, struct place *place, unsigned char byte)
                     : byte >= 0xc2 ? 1
                                    : 0;
     place->is_held = !follows && byte == 0xc2;
-    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+    if (byte == '\t')
+        fputs(place->keeps_tabs ? "\t" : "\\t", out);
+    else if ((byte < 0x20 && byte != '\n') || byte == 0x7f)
         fprintf(out, "\\u%04x", byte);
     else if (!follows && byte >= 0x80 && byte < 0xa0)
         fprintf(out, "\\x%02x", byte);
@@ -120,7 +124,7 @@ static ssize_t write_shown(void *arg, const char *bytes, size_t n)
 
 void log_start(void)
 {
-    static struct place place;
+    static struct place place = {.keeps_tabs = true};
     live.columns = terminal_columns();
     live.spoken = log_clock();
     FILE *guarded = fopencookie(&place, "w", (cookie_io_functions_t){.write = write_shown});

@@ -26,6 +26,12 @@ printf 'user_id,item_id,correct\r\n"a, b","q,1",1\r\n"a, b","q,1",maybe\r\n' >"$
 expect_status 3 "$COHORT" import csv "$TMP/quoted.csv" -o "$TMP/quoted.h5"
 expect_match "quoted.csv:3: outcome 'maybe' is not .*: '\"a, b\",\"q,1\",maybe'; fix the row"
 
+section "control characters in names are shown as text, tabs too"
+printf 'student,item,correct\n"a\tb\033[31m",q,1\n"c\td\033[31m","q\te",maybe\n' >"$TMP/tabs.csv"
+expect_status 3 "$COHORT" import csv "$TMP/tabs.csv" -o "$TMP/tabs.h5"
+expect_match "tabs.csv:3: .*'\"c.td.u001b\[31m\",\"q.te\",maybe'"
+check 'no tab reaches the terminal' test -z "$(errors | grep -P '\t')"
+
 section "wrong output names"
 cp "$TMP/few.csv" "$TMP/only.csv"
 expect_status 1 "$COHORT" import csv "$TMP/only.csv" --split none -o "$TMP/only.csv"
