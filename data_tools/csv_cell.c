@@ -139,9 +139,10 @@ static const char *guess_separator(struct span list)
 
 struct csv_cell_list csv_cell_list(struct span cell, const char *separator)
 {
-    static const char *const words[][2] = {
-        {"none", ""}, {"space", " "}, {"comma", ","}, {"semicolon", ";"}};
+    static const char *const words[][2] = {{"space", " "}, {"comma", ","}, {"semicolon", ";"}};
     struct span list = span_trim(cell);
+    if (strcmp(separator, "none") == 0)
+        return (struct csv_cell_list){list, ""};
     if (list.n >= 2 && list.start[0] == '[' && list.start[list.n - 1] == ']')
         return (struct csv_cell_list){{list.start + 1, list.n - 2}, ","};
     if (strcmp(separator, "auto") == 0)

@@ -16,7 +16,7 @@ bool csv_cell_is_missing(struct span cell);
 bool csv_cell_time(struct span cell, int64_t units_per_second, int64_t *milliseconds);
 
 /* A list of skills: "[0, 1, 5]" is split at commas, anything else at `separator`: a text, or
- * one of the words none, space, comma, semicolon and auto. auto means ~~, ; or | if the cell
+ * one of the words none, space, comma, semicolon and auto. none keeps every cell whole. auto means ~~, ; or | if the cell
  * has one of them, else a space or a comma if it separates only numbers ("62 91 127"), else the
  * cell is one skill. */
 struct csv_cell_list {

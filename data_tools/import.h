@@ -84,9 +84,10 @@ struct import {
     size_t origin_capacity;
     uint64_t n_source;                /* rows of the source, as attempts remember them */
     const struct pseudonym_key *key;  /* NULL: students keep their names */
-    uint64_t n_reskilled;             /* items with different skills in different rows */
     uint64_t n_retargeted, n_retimed; /* rows that contradict an earlier target or time */
     uint64_t n_rows, n_bytes, n_bad, n_undescribed;
+    char split_at[8];  /* first characters of the separators of skills that were guessed */
+    bool said_whole;   /* that commas do not split skills */
     char *time_column; /* of numbers whose unit was guessed; NULL: none */
     char *first_bad;   /* NULL: none */
     double n_seconds;  /* for reading */
@@ -128,6 +129,12 @@ uint32_t import_number_student(struct import *import, enum split split, uint64_t
 
 /* Shows progress: on a terminal at once, elsewhere as a line every half minute. */
 void import_show_progress(const struct import *import, const struct text *text);
+
+/* import_skills.c: gives the item the skills of a cell. `separator`: as of csv_cell_list;
+ * `nothing`: a code for no skill, or NULL. Returns a hash that lists of the same skills share, 0 if
+ * there are none. */
+uint64_t import_skills_add(struct import *import, const char *path, uint32_t item,
+                           struct span cell, const char *separator, const char *nothing);
 
 /* import_report.c: says what was read and what looks wrong. */
 void import_report(const struct import *import, const struct builder_result *result,

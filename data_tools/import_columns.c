@@ -189,21 +189,23 @@ enum status import_columns_check_shape(struct columns *c, bool *is_bad)
                    : OK;
 }
 
-/* The number of these cells among those of the item. */
-static uint8_t find_variant(struct item_cells *cells, uint64_t hash)
+/* The number of this list of skills among those of the item; 0 if it is empty. */
+static uint8_t find_variant(struct item_cells *cells, uint64_t skills)
 {
-    if (cells->last == 0)
-        return cells->n++;
-    if (cells->known == NULL) {
-        cells->known = NEW(uint64_t, BUILDER_MOST_VARIANTS);
-        cells->known[0] = cells->last;
+    if (skills == 0)
+        return 0;
+    if (cells->first == 0 || cells->first == skills) {
+        cells->first = skills;
+        return 1;
     }
-    uint8_t variant = 0;
-    while (variant < cells->n && cells->known[variant] != hash)
-        variant++;
-    if (variant == cells->n && variant < BUILDER_MOST_VARIANTS)
-        cells->known[cells->n++] = hash;
-    return variant;
+    if (cells->more == NULL)
+        cells->more = NEW(uint64_t, BUILDER_MOST_VARIANTS);
+    uint8_t k = 0;
+    while (k < cells->n_more && cells->more[k] != skills)
+        k++;
+    if (k == cells->n_more && k + 2 < BUILDER_MOST_VARIANTS)
+        cells->more[cells->n_more++] = skills;
+    return (uint8_t)(k + 2);
 }
 
 uint8_t import_columns_read_item(struct columns *c, uint32_t item)
@@ -222,14 +224,12 @@ uint8_t import_columns_read_item(struct columns *c, uint32_t item)
     struct item_cells *cells = &c->cells_of_item[item];
     if (cells->last == hash)
         return cells->last_variant;
-    cells->last_variant = find_variant(cells, hash);
     cells->last = hash;
     if (!csv_cell_is_missing(group))
         builder_item_group(builder, item, builder_group(builder, group.start, group.n));
-    struct csv_cell_list list = csv_cell_list(skills, c->skill_separator);
-    struct span skill;
-    while (csv_cell_list_next(&list, &skill))
-        builder_item_skill(builder, item, builder_skill(builder, skill.start, skill.n));
+    cells->last_variant =
+        find_variant(cells, import_skills_add(c->import, c->csv.text.path, item, skills,
+                                              c->skill_separator, NULL));
     return cells->last_variant;
 }
 
@@ -354,8 +354,6 @@ static enum status read_threshold(const char *text, double *threshold)
 static void conclude(struct columns *c)
 {
     struct import *import = c->import;
-    for (size_t i = 0; i < c->n_cells_of_item; i++)
-        import->n_reskilled += c->cells_of_item[i].known != NULL;
     if (!c->has_reader)
         return;
     const struct time_reader *reader = &c->reader;
@@ -393,7 +391,7 @@ enum status import_columns(struct import *import)
     name_index_free(&columns.moments.keys);
     memory_free(columns.moments.microseconds);
     for (size_t i = 0; i < columns.n_cells_of_item; i++)
-        memory_free(columns.cells_of_item[i].known);
+        memory_free(columns.cells_of_item[i].more);
     memory_free(columns.cells_of_item);
     memory_free(columns.joined);
     return status;

@@ -22,11 +22,12 @@ struct moments {
     size_t capacity;
 };
 
-/* The skills and groups with which an item occurred, as hashes of the cells. */
+/* The cells and the lists of skills with which an item occurred, as hashes. */
 struct item_cells {
-    uint64_t last; /* 0 at first */
-    uint8_t last_variant, n;
-    uint64_t *known; /* n, with room for BUILDER_MOST_VARIANTS; NULL while there is one */
+    uint64_t last;  /* skills and group of its last row; 0 at first */
+    uint64_t first; /* the first list of skills; 0: none yet */
+    uint64_t *more; /* n_more others, with room for BUILDER_MOST_VARIANTS; NULL: none */
+    uint8_t n_more, last_variant;
 };
 
 struct columns {
@@ -75,7 +76,7 @@ CHECKED enum status import_columns_learn_times(struct columns *c, const struct f
 CHECKED enum status import_columns_read_time(struct columns *c, const struct field *field,
                                              int64_t *microseconds, bool *is_bad);
 /* Reads the skills and the group of an item, unless the row repeats them. Returns the number of
- * this list of skills among the item's. */
+ * this list of skills among the item's, as of builder_variant. */
 uint8_t import_columns_read_item(struct columns *c, uint32_t item);
 
 #define BAD_ROW(...)                                                                           \

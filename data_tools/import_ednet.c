@@ -82,11 +82,9 @@ static uint32_t add_item(struct ednet *ednet, uint32_t question)
     if (part[0] != '\0')
         builder_item_group(builder, item, builder_group(builder, part, strlen(part)));
     const char *tags = names_get(&ednet->tags, question);
-    struct csv_cell_list list = csv_cell_list((struct span){(char *)tags, strlen(tags)}, ";");
-    struct span tag;
-    while (csv_cell_list_next(&list, &tag))
-        if (!span_is(tag, "-1")) /* EdNet's code for no tag */
-            builder_item_skill(builder, item, builder_skill(builder, tag.start, tag.n));
+    const struct span cell = {(char *)tags, strlen(tags)};
+    import_skills_add(ednet->import, ednet->csv.text.path, item, cell, ";",
+                      "-1"); /* EdNet's code for no tag */
     return item;
 }
 

@@ -146,20 +146,11 @@ static enum status check_student(const struct lines *lines, bool *is_bad)
     return OK;
 }
 
-static void add_skills(struct import *import, uint32_t item, struct span cell)
-{
-    const char *separator = import->flags->skill_separator;
-    struct csv_cell_list list = csv_cell_list(cell, separator[0] != '\0' ? separator : "auto");
-    struct span skill;
-    while (csv_cell_list_next(&list, &skill))
-        if (!span_is(skill, "-1")) /* a usual code for no skill */
-            builder_item_skill(import->builder, item,
-                               builder_skill(import->builder, skill.start, skill.n));
-}
-
 static void add_student(const struct lines *lines, uint32_t student, enum split split)
 {
     struct import *import = lines->import;
+    const char *given = import->flags->skill_separator,
+               *separator = given[0] != '\0' ? given : "auto";
     struct span items = lines->lists[ITEMS], skills = lines->lists[SKILLS],
                 outcomes = lines->lists[OUTCOMES], item, skill, cell;
     for (size_t t = 0; t < lines->n; t++) {
@@ -171,7 +162,8 @@ static void add_student(const struct lines *lines, uint32_t student, enum split 
         const uint32_t i = builder_item(import->builder, item.start, item.n);
         if (lines->has_skills) {
             span_next(&skills, ',', &skill);
-            add_skills(import, i, span_trim(skill));
+            import_skills_add(import, lines->text.path, i, span_trim(skill), separator,
+                              "-1"); /* a usual code for no skill */
         }
         import_next_row(import); /* the attempts of a file are counted */
         builder_add(import->builder, student, i, mark_make(outcome, split, false, true), 0);

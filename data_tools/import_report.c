@@ -41,10 +41,16 @@ static void report_repeats(const struct import *import, const struct builder_res
                 "outcome); if these are not new attempts, --merge-repeats skips them",
                 result->n_repeats, plural(result->n_repeats),
                 result->n_repeats == 1 ? "s" : "");
-    if (import->n_reskilled > 0)
-        log_say("note: %" PRIu64 " item%s different skills in different rows; an item has all "
-                "skills of its rows",
-                import->n_reskilled, import->n_reskilled == 1 ? " has" : "s have");
+    if (result->n_reskilled > 0)
+        log_say("note: %" PRIu64 " item%s different skills in different attempts; an item has "
+                "the skills of all its rows",
+                result->n_reskilled, result->n_reskilled == 1 ? " has" : "s have");
+    if (result->n_half_skilled > 0)
+        log_say("note: %" PRIu64
+                " item%s no skill in some rows; %s the skills of %s other rows",
+                result->n_half_skilled, result->n_half_skilled == 1 ? " has" : "s have",
+                result->n_half_skilled == 1 ? "it has" : "they have",
+                result->n_half_skilled == 1 ? "its" : "their");
 }
 
 /* Files beside the answers whose rows contradict each other. */

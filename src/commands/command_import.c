@@ -190,7 +190,7 @@ const struct command command_import = {
         "A row that cannot be read stops the import, with its file and line; --skip-bad skips "
         "and counts such rows. --skill-separator sets the text between the skills of a cell. "
         "With auto, cells are split at ~~, ; or |, and cells that hold only numbers also at "
-        "blanks and commas. Lists like [1, 5] are read too.\n\n"
+        "blanks and commas; lists like [1, 5] are read too, and a line says what was split.\n\n"
         "Names are stored as UTF-8; names that are not UTF-8 are read as Latin-1, and counted. "
         "A "
         "line break within a quoted name stays part of it.",

@@ -231,6 +231,7 @@ void builder_add(struct builder *builder, uint32_t student, uint32_t item, uint8
 void builder_variant(struct builder *builder, uint8_t variant)
 {
     builder->variant = variant;
+    builder->has_variants |= variant > 0;
 }
 
 void builder_forget_times(struct builder *builder)

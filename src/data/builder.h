@@ -57,7 +57,8 @@ void builder_covariates(struct builder *builder, const double *values);
 /* The row of the source that the next attempts come from, counted from 0 over all files. */
 void builder_row(struct builder *builder, uint64_t row);
 
-/* Which of the item's lists of skills the next attempt's row has: 0 for the first, ... */
+/* Which of the item's lists of skills the next attempt's row has: 0 for no skills, 1 for the
+ * first list, ... */
 enum { BUILDER_MOST_VARIANTS = 63 };
 void builder_variant(struct builder *builder, uint8_t variant);
 
@@ -92,8 +93,10 @@ struct builder_result {
     uint64_t n_merged_skills; /* of these, with other skills */
     uint64_t n_merged_other;  /* of these, with another outcome, which is lost */
     uint64_t n_repeats;       /* rows that repeat another and are kept */
-    uint64_t n_converted;     /* names that were not UTF-8 */
-    uint64_t n_united;        /* of these, names that also occur as UTF-8 */
+    uint64_t n_reskilled;     /* items whose attempts, after merging, have different skills */
+    uint64_t n_half_skilled; /* other items, of whose attempts some have skills and some none */
+    uint64_t n_converted;    /* names that were not UTF-8 */
+    uint64_t n_united;       /* of these, names that also occur as UTF-8 */
     uint64_t n_next, n_falls; /* rows after another of their student; of these, earlier ones */
     bool forgot_times;        /* by builder_forget_times */
     uint64_t n_idle_students; /* skipped: no attempts */

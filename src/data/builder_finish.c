@@ -176,8 +176,13 @@ static void keep_rest(struct builder_result *result, size_t n_rows, uint64_t t, 
 
 /* The last attempt at an item: in which run of rows, and what is merged into it. */
 struct last_attempt {
-    uint64_t run, variants; /* bit v: a row with variant v */
+    uint64_t run;      /* 0: none yet */
+    uint64_t variants; /* bit v: a row with variant v */
     enum outcome outcome;
+    /* The attempts before it: */
+    uint64_t skills; /* variants of the first one that had skills; 0: none had */
+    bool differ;     /* another one had other skills */
+    bool some_lack;  /* one had none */
 };
 
 /* State shared by all piles. */
@@ -195,6 +200,29 @@ struct finish {
                      part of the split */
     uint64_t n, n_runs;
 };
+
+/* The attempt at the item is complete: compares its skills with those of the earlier ones. */
+static void compare_skills(struct last_attempt *last)
+{
+    const uint64_t no_skills = 1, skills = last->variants & ~no_skills;
+    if (last->run == 0)
+        return;
+    last->some_lack |= skills == 0;
+    if (last->skills == 0)
+        last->skills = skills;
+    last->differ |= skills != 0 && skills != last->skills;
+}
+
+static void count_reskilled(struct finish *finish)
+{
+    struct builder_result *result = finish->result;
+    for (size_t i = 0; i < result->content.head.n_items; i++) {
+        struct last_attempt *last = &finish->last[i];
+        compare_skills(last);
+        result->n_reskilled += last->differ;
+        result->n_half_skilled += !last->differ && last->some_lack && last->skills != 0;
+    }
+}
 
 /* Whether the row is merged into the last attempt at its item; counts it. */
 static bool is_merged(struct finish *finish, const struct row *row)
@@ -216,9 +244,12 @@ static bool is_merged(struct finish *finish, const struct row *row)
             result->n_merged_other += !agrees;
             return true;
         }
-        result->n_repeats += agrees && !other_skills;
+        result->n_repeats += finish->builder->plan.count_repeats && agrees && !other_skills;
     }
-    *last = (struct last_attempt){finish->n_runs, bit, outcome};
+    compare_skills(last);
+    last->run = finish->n_runs;
+    last->variants = bit;
+    last->outcome = outcome;
     return false;
 }
 
@@ -374,7 +405,8 @@ void builder_finish(struct builder *builder, struct builder_result *result)
         .item = memory_resize(NULL, n_rows, sizeof(uint32_t)),
         .time = head->has_time ? memory_resize(NULL, n_rows, sizeof(int64_t)) : NULL,
         .covariate = memory_resize(NULL, n_rows * builder->plan.n_covariates, sizeof(double)),
-        .last = builder->plan.merge != MERGE_NONE || builder->plan.count_repeats
+        .last = builder->plan.merge != MERGE_NONE || builder->plan.count_repeats ||
+                        builder->has_variants
                     ? NEW(struct last_attempt, head->n_items)
                     : NULL,
         .by_time = builder->plan.has_time && !builder->forgets_times,
@@ -389,6 +421,8 @@ void builder_finish(struct builder *builder, struct builder_result *result)
         finish_pile(&finish, &builder->piles[p], first_place, place);
     }
     ENSURE(place == head->n_students);
+    if (finish.last != NULL)
+        count_reskilled(&finish);
     head->n_attempts = finish.n;
     result->content.item = finish.item;
     result->content.mark = result->mark;

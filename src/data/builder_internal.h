@@ -59,6 +59,7 @@ struct builder {
     uint32_t row;       /* of the source, for the next attempts */
     bool row_overflows; /* a row had a larger number */
     uint8_t variant;    /* of the next attempts */
+    bool has_variants;  /* some attempt had another than 0 */
     bool forgets_times;
     struct names renamed; /* by student: with plan.rename, the name to store */
     struct waiting_row waiting[N_WAITING];

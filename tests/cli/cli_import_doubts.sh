@@ -63,6 +63,36 @@ imports '^warning: 2 names occur both as UTF-8 and as Latin-1 and count as one' 
 expect_match '^note: 2 names are not UTF-8'
 expect_match '^3 students'
 
+section "a row per skill is no contradiction, other skills are"
+printf 'student,item,correct,skill\na,q,1,x\na,q,1,y\nb,q,0,y\nb,q,0,x\nb,r,0,u;v\na,r,1,v;u\n' >row.csv
+silent row.csv --split none
+expect_match '^merged 2 rows with another skill'
+expect_no_match 'different skills|no skill'
+imports '^note: 1 item has different skills in different attempts' row.csv --keep-repeats --split none
+{ cat row.csv && printf 'c,q,1,\nc,r,0,NA\n'; } >half.csv
+imports '^note: 2 items have no skill in some rows; they have the skills of their other rows' half.csv --split none
+expect_no_match 'different skills'
+{ cat row.csv && printf 'c,q,1,x\n'; } >other.csv
+imports '^note: 1 item has different skills in different attempts; .* the skills of all its rows' other.csv --split none
+printf 'student,item,correct,skill,unit\na,q,1,x,1\na,q,1,x,2\n' >units.csv
+imports '^note: 1 row repeats the student' units.csv --group unit --split none
+expect_no_match 'another skill|different skills'
+
+section "where skills are split is said, and where they are not"
+printf 'student,item,correct,skill\na,q,1,Angles | triangles\na,r,0,Salt; pepper\nb,q,1,c|d\nb,r,0,"algebra, ratio"\n' >split.csv
+imports "^split.csv: skills are split at '\|', as in 'Angles \| triangles' \(--skill-separator none keeps them whole\)" \
+    split.csv --split none
+expect_match "^split.csv: skills are split at ';', as in 'Salt; pepper'"
+expect_match "^split.csv: skills such as 'algebra, ratio' are not split \(--skill-separator comma splits them\)"
+expect_equal 2 "$(errors | grep -c 'are split at')" 'once for each separator'
+for separator in none comma '|'; do
+    silent split.csv --split none --skill-separator "$separator"
+    expect_no_match 'split at|not split'
+done
+printf '1,a\nq,r\n3~~4,5\n1,0\n' >lines.txt
+expect_status 0 "$COHORT" import four-line lines.txt --split none -o x.h5
+expect_match "^lines.txt: skills are split at '~~', as in '3~~4'"
+
 section "files that contradict themselves"
 imports '^warning: few.csv is both for training and for validation' --train few.csv --valid few.csv
 ln -s few.csv link.csv

@@ -148,9 +148,10 @@ static void test_csv_skills(void **state)
         {"10_12", "auto", "10_12"},
         {"10_12", "_", "10 12"},
         {"a;b", "none", "a;b"},
+        {"[a]", "none", "[a]"},
         {"NULL", "auto", ""},
     };
-    static const int n_skills[COUNT(cases)] = {3, 1, 2, 3, 2, 2, 1, 2, 1, 2, 1, 0};
+    static const int n_skills[COUNT(cases)] = {3, 1, 2, 3, 2, 2, 1, 2, 1, 2, 1, 1, 0};
     for (size_t c = 0; c < COUNT(cases); c++) {
         char text[256];
         snprintf(text, sizeof text, "student,item,correct,skill\na,q,1,%s\n", cases[c].cell);
