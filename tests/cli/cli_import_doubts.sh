@@ -49,6 +49,17 @@ printf 'student,item,correct,order\na,q,1,9e20\na,r,0,12\n' >large.csv
 expect_status 3 "$COHORT" import csv large.csv -o y.h5
 expect_match "large.csv:2: order '9e20' is too large"
 
+section "dates with the day and with the month first"
+printf 'student,item,correct,time\na,q,1,9/28/2012 3:11 PM\na,r,0,28/9/2012 3:11 PM\nb,q,1,1/2/2012 3:11 PM\n' >mixed.csv
+expect_status 3 "$COHORT" import csv mixed.csv -o y.h5
+expect_match '^warning: mixed.csv: some dates have a number over 12 first, such as 28/9/2012 3:11 PM, and others second, such as 9/28/2012 3:11 PM; --time-format'
+expect_match "mixed.csv:3: time '28/9/2012 3:11 PM' does not have the form %-m/%-d/%Y %-I:%M %p"
+expect_no_match 'no number is over 12'
+expect_status 0 "$COHORT" import csv mixed.csv --time-format '%d/%m/%Y %I:%M %p' --skip-bad --split none -o x.h5
+expect_match '^2 students, 2 attempts'
+printf 'student,item,correct,time\na,q,1,soon\na,r,0,28/9/2012 15:11\nb,q,1,1/2/2012 15:11\n' >soon.csv
+imports 'times are read as %-d/%-m/%Y %H:%M, such as 28/9/2012 15:11$' soon.csv --skip-bad --split none
+
 section "a first row of scores is not a header"
 printf -- '-1,0,1\n1,0,1\n0,0,1\n' >scores.csv
 expect_status 3 "$COHORT" import matrix scores.csv -o y.h5
