@@ -63,6 +63,11 @@ static enum status read_outcome(struct columns *c, enum outcome *outcome, bool *
         double number = 0;
         *is_bad = true;
         const bool is_number = csv_cell_number(cell, &number);
+        if (!isnan(c->threshold))
+            return BAD_ROW(
+                "outcome '%.*s' is not a score, which --threshold needs: a number, with "
+                "decimals after a point",
+                (int)size_min(cell.n, 40), cell.start);
         return BAD_ROW("outcome '%.*s' is not 1/0, true/false, correct/incorrect or yes/no%s",
                        (int)size_min(cell.n, 40), cell.start,
                        is_number ? " (scores need --threshold)" : "");
@@ -344,10 +349,11 @@ static enum status read_threshold(const char *text, double *threshold)
     if (text[0] == '\0' ||
         csv_cell_number((struct span){(char *)text, strlen(text)}, threshold))
         return OK;
-    return fail(BAD_USER,
-                "--threshold %s: expected a number, the smallest score that counts as "
-                "correct",
-                text);
+    return fail(
+        BAD_USER,
+        "--threshold %s: expected a number with decimals after a point, the smallest score "
+        "that counts as correct",
+        text);
 }
 
 /* Says what the cells were like, once all are known, and hands it to the import. */

@@ -331,9 +331,14 @@ static void say_unused(const struct columns *c)
             n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "",
                                   c->csv.columns[column][0] != '\0' ? c->csv.columns[column]
                                                                     : "(no name)");
+    const bool lacks_time = c->preset->says_columns && c->time.n == 0 && c->key.n == 0 &&
+                            !is_none(c->import->flags->time);
     if (n > 0)
-        log_say("%s: unused columns: %s%s", c->csv.text.path, list,
-                n < sizeof list ? "" : " ...");
+        log_say("%s: unused columns: %s%s%s", c->csv.text.path, list,
+                n < sizeof list ? "" : " ...",
+                lacks_time ? "; no times were found, so attempts keep the order of the rows "
+                             "(--time NAME)"
+                           : "");
 }
 
 void import_columns_say(const struct columns *c)

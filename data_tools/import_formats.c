@@ -17,7 +17,7 @@ const struct import_preset import_csv_preset = {
     .time =
         "timestamp|time|datetime|date_time|answered_at|date_answered|submitted_at|created_at|"
         "start_time|started_at|first_transaction_time|step_start_time|time_stamp|unix_time|"
-        "submit_time|server_timestamp|time_created|date",
+        "submit_time|server_timestamp|time_created|when|date",
     .last_order = "order_id|order",
     .skills = "skills|skill|skill_name|skill_names|kc|kcs|KC(*|knowledge_component|"
               "knowledge_components|concept|concepts|skill_id|skill_ids|concept_id|concept_ids|"

@@ -14,6 +14,7 @@
 #include "data/name_index.h"
 #include "data_tools/csv.h"
 #include "data_tools/csv_cell.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,14 +94,24 @@ static enum status read_matrix(struct csv *csv, const char *path, struct matrix 
     }
 }
 
+/* place[i] is the row or column of item i, below n_items. If items are numbered, from `first` on,
+ * the matrix may have more rows. */
 static enum status apply(const struct matrix *matrix, const struct csv *csv,
                          struct builder *builder, const uint32_t *place, size_t n_items,
-                         bool exact)
+                         bool is_numbered, uint32_t first)
 {
     const size_t n_rows = matrix->n_rows, n_columns = matrix->n_columns;
     const bool rows_are_items =
-        n_rows == n_items || (!exact && n_columns != n_items && n_rows > n_items);
-    if (!rows_are_items && n_columns != n_items && (exact || n_columns < n_items))
+        n_rows == n_items || (is_numbered && n_columns != n_items && n_rows > n_items);
+    const bool columns_are_items = n_columns == n_items || (is_numbered && n_columns > n_items);
+    if (!rows_are_items && !columns_are_items && is_numbered)
+        return fail(
+            BAD_DATA,
+            "%s: the Q-matrix is %zu by %zu, but the numbers of the items go from %" PRIu32
+            " to %zu; expected at least %zu rows (items by skills) or columns (skills by "
+            "items)",
+            csv->text.path, n_rows, n_columns, first, n_items + first - 1, n_items);
+    if (!rows_are_items && !columns_are_items)
         return fail(BAD_DATA,
                     "%s: the Q-matrix is %zu by %zu, but the number of items is %zu; expected "
                     "%zu rows (items by skills) or %zu columns (skills by items)",
@@ -169,7 +180,7 @@ enum status q_matrix_read(const char *path, struct builder *builder)
     enum status status = read_matrix(&csv, path, &matrix);
     if (status == OK)
         status = matrix.has_names ? apply_named(&matrix, &csv, builder)
-                                  : apply(&matrix, &csv, builder, place, n_items, true);
+                                  : apply(&matrix, &csv, builder, place, n_items, false, 0);
     csv_close(&csv);
     names_free(&matrix.rows);
     memory_free(matrix.cells);
@@ -208,7 +219,7 @@ enum status q_matrix_read_named(const char *path, struct builder *builder)
     else if (status == OK) {
         for (size_t i = 0; i < items->n; i++)
             place[i] -= first;
-        status = apply(&matrix, &csv, builder, place, most + 1 - first, false);
+        status = apply(&matrix, &csv, builder, place, most + 1 - first, true, first);
     }
     csv_close(&csv);
     names_free(&matrix.rows);

@@ -178,8 +178,10 @@ enum status text_open(struct text *text, const char *path)
     TRY(text_more(text));
     if (text->end == 0)
         return fail(BAD_DATA, "%s: the file is empty", path);
-    if (memchr(text->buffer, '\n', text->end) == NULL &&
-        memchr(text->buffer, '\r', text->end - 1) != NULL)
+    /* The last line may end in LF nevertheless: look into the first one. */
+    const char *first_end = memchr(text->buffer, '\n', text->end);
+    const size_t n_first = first_end != NULL ? (size_t)(first_end - text->buffer) : text->end;
+    if (n_first > 0 && memchr(text->buffer, '\r', n_first - 1) != NULL)
         return fail(BAD_DATA,
                     "%s: lines end in CR without LF; convert the line ends, for example with "
                     "tr '\\r' '\\n'",

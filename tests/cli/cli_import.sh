@@ -133,6 +133,17 @@ expect_match 'are read as milliseconds since 1970'
 printf 'student,item,correct,time\na,q,1,0\na,q,1,0\n' >"$TMP/zero.csv"
 expect_status 0 "$COHORT" import csv "$TMP/zero.csv" --split none -o "$TMP/x.h5"
 expect_match 'warning: all times are 0: they are ignored'
+printf 'student,item,correct,clock\na,q,1,1\na,q,1,2\n' >"$TMP/clock.csv"
+expect_status 0 "$COHORT" import csv "$TMP/clock.csv" --split none -o "$TMP/x.h5"
+expect_match 'unused columns: clock; no times were found, so attempts keep the order of the rows \(--time NAME\)$'
+expect_status 0 "$COHORT" import csv "$TMP/clock.csv" --time none --split none -o "$TMP/x.h5"
+expect_match 'unused columns: clock$'
+sed 's/clock/When/' "$TMP/clock.csv" >"$TMP/when.csv"
+expect_status 0 "$COHORT" import csv "$TMP/when.csv" --split none -o "$TMP/x.h5"
+expect_match 'time = When$'
+printf 'student,item,correct,time_taken,duration,answer_time\na,q,1,8500,3,1\na,r,0,1200,4,1\n' >"$TMP/taken.csv"
+expect_status 0 "$COHORT" import csv "$TMP/taken.csv" --split none -o "$TMP/x.h5"
+expect_match 'unused columns: time_taken, duration, answer_time; no times were found'
 expect_status 0 "$COHORT" import csv --train "$TMP/us.csv" --test "$TMP/us.csv" --time none -o "$TMP/x.h5"
 expect_match 'nothing is for validation; --split by-student=90/10 takes it from the training files'
 
@@ -164,6 +175,22 @@ expect_match '^2 students, 2 attempts, 1 item, 1 skill,'
 expect_match '^factor room: 2 levels'
 expect_status 3 "$COHORT" import csv "$TMP/rows.csv" --covariates hard --split none -o "$TMP/x.h5"
 expect_match "covariate hard is 'none', not a number from -1e30 to 1e30"
+
+section 'scores'
+printf '%s\n' student,item,correct a,q,0.75 'a,r,"0,5"' >"$TMP/scores.csv"
+expect_status 3 "$COHORT" import csv "$TMP/scores.csv" --threshold 0.5 -o "$TMP/x.h5"
+expect_match "scores.csv:3: outcome '0,5' is not a score, which --threshold needs: a number, with decimals after a point"
+expect_status 1 "$COHORT" import csv "$TMP/scores.csv" --threshold 0,5 -o "$TMP/x.h5"
+expect_match 'threshold 0,5: expected a number with decimals after a point'
+
+section 'a Q-matrix that is too small'
+printf '3\n1,2,7\n0,1,1\n' >"$TMP/numbered.txt"
+printf '1,0\n0,1\n1,1\n' >"$TMP/small_q.csv"
+expect_status 3 "$COHORT" import three-line "$TMP/numbered.txt" --q-matrix "$TMP/small_q.csv" -o "$TMP/x.h5"
+expect_match 'the Q-matrix is 3 by 2, but the numbers of the items go from 1 to 7; expected at least 7 rows'
+printf '3\n0,2,7\n0,1,1\n' >"$TMP/numbered.txt"
+expect_status 3 "$COHORT" import three-line "$TMP/numbered.txt" --q-matrix "$TMP/small_q.csv" -o "$TMP/x.h5"
+expect_match 'the numbers of the items go from 0 to 7; expected at least 8 rows'
 
 section 'matrices: headers and letters'
 # matrix LINE...: import a file of these lines.
@@ -199,6 +226,11 @@ expect_match 'empty.csv: the file is empty'
 printf 'student,item,correct\ranna,q1,1\rbert,q2,0\r' >"$TMP/cr.csv"
 expect_status 3 "$COHORT" import csv "$TMP/cr.csv" -o "$TMP/c.h5"
 expect_match "cr.csv: lines end in CR without LF; convert .*tr '.r' '.n'"
+echo >>"$TMP/cr.csv"
+expect_status 3 "$COHORT" import csv "$TMP/cr.csv" -o "$TMP/c.h5"
+expect_match "cr.csv: lines end in CR without LF"
+printf '\xef\xbb\xbf[model]\nkind = average\n' >"$TMP/bom.ini"
+expect_status 0 "$COHORT" train "$TMP/bom.ini" data="$TMP/own.h5" run="$TMP/bom"
 seq 1 20000 | awk 'BEGIN { print "user_id,item_id,correct" } { print "u" $1 % 97 ",q" $1 * 31 % 1009 "," $1 % 2 }' |
     gzip >"$TMP/whole.csv.gz"
 expect_status 0 "$COHORT" import csv "$TMP/whole.csv.gz" -o "$TMP/c.h5"
