@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "data/name_index.h"
 #include "data_tools/csv_cell.h"
 #include <string.h>
 
@@ -246,6 +247,14 @@ size_t csv_column(const struct csv *csv, const char *name)
         if (span_is((struct span){csv->columns[c], strlen(csv->columns[c])}, name) ||
             (n > 1 && name[n - 1] == '*' && strncmp(csv->columns[c], name, n - 1) == 0))
             return c;
+    /* A header in Latin-1, and a name from a terminal in UTF-8. */
+    for (size_t c = 0; c < csv->n_columns; c++) {
+        char *column = name_index_utf8(csv->columns[c], strlen(csv->columns[c]));
+        const bool is_same = strcmp(column, name) == 0;
+        memory_free(column);
+        if (is_same)
+            return c;
+    }
     return SIZE_MAX;
 }
 

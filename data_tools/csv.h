@@ -37,7 +37,7 @@ CHECKED enum status csv_read_header(struct csv *csv);
  * at most `most`. Skips missing cells. */
 void csv_sample(const struct csv *csv, size_t column, size_t most, struct names *cells);
 
-/* The column with this name, exact or else ignoring case; a name that ends in * matches the
+/* The column with this name, exact or else ignoring case, or else read as Latin-1; a name that ends in * matches the
  * first column with that prefix. SIZE_MAX if there is none. */
 size_t csv_column(const struct csv *csv, const char *name);
 

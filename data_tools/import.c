@@ -341,6 +341,8 @@ static enum status finish_covariates(struct import *import, struct builder_resul
         for (uint64_t t = 0; covariate->is_factor && t < result->content.head.n_attempts; t++)
             if (!isnan(values[t * n + k]))
                 values[t * n + k] = place[(size_t)values[t * n + k]];
+        result->n_converted += covariate->levels.n_converted;
+        result->n_united += covariate->levels.n_united;
         covariates_add(&result->content.head.covariates, covariate->name, &sorted);
         names_free(&sorted);
         memory_free(order);

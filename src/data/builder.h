@@ -95,7 +95,7 @@ struct builder_result {
     uint64_t n_repeats;       /* rows that repeat another and are kept */
     uint64_t n_reskilled;     /* items whose attempts, after merging, have different skills */
     uint64_t n_half_skilled; /* other items, of whose attempts some have skills and some none */
-    uint64_t n_converted;    /* names that were not UTF-8 */
+    uint64_t n_converted;    /* names that were not UTF-8; the caller adds levels of factors */
     uint64_t n_united;       /* of these, names that also occur as UTF-8 */
     uint64_t n_next, n_falls; /* rows after another of their student; of these, earlier ones */
     bool forgot_times;        /* by builder_forget_times */

@@ -117,7 +117,7 @@ static bool is_utf8(const char *name, size_t length)
 
 static char *utf8_of_latin1(const char *name, size_t length, size_t *new_length)
 {
-    char *text = NEW_SCRATCH(char, 2 * length);
+    char *text = NEW_SCRATCH(char, 2 * length + 1);
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {
         const unsigned byte = (unsigned char)name[i];
@@ -125,8 +125,16 @@ static char *utf8_of_latin1(const char *name, size_t length, size_t *new_length)
             text[n++] = (char)(0xc0 | byte >> 6);
         text[n++] = (char)(byte < 0x80 ? byte : 0x80 | (byte & 0x3f));
     }
+    text[n] = '\0';
     *new_length = n;
     return text;
+}
+
+char *name_index_utf8(const char *name, size_t length)
+{
+    size_t n = 0;
+    return is_utf8(name, length) ? memory_text("%.*s", (int)length, name)
+                                 : utf8_of_latin1(name, length, &n);
 }
 
 static uint32_t add_utf8(struct name_index *index, const char *name, size_t length,

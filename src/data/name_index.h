@@ -27,6 +27,9 @@ void name_index_add_all(struct name_index *index, const struct names *names);
 /* The number of a known name, or INDEX_NONE. */
 uint32_t name_index_find(const struct name_index *index, const char *name, size_t length);
 
+/* The name as an index stores it, in UTF-8. Caller frees. */
+char *name_index_utf8(const char *name, size_t length);
+
 /* Prefetches what a look-up of the name will need. */
 void name_index_prefetch(const struct name_index *index, const char *name, size_t length);
 

@@ -74,6 +74,11 @@ imports '^warning: 2 names occur both as UTF-8 and as Latin-1 and count as one' 
 expect_match '^note: 2 names are not UTF-8'
 expect_match '^3 students'
 
+printf 'Sch\xfcler,item,correct,teacher\nRen\xe9,q,1,J\xf6rg\nRen\xe9,r,0,J\xc3\xb6rg\n' >header.csv
+imports '^warning: 1 name occurs both as UTF-8 and as Latin-1' header.csv --student Schüler --factors teacher --split none
+expect_match '^note: 2 names are not UTF-8 and were read as Latin-1'
+expect_match '^factor teacher: 1 level'
+
 section "a row per skill is no contradiction, other skills are"
 printf 'student,item,correct,skill\na,q,1,x\na,q,1,y\nb,q,0,y\nb,q,0,x\nb,r,0,u;v\na,r,1,v;u\n' >row.csv
 silent row.csv --split none
