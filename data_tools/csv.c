@@ -11,7 +11,7 @@
 #include "data_tools/csv_cell.h"
 #include <string.h>
 
-enum { LONGEST_QUOTE = 1 << 26 };
+enum { LONGEST_RECORD = 1 << 26 };
 
 static char detect_delimiter(const struct text *text)
 {
@@ -94,8 +94,8 @@ static struct span unquoted(struct csv *csv, struct span cell)
 }
 
 /* Finds the cells of the record at the start of the unread bytes. Returns its end, NULL if that
- * is not in the buffer. */
-static char *scan(struct csv *csv, bool *has_quotes)
+ * is not in the buffer; *is_whole: no quote is open there. */
+static char *scan(struct csv *csv, bool *has_quotes, bool *is_whole)
 {
     char *at = csv->text.buffer + csv->text.begin;
     char *const end = csv->text.buffer + csv->text.end;
@@ -103,15 +103,15 @@ static char *scan(struct csv *csv, bool *has_quotes)
     const bool quotes = !csv->no_quotes;
     struct span *cells = csv->cells;
     size_t n = 0, capacity = csv->capacity; /* local, to stay in registers */
-    bool is_whole = true;
     *has_quotes = false;
+    *is_whole = true;
     for (;;) {
         char *const start = at;
         if (*at == '"' && quotes) {
             *has_quotes = true;
             at = end_of_quoted(at, end);
             if (at == NULL) {
-                is_whole = false;
+                *is_whole = false;
                 break;
             }
         }
@@ -126,7 +126,7 @@ static char *scan(struct csv *csv, bool *has_quotes)
     csv->cells = cells;
     csv->n_cells = n;
     csv->capacity = capacity;
-    return is_whole && (at < end || csv->text.at_end) ? at : NULL;
+    return *is_whole && (at < end || csv->text.at_end) ? at : NULL;
 }
 
 static void unquote_cells(struct csv *csv)
@@ -144,21 +144,28 @@ static void unquote_cells(struct csv *csv)
     }
 }
 
+static enum status too_long(const struct csv *csv, bool is_whole)
+{
+    const struct text *text = &csv->text;
+    const char *start = text->buffer + text->begin;
+    return fail(BAD_DATA, "%s:%llu: %s: %.*s", text->path, (unsigned long long)csv->line,
+                is_whole ? "this line is longer than 64 MiB; expected one row per line"
+                         : "a quote in this record is never closed",
+                (int)size_min(80, strcspn(start, "\r\n")), start);
+}
+
 static enum status next_record(struct csv *csv, bool *got)
 {
     struct text *text = &csv->text;
-    bool has_quotes = false;
+    bool has_quotes = false, is_whole = true;
     char *end = NULL;
     csv->line = text->line + 1;
     while (text->begin < text->end || !text->at_end) {
-        end = scan(csv, &has_quotes);
+        end = scan(csv, &has_quotes, &is_whole);
         if (end != NULL)
             break;
-        if (text->at_end || text->end - text->begin > LONGEST_QUOTE)
-            return fail(BAD_DATA, "%s:%llu: a quote in this record is never closed: %.*s",
-                        text->path, (unsigned long long)csv->line,
-                        (int)size_min(80, strcspn(text->buffer + text->begin, "\r\n")),
-                        text->buffer + text->begin);
+        if (text->at_end || text->end - text->begin >= LONGEST_RECORD)
+            return too_long(csv, is_whole);
         TRY(text_more(text));
     }
     *got = end != NULL;

@@ -86,10 +86,17 @@ enum status import_bad_row(struct import *import, const char *path, uint64_t lin
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     const int n = (int)size_min(text.n, 120);
-    if (!import->flags->skip_bad)
-        return fail(BAD_DATA, "%s:%llu: %s: '%.*s'%s; fix the row or use --skip-bad", path,
-                    (unsigned long long)line, reason, n, text.start,
-                    text.n > (size_t)n ? "..." : "");
+    /* With pseudonyms no name may reach a log. */
+    char *row = import->key == NULL
+                    ? memory_text(": '%.*s'%s", n, text.start, text.n > (size_t)n ? "..." : "")
+                    : NULL;
+    const enum status status =
+        import->flags->skip_bad
+            ? OK
+            : fail(BAD_DATA, "%s:%llu: %s%s; fix the row or use --skip-bad", path,
+                   (unsigned long long)line, reason, row != NULL ? row : "");
+    memory_free(row);
+    TRY(status);
     if (import->n_bad++ == 0)
         import->first_bad = memory_text("%s:%llu: %s", path, (unsigned long long)line, reason);
     return OK;

@@ -152,6 +152,10 @@ expect_status 0 "$COHORT" import csv "$TMP/us.csv" --pseudonyms "$TMP/key" --spl
 expect_match 'a new key for pseudonyms; keep it secret'
 expect_equal 600 "$(stat -c %a "$TMP/key")" 'the key is private'
 expect_status 0 "$COHORT" import csv "$TMP/us.csv" --pseudonyms "$TMP/key" --split none -o "$TMP/p2.h5"
+printf 'student,item,outcome\nErika Mustermann,a,1\nMax Mustermann,b,maybe\n' >"$TMP/named.csv"
+expect_status 3 "$COHORT" import csv "$TMP/named.csv" --pseudonyms "$TMP/key" -o "$TMP/named.h5"
+expect_match "named.csv:3: outcome 'maybe' .*; fix the row"
+expect_no_match Mustermann
 expect_same "$TMP/p1.h5" "$TMP/p2.h5"
 check 'file names are not stored' test -z "$(grep -a 'us\.csv' "$TMP/p1.h5")"
 
@@ -342,3 +346,9 @@ printf 'question_id,correct_answer,part,tags\nq2844,d,1,1;2\nq2845,d,1,2\nq2846,
 expect_status 0 "$COHORT" import ednet "$TMP/KT1" -o "$TMP/r.h5"
 expect_match '^1 student, 5 attempts, 5 items, 4 skills, 2 groups'
 expect_match '^80.00 % correct'
+
+section "a line without an end"
+head -c 70000000 /dev/zero | tr '\0' a >"$TMP/line.csv"
+expect_status 3 "$COHORT" import csv "$TMP/line.csv" -o "$TMP/line.h5"
+expect_match 'line.csv:1: this line is longer than 64 MiB; expected one row per line: aaa'
+rm "$TMP/line.csv"
