@@ -36,14 +36,15 @@ void paired_free(struct paired *paired)
 }
 
 /* Collective: the number of attempts, and a sum over them that does not depend on their order
- * (splitmix64 of student, outcome and group). */
+ * (splitmix64 of student, outcome and whether it is the first). Items and groups have no part in
+ * it: their numbers are those of a model, which places new ones after its own. */
 static void attempts_digest(const struct comm *comm, const struct prediction *list, size_t n,
                             int64_t digest[2])
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = (uint64_t)list[i].student << 32 | (uint32_t)list[i].group << 2 |
-                     (uint64_t)list[i].is_first << 1 | list[i].correct;
+        uint64_t x =
+            (uint64_t)list[i].student << 32 | (uint64_t)list[i].is_first << 1 | list[i].correct;
         x += 0x9e3779b97f4a7c15;
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
         x = (x ^ x >> 27) * 0x94d049bb133111eb;

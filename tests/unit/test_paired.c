@@ -210,7 +210,7 @@ static void other_attempts_are_refused(void **state)
 {
     (void)state;
     struct prediction all[N], own[N];
-    for (int change = 0; change < 4; change++) {
+    for (int change = 0; change < 5; change++) {
         struct paired paired;
         paired_start(&paired, &world, 10, 1);
         simulate(all, N, N_STUDENTS, 3, 0, 0.1);
@@ -219,9 +219,11 @@ static void other_attempts_are_refused(void **state)
             all[N / 2].correct = !all[N / 2].correct;
         if (change == 2)
             all[N / 2].student++;
+        if (change == 4)
+            all[N / 2].group = 7;                 /* another model's number of the same group */
         const size_t n = change == 3 ? N - 1 : N; /* change 0: the same, on other ranks */
         assert_int_equal(paired_add(&paired, own, deal(all, n, 1, own)),
-                         change == 0 ? OK : BAD_USER);
+                         change == 0 || change == 4 ? OK : BAD_USER);
         fail_clear();
         paired_free(&paired);
     }
