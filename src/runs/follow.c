@@ -107,26 +107,20 @@ static void make_copies(struct follow *follow, struct follow_student *student)
         live_copy(follow->live, student->live);
 }
 
-/* The item that is asked and told in a pass instead of item i, which may be a new one. */
-static uint32_t item_in(const struct follow *follow, uint32_t i, size_t pass)
-{
-    const size_t n_items = follow->inference->dataset.n_items;
-    return i < n_items ? i : follow->items.unseen[i - n_items].stand_ins[pass];
-}
-
 /* Tells attempt t of the shard. */
 static void start_with(struct follow *follow, struct follow_student *student, uint64_t t)
 {
     const struct inference *inference = follow->inference;
     const struct shard *shard = &inference->shard;
     const uint32_t item = stand_ins_asked(&inference->stand_ins, shard, t);
+    uint32_t asks_at[N_STAND_INS];
+    follow_items_passes(&follow->items, item, asks_at);
     if (item >= inference->dataset.n_items)
         make_copies(follow, student);
     for (size_t pass = 0; pass < (student->copies > 0 ? N_STAND_INS : 1); pass++) {
         const size_t live = live_of(student, pass);
         const struct live_attempt attempt = {
-            item_in(follow, item, pass), shard->mark[t],
-            shard->time != NULL ? shard->time[t] : 0,
+            asks_at[pass], shard->mark[t], shard->time != NULL ? shard->time[t] : 0,
             follow->n_columns > 0 ? shard->covariate + t * follow->n_columns : NULL};
         live_tell(follow->live, 1, &live, &attempt);
     }
@@ -199,7 +193,7 @@ static void ask_entry(struct follow *follow, struct follow_entry *entry,
     double rest = 0;
     for (size_t pass = 0; pass < n_passes; pass++) {
         const size_t live = live_of(student, pass);
-        entry->attempt.item = item_in(follow, entry->item, pass);
+        entry->attempt.item = entry->asks_at[pass];
         live_ask(follow->live, live, &entry->attempt, &entry->attempt.item, 1, &entry->p);
         if (pass == 0)
             first = (float)entry->p;

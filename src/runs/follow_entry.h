@@ -3,12 +3,14 @@
 #define COHORT_FOLLOW_ENTRY_H
 
 #include "learn/live.h"
+#include "runs/stand_ins.h"
 #include <stdio.h>
 
 struct follow_entry {
     uint64_t line;
     size_t student;
-    uint32_t item; /* from n_items on: a new one */
+    uint32_t item;                 /* from n_items on: a new one */
+    uint32_t asks_at[N_STAND_INS]; /* in each pass: the item itself, or those for a new one */
     struct live_attempt attempt;
     bool asked, told; /* asked: there is an answer; told: it has an outcome */
     real p;

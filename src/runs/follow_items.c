@@ -53,10 +53,10 @@ static void choose(struct follow_items *items, struct span name, struct span ski
     uint32_t *known = NEW_SCRATCH(uint32_t, skills.n + 1); /* a skill has at least one byte */
     while (skills.start != NULL && csv_cell_list_next(&list, &piece)) {
         const uint32_t k = name_index_find(&items->skills, piece.start, piece.n);
-        bool is_new = k != INDEX_NONE;
+        bool adds = k != INDEX_NONE;
         for (size_t j = 0; j < n; j++)
-            is_new &= known[j] != k;
-        if (is_new)
+            adds &= known[j] != k;
+        if (adds)
             known[n++] = k;
     }
     const uint32_t g = group.start != NULL
@@ -73,6 +73,12 @@ static void choose(struct follow_items *items, struct span name, struct span ski
     memory_free(known);
 }
 
+bool follow_items_is_full(const struct follow_items *items, struct span name)
+{
+    return items->unseen_names.names.n >= FOLLOW_MOST_UNSEEN &&
+           name_index_find(&items->unseen_names, name.start, name.n) == INDEX_NONE;
+}
+
 uint32_t follow_items_unseen(struct follow_items *items, struct span name, struct span skills,
                              struct span group)
 {
@@ -86,8 +92,6 @@ uint32_t follow_items_unseen(struct follow_items *items, struct span name, struc
     const bool is_new = u == INDEX_NONE;
     if (is_new) {
         u = (uint32_t)items->unseen_names.names.n;
-        if (u >= FOLLOW_MOST_UNSEEN)
-            return INDEX_NONE;
         add_unseen(items, name.start, name.n);
     }
     struct follow_unseen *unseen = &items->unseen[u];
@@ -96,4 +100,12 @@ uint32_t follow_items_unseen(struct follow_items *items, struct span name, struc
         unseen->described = described;
     }
     return (uint32_t)items->inference->dataset.n_items + u;
+}
+
+void follow_items_passes(const struct follow_items *items, uint32_t item,
+                         uint32_t asks_at[N_STAND_INS])
+{
+    const size_t n_items = items->inference->dataset.n_items;
+    for (size_t pass = 0; pass < N_STAND_INS; pass++)
+        asks_at[pass] = item < n_items ? item : items->unseen[item - n_items].stand_ins[pass];
 }

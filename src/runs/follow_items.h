@@ -26,9 +26,15 @@ struct follow_items {
 void follow_items_make(struct follow_items *items, const struct inference *inference);
 void follow_items_free(struct follow_items *items);
 
-/* The number of an item that is not the model's: n_items + u for items->unseen[u]; INDEX_NONE if
- * it is new and there are FOLLOW_MOST_UNSEEN already. Spans that are absent have start = NULL. */
+/* Whether an item that is not the model's is one too many. */
+bool follow_items_is_full(const struct follow_items *items, struct span name);
+/* The number of an item that is not the model's: n_items + u for items->unseen[u]. Spans that are
+ * absent have start = NULL. */
 uint32_t follow_items_unseen(struct follow_items *items, struct span name, struct span skills,
                              struct span group);
+
+/* The items that are asked in the passes for one with this number, as it is described now. */
+void follow_items_passes(const struct follow_items *items, uint32_t item,
+                         uint32_t asks_at[N_STAND_INS]);
 
 #endif

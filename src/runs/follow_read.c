@@ -135,19 +135,21 @@ bool follow_read_entry(struct follow *follow, struct span text, struct follow_en
                          follow->covariates + follow->n_entries * follow->n_columns))
         return false;
     entry->item = name_index_find(&follow->items.items, item.start, item.n);
-    if (entry->item == INDEX_NONE && follow->strict)
+    const bool is_new = entry->item == INDEX_NONE;
+    if (is_new && follow->strict)
         return BAD(entry, "the model was not trained on item '%.*s' (--strict)", SHOWN(item));
-    if (entry->item == INDEX_NONE)
-        entry->item = follow_items_unseen(&follow->items, item, fields[FOLLOW_SKILLS],
-                                          fields[FOLLOW_GROUP]);
-    if (entry->item == INDEX_NONE)
+    if (is_new && follow_items_is_full(&follow->items, item))
         return BAD(entry,
-                   "%d items that are new to the model are kept already; restart to ask "
-                   "about others",
+                   "already following %d items that are new to the model, the most it can; "
+                   "restart to ask about others",
                    FOLLOW_MOST_UNSEEN);
     entry->student = find_student(follow, student);
     if (entry->student == SIZE_MAX)
-        return BAD(entry, "%zu students are kept already, as many as --students allows",
+        return BAD(entry, "already following %zu students; raise --students",
                    follow->most_students);
+    if (is_new)
+        entry->item = follow_items_unseen(&follow->items, item, fields[FOLLOW_SKILLS],
+                                          fields[FOLLOW_GROUP]);
+    follow_items_passes(&follow->items, entry->item, entry->asks_at);
     return true;
 }

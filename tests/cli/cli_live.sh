@@ -136,18 +136,23 @@ expect_status 0 "$COHORT" predict dkt-gru --follow <bkt-lines.jsonl
 output | sed 's/.*"probability": \([^,}]*\)}$/\1/' >json-answers
 expect_same csv-answers json-answers
 
+# slowly RUN [OPTION...]: follows lines of CSV from standard input, each one after the answer to the one before, and
+# prints the answers.
+slowly() {
+    coproc slow { "$COHORT" predict "$@" --follow 2>/dev/null; }
+    exec 7>&"${slow[1]}" 8<&"${slow[0]}"
+    while read -r line; do
+        echo "$line" >&7
+        read -r answer <&8
+        echo "$answer"
+    done
+    exec 7>&- 8<&-
+    eval "exec ${slow[1]}>&-"
+    wait
+}
+
 section "one line at a time is answered like all at once"
-coproc slow { "$COHORT" predict dkt-gru --follow 2>/dev/null; }
-exec 7>&"${slow[1]}" 8<&"${slow[0]}"
-{ read -r header && echo "$header" >&7 && read -r _ <&8; } <bkt-lines.csv
-tail -n +2 bkt-lines.csv | head -200 | while read -r line; do
-    echo "$line" >&7
-    read -r answer <&8
-    echo "$answer" | cut -d , -f 4
-done >slow-answers
-exec 7>&- 8<&-
-eval "exec ${slow[1]}>&-"
-wait
+slowly dkt-gru < <(head -201 bkt-lines.csv) | cut -d , -f 4 | tail -n +2 >slow-answers
 head -200 csv-answers >first-answers
 expect_same first-answers slow-answers
 
@@ -270,6 +275,24 @@ for name in bkt dkt-gru ktm lme blend; do
         "$(tail -n +2 continued.csv | cut -d , -f 4 | cksum)" "$name: after a data set with new items"
 done
 
+section "a later line about a new item does not change the answer to an earlier one"
+printf 'student,item,outcome,skills\n%s' 'ann,newest,,skill-1
+bob,newest,,skill-2
+cid,newest,1,skill-3
+bob,newest,,
+ann,newest,,skill-1
+' >described.csv
+expect_status 0 "$COHORT" predict dkt-gru --follow <described.csv
+output >at-once
+slowly dkt-gru <described.csv >one-by-one
+expect_same at-once one-by-one
+expect_equal 3 "$(sed -n '2,4p' at-once | cut -d , -f 4 | sort -u | wc -l)" "skills count"
+
+section "a line that is refused describes no item"
+expect_status 3 "$COHORT" predict dkt-gru --follow --students 1 < <(head -3 described.csv && echo ann,newest,,)
+first=$(sed -n 2p at-once | cut -d , -f 4)
+expect_equal "$first $first" "$(output | grep ,ann, | cut -d , -f 4 | xargs)" "the answer stays"
+
 section "--next at new items has the digits of follow"
 printf 'student,item,outcome,skills\nfresh,item-1,1,skill-1\nfresh,item-2,0,skill-2\nother,never-9,1,skill-1\n' >few.csv
 run "$COHORT" import csv few.csv --split none -o few.h5 || fail "import"
@@ -380,7 +403,7 @@ expect_match "answers on standard output"
 expect_status 1 ranks 2 "$COHORT" predict bkt --follow
 expect_match "on one rank, but there are 2"
 expect_status 3 "$COHORT" predict bkt --follow --students 2 <bkt-lines.csv
-expect_match "2 students are kept already"
+expect_match "already following 2 students; raise --students"
 
 section "a reader that goes away"
 {
