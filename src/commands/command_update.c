@@ -1,4 +1,4 @@
-/* cohort update: goes on training a finished run with new data. It is `cohort train update=RUN`
+/* cohort update: continues training a finished run with new data. It is `cohort train update=RUN`
  * with a name for the new run, and a comparison of both runs at the end. */
 #include "base/fail.h"
 #include "base/log.h"
@@ -104,7 +104,27 @@ static const char *held_out(const char *run)
     return found;
 }
 
-/* Collective: compares both runs on the held-out attempts of the new data. */
+/* Collective: scores n runs, with the words of `cohort evaluate`. */
+static enum status evaluate(const struct comm *comm, const char *const *runs, size_t n,
+                            const char *data, const char *split)
+{
+    const char *const options[] = {"--data", data, "--split", split};
+    char **argv = NEW(char *, 1 + n + COUNT(options));
+    int argc = 0;
+    argv[argc++] = memory_text("evaluate");
+    for (size_t r = 0; r < n; r++)
+        argv[argc++] = memory_text("%s", runs[r]);
+    for (size_t o = 0; o < COUNT(options); o++)
+        argv[argc++] = memory_text("%s", options[o]);
+    const enum status status = command_evaluate.run(comm, argc, argv);
+    for (int a = 0; a < argc; a++)
+        memory_free(argv[a]);
+    memory_free(argv);
+    return status;
+}
+
+/* Collective: compares both runs on the held-out attempts of the new data. Differences are
+ * those of single answers; models of one target per student are scored one after the other. */
 static enum status compare(const struct comm *comm, const char *before, const char *run,
                            const char *data)
 {
@@ -116,13 +136,16 @@ static enum status compare(const struct comm *comm, const char *before, const ch
                 data, run, before);
         return OK;
     }
-    const char *const words[] = {"evaluate", run, before, "--data", data, "--split", shared};
-    char *argv[COUNT(words)];
-    for (size_t w = 0; w < COUNT(words); w++)
-        argv[w] = memory_text("%s", words[w]);
-    const enum status status = command_evaluate.run(comm, COUNT(words), argv);
-    for (size_t w = 0; w < COUNT(words); w++)
-        memory_free(argv[w]);
+    char *task =
+        comm_share_text(comm, comm->rank == 0 ? run_setting(run, "model", "task") : NULL);
+    const char *const runs[] = {run, before};
+    enum status status = OK;
+    if (task == NULL || strcmp(task, "final") != 0)
+        status = evaluate(comm, runs, COUNT(runs), data, shared);
+    else
+        for (size_t r = 0; status == OK && r < COUNT(runs); r++)
+            status = evaluate(comm, &runs[r], 1, data, shared);
+    memory_free(task);
     memory_free(shared);
     return status;
 }
@@ -153,7 +176,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
 const struct command command_update = {
     .name = "update",
     .usage = "update RUN --data NEW.h5 [run=DIRECTORY] [section.key=value...]",
-    .summary = "Go on training a finished run with new students, answers and items",
+    .summary = "Continue training a finished run with new students, answers and items",
     .details =
         "Train the model of RUN further on NEW.h5 and write a new run, by default RUN-NEW. RUN "
         "is not changed. Run the same command again to continue after a stop.\n\n"
@@ -168,7 +191,9 @@ const struct command command_update = {
         "what is not practised any more. Of a blend, update the members and blend them "
         "again.\n\n"
         "At the end both runs are compared on the test attempts of NEW.h5 (or, if there are "
-        "none, on validation). The comparison is fair only if all data sets of a run are split "
+        "none, on validation); models of one target per student are scored one after the "
+        "other. "
+        "The comparison is fair only if all data sets of a run are split "
         "alike, as by --split by-last in every import: otherwise RUN may have been trained on "
         "attempts that NEW.h5 holds out. A warning counts such attempts.\n\n"
         "Items keep the skills and groups that they have in RUN, and a note tells where NEW.h5 "
@@ -179,7 +204,7 @@ const struct command command_update = {
         "paths may differ, and other data are refused. NEW.h5 with the same name every night "
         "gives the same name RUN-NEW: name the run with run=, or the data set by its date.",
     .examples =
-        "Every night, import the whole log, go on training, and predict. The split holds "
+        "Every night, import the whole log, continue training, and predict. The split holds "
         "out the last answers of each student to compare both runs; predictions use "
         "all answers, so they have a data set without a split:\n\n"
         "  cohort import csv log.csv --split by-last -o monday.h5\n"

@@ -1,5 +1,5 @@
-/* An update. `train.update = RUN` goes on with the model of a finished run on another data set:
- * the log of today, with new students, new answers and new items.
+/* An update. `train.update = RUN` continues training the model of a finished run on another data
+ * set: the log of today, with new students, new answers and new items.
  *
  *     settings   those of the run. [train] and [optimizer] may be changed; the model may not
  *     items      those of the run, with their numbers, and behind them the new ones

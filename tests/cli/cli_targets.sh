@@ -88,6 +88,14 @@ expect_status 0 "$COHORT" evaluate "$TMP/pass-1" --json
 expect_number auc '>' 0.8
 expect_number accuracy '>' "$(json mean_target accuracy)"
 
+section "an update scores both runs, one after the other"
+sed '/^s[0-9]*5,/s/,i3,/,i12,/' "$TMP/answers.csv" >"$TMP/later.csv"
+expect_status 0 "$COHORT" import csv "$TMP/later.csv" --skills skill --target score -o "$TMP/later.h5"
+expect_status 0 ranks 2 "$COHORT" update "$TMP/squared-1" --data "$TMP/later.h5" run="$TMP/later" train.epochs=2
+expect_match "^$TMP/later/.*: dkt after epoch [0-9]*, on the test students of $TMP/later.h5"
+expect_match "^$TMP/squared-1/.*: dkt after epoch [0-9]*, on the test students of $TMP/later.h5"
+expect_match "^the updated run is $TMP/later"
+
 section "contradictory settings"
 expect_status 1 "$COHORT" train model.kind=dkt model.task=final data="$TMP/none.h5" run="$TMP/none"
 expect_match 'model.task=final needs targets, and the data set has none; import it with --target COLUMN or --targets FILE'
