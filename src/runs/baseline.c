@@ -4,26 +4,30 @@
  *                        the item
  *     running means      the model `average` at its first values: of the student's answers to
  *                        the skill so far, where older ones fade, from the item's mean on
- *     targets            mean and variance of the training students' targets */
+ *     targets            mean and variance of the training students' targets
+ *
+ * Like a model, both predict an attempt at an item without training attempts as the mean over
+ * its stand-ins (stand_ins.c). */
 #include "runs/baseline.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include <math.h>
+#include <string.h>
 
 static void predict_items(const struct shard *shard, const struct item_counts *counts,
-                          const struct predictions *predictions, struct prediction *list)
+                          const struct predictions *predictions, float *chance)
 {
     for (size_t p = 0; p < predictions->n; p++) {
         const uint32_t i = shard->item[predictions->place[p]];
-        list[p].probability = (float)((double)(counts->right[i] + 1) /
-                                      (double)(counts->right[i] + counts->wrong[i] + 2));
+        chance[p] = (float)((double)(counts->right[i] + 1) /
+                            (double)(counts->right[i] + counts->wrong[i] + 2));
     }
 }
 
 static void predict_average(const struct model *model, const struct shard *shard,
                             const struct item_counts *counts,
-                            const struct predictions *predictions, struct prediction *list)
+                            const struct predictions *predictions, float *chance)
 {
     struct model *average = model_create(model_find("average"));
     average->covariates = model->covariates;
@@ -42,7 +46,7 @@ static void predict_average(const struct model *model, const struct shard *shard
     model_predict(average, work, shard, students, n, (1u << N_SPLITS) - 1, p);
     memory_free(students);
     for (size_t k = 0; k < predictions->n; k++)
-        list[k].probability = (float)p[predictions->place[k]];
+        chance[k] = (float)p[predictions->place[k]];
     memory_free(p);
     average->kind->detach(work);
     model_destroy(average);
@@ -52,13 +56,31 @@ struct prediction *baseline_predict(enum baseline baseline, const struct model *
                                     const struct shard *shard, const struct item_counts *counts,
                                     const struct predictions *predictions)
 {
-    struct prediction *list = NEW_SCRATCH(struct prediction, predictions->n);
-    for (size_t p = 0; p < predictions->n; p++)
+    const struct stand_ins *stand_ins = predictions->stand_ins;
+    const size_t n = predictions->n, n_passes = stand_ins != NULL ? stand_ins->n_passes : 0;
+    struct shard in_pass = *shard;
+    in_pass.item = NEW_SCRATCH(uint32_t, shard->n_attempts);
+    memcpy(in_pass.item, shard->item, shard->n_attempts * sizeof *shard->item);
+    float *chance = NEW_SCRATCH(float, n);
+    double *sum = NEW(double, n);
+    for (size_t pass = 0; pass < size_max(1, n_passes); pass++) {
+        if (n_passes > 0)
+            stand_ins_apply(stand_ins, pass, &in_pass);
+        if (baseline == BASELINE_ITEMS)
+            predict_items(&in_pass, counts, predictions, chance);
+        else
+            predict_average(model, &in_pass, counts, predictions, chance);
+        for (size_t p = 0; p < n; p++)
+            sum[p] += (double)chance[p];
+    }
+    struct prediction *list = NEW_SCRATCH(struct prediction, n);
+    for (size_t p = 0; p < n; p++) {
         list[p] = predictions->list[p];
-    if (baseline == BASELINE_ITEMS)
-        predict_items(shard, counts, predictions, list);
-    else
-        predict_average(model, shard, counts, predictions, list);
+        list[p].probability = (float)(sum[p] / (double)size_max(1, n_passes));
+    }
+    memory_free(in_pass.item);
+    memory_free(chance);
+    memory_free(sum);
     return list;
 }
 

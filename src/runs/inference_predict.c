@@ -99,6 +99,7 @@ enum status inference_predict(const struct inference *inference, unsigned splits
 {
     enum status status = scoring_predict(inference->model, inference->work, &inference->shard,
                                          splits, predictions);
+    predictions->stand_ins = &inference->stand_ins;
     if (status == OK && inference->stand_ins.n_passes > 0)
         status = predict_passes(inference, splits, predictions);
     return comm_agree(inference->comm, status);
@@ -151,7 +152,7 @@ enum status inference_deviate(const struct inference *inference, unsigned splits
         char *kinds = deviating_kinds();
         enum status status =
             fail(BAD_USER,
-                 "%s: %s models do not tell how uncertain a chance is (these do: %s); omit "
+                 "%s: %s models give no uncertainty for a probability (these do: %s); omit "
                  "--interval",
                  inference->checkpoint.path, kind->name, kinds);
         memory_free(kinds);

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "learn/metrics.h"
 #include "learn/model.h"
+#include "runs/stand_ins.h"
 
 /* Probabilities for all attempts of the shard whose split is in the set of bits `splits`,
  * including those with an unknown outcome; `place[i]` is the attempt's index in the shard. Not
@@ -13,6 +14,7 @@ struct predictions {
     size_t n;
     struct prediction *list;
     uint64_t *place;
+    const struct stand_ins *stand_ins; /* in passes of which they are the means; NULL: none */
 };
 CHECKED enum status scoring_predict(const struct model *model, void *work,
                                     const struct shard *shard, unsigned splits,

@@ -112,6 +112,19 @@ for data in other third; do
     done
 done
 
+section "baselines of a new item are those of all its stand-ins, whatever its name"
+run "$COHORT" predict other -o other.csv
+for name in a b c d e; do
+    sed "s/,item-7,/,never-$name,/" other.csv >new.csv
+    run "$COHORT" import csv new.csv --split none -o new.h5
+    for key in "item_mean auc" "running_mean log_loss"; do
+        expect_status 0 "$COHORT" evaluate rbm --data new.h5 --split all --json
+        # shellcheck disable=SC2086
+        echo "$key $(json $key)"
+    done
+done >of-new
+expect_equal 2 "$(sort -u of-new | wc -l)" "scores"
+
 section "scores on training attempts, unfinished runs"
 expect_status 0 "$COHORT" evaluate rbm --split all
 expect_match '^note: rbm/best.h5 was trained on most of these attempts'

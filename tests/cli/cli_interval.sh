@@ -91,7 +91,7 @@ check "their weighted deviation" awk -F, -v w="$weight" "$integral"'
 
 section "other kinds say that they do not know"
 expect_status 1 ranks 2 "$COHORT" predict rbm --interval -o never.csv
-expect_match '^cohort: rbm/.*: rbm models do not tell how uncertain a chance is \(these do: .*bkt.*\); omit --interval'
+expect_match '^cohort: rbm/.*: rbm models give no uncertainty for a probability \(these do: .*bkt.*\); omit --interval'
 check "nothing written" test ! -e never.csv
 
 section "new items: the differences between stand-ins count"
