@@ -91,7 +91,7 @@ enum status snapshots_write(const struct run *run, int64_t epoch, const char *by
                       run->comm->rank == 0 ? write_file(run, epoch, bytes, n_bytes) : OK);
 }
 
-/* The epoch in the name of a snapshot; -1: some other file. */
+/* The epoch in the name of a snapshot, as snapshots_path writes it; -1: some other file. */
 static int64_t epoch_of(const char *name)
 {
     static const char begin[] = "epoch-";
@@ -99,7 +99,7 @@ static int64_t epoch_of(const char *name)
         return -1;
     name += strlen(begin);
     const size_t n = strspn(name, "0123456789");
-    if (n == 0 || n > MOST_DIGITS || strcmp(name + n, ".h5") != 0)
+    if (n == 0 || n > MOST_DIGITS || strcmp(name + n, ".h5") != 0 || (name[0] == '0' && n > 1))
         return -1;
     return strtoll(name, NULL, 10);
 }
@@ -211,9 +211,9 @@ static void say_missed(const struct run *run, const char *text, int64_t last)
         memory_free(path);
     }
     if (n > 0)
-        log_say("note: run.snapshots: epoch%s %s %s over, so %s no snapshot%s",
-                n == 1 ? "" : "s", list, n == 1 ? "is" : "are", n == 1 ? "it has" : "they have",
-                n == 1 ? "" : "s");
+        log_say("note: run.snapshots: epoch%s %s %s trained before, so %s no snapshot%s",
+                n == 1 ? "" : "s", list, n == 1 ? "was" : "were",
+                n == 1 ? "it gets" : "they get", n == 1 ? "" : "s");
     memory_free(list);
 }
 

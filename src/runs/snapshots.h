@@ -23,8 +23,8 @@ struct snapshots_owner {
 };
 
 /* Rank 0: removes the run's own snapshots of epochs after those from which it continues, and
- * notes epochs of run.snapshots that are over and have none. BAD_USER if the directory is a link,
- * or if another file has the name of a snapshot to come. */
+ * notes epochs of run.snapshots that were trained before and have none. BAD_USER if the
+ * directory is a link, or if another file has the name of a snapshot to come. */
 CHECKED enum status snapshots_prepare(const struct run *run,
                                       const struct snapshots_owner *owner);
 

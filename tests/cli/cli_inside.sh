@@ -72,22 +72,22 @@ cp -r "$TMP/whole" "$TMP/ahead"
 train ahead "${slow[@]}" train.epochs=7 run.snapshots=7
 cp "$TMP/ahead/snapshots/epoch-7.h5" "$TMP/whole/snapshots/epoch-7.h5"
 cp "$TMP/rbm/last.h5" "$TMP/whole/snapshots/epoch-12.h5"
-echo precious >"$TMP/whole/snapshots/epoch-9.h5"
+echo precious | tee "$TMP/whole/snapshots/epoch-9.h5" >"$TMP/whole/snapshots/epoch-008.h5"
 train whole "${slow[@]}" train.epochs=7
 check "a snapshot of an epoch to come is gone" test ! -e "$TMP/whole/snapshots/epoch-7.h5"
 check "a snapshot of another run is kept" test -e "$TMP/whole/snapshots/epoch-12.h5"
 expect_equal precious "$(cat "$TMP/whole/snapshots/epoch-9.h5")" "another file is kept"
-expect_status 1 on 2 "$COHORT" train run="$TMP/whole" train.epochs=9 run.snapshots='0 9'
-expect_match 'snapshots/epoch-9.h5: this is not a snapshot of this run, and run.snapshots = 0 9 would replace it'
+expect_status 1 on 2 "$COHORT" train run="$TMP/whole" train.epochs=9 run.snapshots='0 8 9'
+expect_match 'snapshots/epoch-9.h5: this is not a snapshot of this run, and run.snapshots = 0 8 9 would replace it'
 mv "$TMP/whole/snapshots" "$TMP/outside"
 ln -s "$TMP/outside" "$TMP/whole/snapshots"
 expect_status 1 on 2 "$COHORT" train run="$TMP/whole" train.epochs=9
 expect_match 'whole/snapshots: this is a link, and snapshots are kept in the run itself'
 check "files behind a link are kept" test -e "$TMP/outside/epoch-12.h5"
 train plain "${rbm[@]}" train.epochs=13 run.snapshots='3 13'
-expect_match 'note: run.snapshots: epoch 3 is over, so it has no snapshot$'
+expect_match 'note: run.snapshots: epoch 3 was trained before, so it gets no snapshot$'
 train plain "${rbm[@]}" train.epochs=14 run.snapshots='0 3 13'
-expect_match 'note: run.snapshots: epochs 0 3 are over, so they have no snapshots$'
+expect_match 'note: run.snapshots: epochs 0 3 were trained before, so they get no snapshots$'
 expect_equal epoch-13.h5 "$(ls "$TMP/plain/snapshots")" "the epoch to come has one"
 
 section "an rbm"
