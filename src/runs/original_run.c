@@ -120,7 +120,7 @@ static bool names_original(const struct original_run *run, const struct config_e
            strcmp(entry->key, strchr(run->key, '.') + 1) == 0;
 }
 
-enum status original_run_settings(const struct original_run *run, const struct config *said,
+enum status original_run_settings(const struct original_run *run, const struct config *given,
                                   bool all, struct settings *settings)
 {
     struct config *config = config_create();
@@ -134,9 +134,9 @@ enum status original_run_settings(const struct original_run *run, const struct c
         status = config_set(config, line, run->directory);
         memory_free(line);
     }
-    for (size_t e = 0; status == OK && e < config_count(said); e++) {
+    for (size_t e = 0; status == OK && e < config_count(given); e++) {
         struct config_entry entry; /* what is given wins over what run_recall suggested */
-        if (!config_setting(said, e, &entry) || names_original(run, &entry) ||
+        if (!config_setting(given, e, &entry) || names_original(run, &entry) ||
             !(all || is_place(&entry)))
             continue;
         char *line = memory_text("%s.%s=%s", entry.section, entry.key, entry.value);
@@ -160,4 +160,12 @@ enum status original_run_check_place(const struct original_run *run,
                     "another run=",
                     what, run->directory, what);
     return OK;
+}
+
+enum status original_run_set_name(const struct original_run *run, struct config *config)
+{
+    char *line = memory_text("%s=%s", run->key, run->directory);
+    const enum status status = config_set(config, line, run->directory);
+    memory_free(line);
+    return status;
 }

@@ -24,11 +24,15 @@ void original_run_close(struct original_run *run);
 /* The settings of the run, with the user's locations or, if `all`, all of the user's
  * settings. */
 CHECKED enum status original_run_settings(const struct original_run *run,
-                                          const struct config *said, bool all,
+                                          const struct config *given, bool all,
                                           struct settings *settings);
 
 /* Rank 0: the new run must not overwrite the original one. */
 CHECKED enum status original_run_check_place(const struct original_run *run,
                                              const struct settings *settings);
+
+/* Sets the setting that names the original run, among those of the new run. */
+CHECKED enum status original_run_set_name(const struct original_run *run,
+                                          struct config *config);
 
 #endif

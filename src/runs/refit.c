@@ -33,54 +33,56 @@ const char *refit_digest(const struct config *config)
     return config_get(config, "refit", "digest");
 }
 
-static enum status check_fresh(const struct original_run *origin)
+static enum status check_fresh(const struct original_run *original)
 {
-    if (refit_digest(origin->config) != NULL)
+    if (refit_digest(original->config) != NULL)
         return fail(BAD_USER,
                     "train.refit = %s: this is already a refit, trained on its validation "
                     "attempts too; name the original run instead",
-                    origin->directory);
+                    original->directory);
     return OK;
 }
 
 /* Reports the first line in which two configurations of the same model kind differ. */
-static enum status compare(const struct original_run *origin, const char *own, const char *said)
+static enum status compare(const struct original_run *original, const char *own,
+                           const char *given)
 {
     const char *section = "";
     size_t n_section = 0;
-    while (*own != '\0' && *said != '\0') {
-        const size_t a = strcspn(own, "\n"), b = strcspn(said, "\n");
-        if (a != b || memcmp(own, said, a) != 0)
+    while (*own != '\0' && *given != '\0') {
+        const size_t a = strcspn(own, "\n"), b = strcspn(given, "\n");
+        if (a != b || memcmp(own, given, a) != 0)
             return fail(BAD_USER,
                         "%.*s.%.*s: a refit keeps all settings, and %s was trained with "
                         "'%.*s'; omit it, or train a run with it and refit that",
-                        (int)n_section, section, (int)b, said, origin->directory, (int)a, own);
+                        (int)n_section, section, (int)b, given, original->directory, (int)a,
+                        own);
         if (own[0] == '[') {
             section = own + 1;
             n_section = strcspn(section, "]");
         }
         own += a + (own[a] == '\n');
-        said += b + (said[b] == '\n');
+        given += b + (given[b] == '\n');
     }
     return OK;
 }
 
 /* The user's other settings must agree with the run's. */
-static enum status check_said(const struct original_run *origin, const struct settings *own,
-                              const struct config *said)
+static enum status check_given(const struct original_run *original, const struct settings *own,
+                               const struct config *given)
 {
-    const char *kind = config_get(said, "model", "kind");
+    const char *kind = config_get(given, "model", "kind");
     if (kind != NULL && strcmp(kind, own->model->kind->name) != 0)
         return fail(BAD_USER,
                     "model.kind = %s, but %s was trained with %s, and a refit keeps all "
                     "settings; omit it",
-                    kind, origin->directory, own->model->kind->name);
+                    kind, original->directory, own->model->kind->name);
     struct settings both;
-    enum status status = original_run_settings(origin, said, true, &both);
+    enum status status = original_run_settings(original, given, true, &both);
     if (status == OK) {
         char *a = config_text(own->groups, N_SETTINGS_GROUPS, settings_places);
         char *b = config_text(both.groups, N_SETTINGS_GROUPS, settings_places);
-        status = compare(origin, a, b);
+        status = compare(original, a, b);
         memory_free(a);
         memory_free(b);
     }
@@ -89,39 +91,36 @@ static enum status check_said(const struct original_run *origin, const struct se
 }
 
 /* Collective: only the same data set has the run's validation attempts. */
-static enum status check_data(const struct comm *comm, const struct original_run *origin,
+static enum status check_data(const struct comm *comm, const struct original_run *original,
                               const struct settings *settings)
 {
     struct dataset dataset = {0};
     enum status status = dataset_open(&dataset, settings->data.file, comm);
-    if (status == OK && strcmp(dataset.digest, origin->checkpoint.data_digest) != 0)
+    if (status == OK && strcmp(dataset.digest, original->checkpoint.data_digest) != 0)
         status = fail(BAD_USER,
                       "%s was trained on a data set with digest %s, but %s has digest %s; a "
                       "refit needs the same data: give its location with data=",
-                      origin->directory, origin->checkpoint.data_digest, dataset.path,
+                      original->directory, original->checkpoint.data_digest, dataset.path,
                       dataset.digest);
     dataset_close(&dataset);
     return status;
 }
 
-static enum status check(const struct comm *comm, const struct original_run *origin,
-                         const struct settings *settings, const struct config *said)
+static enum status check(const struct comm *comm, const struct original_run *original,
+                         const struct settings *settings, const struct config *given)
 {
-    TRY(check_said(origin, settings, said));
-    TRY(comm_agree(comm, comm->rank == 0 ? original_run_check_place(origin, settings) : OK));
-    return check_data(comm, origin, settings);
+    TRY(check_given(original, settings, given));
+    TRY(comm_agree(comm, comm->rank == 0 ? original_run_check_place(original, settings) : OK));
+    return check_data(comm, original, settings);
 }
 
 /* Marks the settings as a refit. */
-static enum status take_over(const struct original_run *origin, struct settings *settings)
+static enum status take_over(const struct original_run *original, struct settings *settings)
 {
-    char *line = memory_text("train.refit=%s", origin->directory);
-    enum status status = config_set(settings->config, line, origin->directory);
-    memory_free(line);
-    TRY(status);
+    TRY(original_run_set_name(original, settings->config));
     settings->train.refit = config_get(settings->config, "train", "refit");
-    settings->refit.epochs = origin->checkpoint.progress.best_epoch;
-    memcpy(settings->refit.digest, origin->checkpoint.digest, sizeof settings->refit.digest);
+    settings->refit.epochs = original->checkpoint.progress.best_epoch;
+    memcpy(settings->refit.digest, original->checkpoint.digest, sizeof settings->refit.digest);
     return OK;
 }
 
@@ -129,18 +128,18 @@ enum status refit_settings(const struct comm *comm, struct settings *settings,
                            struct config *config)
 {
     *settings = (struct settings){0};
-    struct original_run origin;
+    struct original_run original;
     enum status status =
-        original_run_open(&origin, comm, "train.refit", config_get(config, "train", "refit"));
+        original_run_open(&original, comm, "train.refit", config_get(config, "train", "refit"));
     if (status == OK)
-        status = check_fresh(&origin);
+        status = check_fresh(&original);
     if (status == OK)
-        status = original_run_settings(&origin, config, false, settings);
+        status = original_run_settings(&original, config, false, settings);
     if (status == OK)
-        status = check(comm, &origin, settings, config);
+        status = check(comm, &original, settings, config);
     if (status == OK)
-        status = take_over(&origin, settings);
-    original_run_close(&origin);
+        status = take_over(&original, settings);
+    original_run_close(&original);
     config_destroy(config);
     return status;
 }

@@ -17,7 +17,7 @@ CHECKED enum status refit_settings(const struct comm *comm, struct settings *set
  * frees. */
 char *refit_text(const struct refit *refit);
 
-/* The digests in that section; NULL: not a refit. */
+/* The digest in that section; NULL: not a refit. */
 const char *refit_digest(const struct config *config);
 
 #endif

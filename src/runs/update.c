@@ -39,11 +39,11 @@ char *update_text(const struct update *update)
 }
 
 /* The user may repeat settings of the model but not change them. */
-static enum status check_model(const struct original_run *original, const struct config *said)
+static enum status check_model(const struct original_run *original, const struct config *given)
 {
-    for (size_t e = 0; e < config_count(said); e++) {
+    for (size_t e = 0; e < config_count(given); e++) {
         struct config_entry entry;
-        if (!config_setting(said, e, &entry) || strcmp(entry.section, "model") != 0)
+        if (!config_setting(given, e, &entry) || strcmp(entry.section, "model") != 0)
             continue;
         const char *own = config_get(original->config, entry.section, entry.key);
         if (strcmp(own != NULL ? own : "", entry.value) == 0)
@@ -57,18 +57,34 @@ static enum status check_model(const struct original_run *original, const struct
     return OK;
 }
 
-static enum status check_data(const struct config *said)
+/* Folds would replace the split of the new data. */
+static enum status check_folds(const struct config *given)
 {
-    const char *file = config_get(said, "data", "file");
+    static const char *const keys[] = {"folds", "fold"};
+    for (size_t k = 0; k < COUNT(keys); k++) {
+        const char *value = config_get(given, "train", keys[k]);
+        if (value != NULL && strcmp(value, "0") != 0)
+            return fail(
+                BAD_USER,
+                "train.%s = %s: an update is trained once, on the split of the new data; "
+                "omit it, or cross-validate a run of its own with `cohort train`",
+                keys[k], value);
+    }
+    return OK;
+}
+
+static enum status check_data(const struct config *given)
+{
+    const char *file = config_get(given, "data", "file");
     return file != NULL && file[0] != '\0'
                ? OK
                : fail(BAD_USER, "train.update needs new data: give data=NEW.h5");
 }
 
 /* Rank 0: a run that is there already must be an update of the same run. */
-static enum status check_run(const struct original_run *original, const struct config *said)
+static enum status check_run(const struct original_run *original, const struct config *given)
 {
-    const char *directory = config_get(said, "run", "directory");
+    const char *directory = config_get(given, "run", "directory");
     if (directory == NULL || !file_is_in(directory, "config.ini") ||
         file_is_same(directory, original->directory))
         return OK;
@@ -90,19 +106,19 @@ static enum status check_run(const struct original_run *original, const struct c
 /* What the user did not set and the original run cannot know: folds are of its own data, and
  * without validation attempts nothing stops early. */
 static enum status complete(const struct original_run *original, bool has_valid,
-                            struct config *said)
+                            struct config *given)
 {
     const struct progress *progress = &original->checkpoint.progress;
     const struct model_kind *kind = NULL;
     TRY(model_choose(original->config, &kind));
-    TRY(config_set(said, "train.folds=0", original->directory));
-    TRY(config_set(said, "train.fold=0", original->directory));
-    if (has_valid || kind->fit.learn != NULL || config_get(said, "train", "epochs") != NULL)
+    TRY(config_set(given, "train.folds=0", original->directory));
+    TRY(config_set(given, "train.fold=0", original->directory));
+    if (has_valid || kind->fit.learn != NULL || config_get(given, "train", "epochs") != NULL)
         return OK;
     char line[64];
     snprintf(line, sizeof line, "train.epochs=%lld",
              (long long)(progress->best_epoch > 0 ? progress->best_epoch : progress->epoch));
-    return config_set(said, line, original->directory);
+    return config_set(given, line, original->directory);
 }
 
 /* Marks the settings as an update. */
@@ -110,10 +126,7 @@ static enum status take_over(const struct original_run *original, struct setting
 {
     const struct checkpoint *checkpoint = &original->checkpoint;
     struct update *update = &settings->update;
-    char *line = memory_text("train.update=%s", original->directory);
-    enum status status = config_set(settings->config, line, original->directory);
-    memory_free(line);
-    TRY(status);
+    TRY(original_run_set_name(original, settings->config));
     settings->train.update = config_get(settings->config, "train", "update");
     const char *before = config_get(original->config, "update", "data");
     update->file = memory_text("%s", checkpoint->path);
@@ -137,6 +150,8 @@ enum status update_settings(const struct comm *comm, struct settings *settings,
         status = comm_agree(comm, comm->rank == 0 ? check_run(&original, config) : OK);
     if (status == OK)
         status = check_model(&original, config);
+    if (status == OK)
+        status = check_folds(config);
     if (status == OK)
         status = data_shape_read(&shape, config_get(config, "data", "file"), comm);
     if (status == OK)

@@ -156,6 +156,9 @@ expect_match 'run= and update= both name rbm'
 expect_status 1 "$COHORT" update rbm --data whole.h5 run=wide model.hidden=9
 expect_match 'model.hidden = 9: an update keeps the model'
 check "nothing is left behind" test ! -e wide
+expect_status 1 "$COHORT" update rbm --data whole.h5 run=wide train.folds=5
+expect_match 'train.folds = 5: an update is trained once, on the split of the new data; omit it'
+expect_status 0 "$COHORT" update rbm --data whole.h5 run=rbm-0 train.epochs=0 train.folds=0
 expect_status 1 "$COHORT" train update=rbm refit=rbm data=whole.h5 run=both
 expect_match 'refit= and update= are both set'
 expect_status 0 "$COHORT" blend rbm dkt -o blend
