@@ -192,14 +192,8 @@ static json_t *entry_json(const struct comparison *comparison, size_t c)
 {
     const struct paired_entry *entry = &comparison->paired.entries[c];
     json_t *object = evaluate_score_json(&entry->score);
-    if (!has_intervals(comparison)) {
-        json_object_set_new(object, "interval", json_null());
-        return object;
-    }
-    json_t *interval = json_object();
-    json_object_set_new(interval, "low", evaluate_score_json(&entry->low));
-    json_object_set_new(interval, "high", evaluate_score_json(&entry->high));
-    json_object_set_new(object, "interval", interval);
+    json_object_set_new(object, "interval",
+                        evaluate_interval_json(&entry->score, &entry->low, &entry->high));
     return object;
 }
 
@@ -248,7 +242,7 @@ static void print_json(const struct comparison *comparison)
                         json_string(evaluate_splits[comparison->values->split]));
     json_object_set_new(object, "skip_first", json_boolean(comparison->values->skip_first));
     json_object_set_new(object, "level", json_real(0.95));
-    json_object_set_new(object, "resamplings",
+    json_object_set_new(object, "bootstrap_samples",
                         json_integer((json_int_t)comparison->paired.n_replicates));
     for (size_t c = 0; c < comparison->n_runs; c++)
         json_array_append_new(runs, run_json(comparison, c));

@@ -63,8 +63,11 @@ CHECKED enum status evaluate_predict(const struct inference *inference,
 /* Rank 0: the result of one run. */
 void evaluate_print(const struct evaluate_report *report);
 
-/* A score as JSON, and as columns of a table: their titles, then the numbers and a line break. */
+/* A score as JSON, its 95 % interval (null: of too few students), and as columns of a table: their
+ * titles, then the numbers and a line break. */
 json_t *evaluate_score_json(const struct score *score);
+json_t *evaluate_interval_json(const struct score *score, const struct score *low,
+                               const struct score *high);
 void evaluate_print_titles(bool with_correct);
 void evaluate_print_numbers(const struct score *score, bool with_correct);
 

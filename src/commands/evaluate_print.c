@@ -19,20 +19,29 @@ json_t *evaluate_score_json(const struct score *score)
     return object;
 }
 
+json_t *evaluate_interval_json(const struct score *score, const struct score *low,
+                               const struct score *high)
+{
+    if (!metrics_has_interval(score->n_students))
+        return json_null();
+    json_t *interval = json_object();
+    json_object_set_new(interval, "low", evaluate_score_json(low));
+    json_object_set_new(interval, "high", evaluate_score_json(high));
+    return interval;
+}
+
 static json_t *rated_json(const struct evaluate_report *report,
                           const struct evaluate_row *rated)
 {
     json_t *object = evaluate_score_json(&rated->score);
-    const bool has_interval = metrics_has_interval(rated->score.n_students);
-    if (report->values->replicates > 0 && !has_interval)
-        json_object_set_new(object, "interval", json_null());
-    if (report->values->replicates > 0 && has_interval) {
-        json_t *interval = json_object();
+    if (report->values->replicates == 0)
+        return object;
+    json_t *interval = evaluate_interval_json(&rated->score, &rated->low, &rated->high);
+    json_object_set_new(object, "interval", interval);
+    if (json_is_object(interval)) {
         json_object_set_new(interval, "level", json_real(0.95));
-        json_object_set_new(interval, "resamplings", json_integer(report->values->replicates));
-        json_object_set_new(interval, "low", evaluate_score_json(&rated->low));
-        json_object_set_new(interval, "high", evaluate_score_json(&rated->high));
-        json_object_set_new(object, "interval", interval);
+        json_object_set_new(interval, "bootstrap_samples",
+                            json_integer(report->values->replicates));
     }
     return object;
 }

@@ -21,11 +21,8 @@ static void rate(const struct evaluate_report *report, const struct prediction *
 static void rate_twice(const struct evaluate_report *report, const struct prediction *list,
                        size_t n, struct evaluate_twice *rated)
 {
-    struct prediction *rest = NEW_SCRATCH(struct prediction, n);
     size_t n_rest = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!list[i].is_first)
-            rest[n_rest++] = list[i];
+    struct prediction *rest = scoring_rest(list, n, &n_rest);
     rate(report, list, n, &rated->all);
     rate(report, rest, n_rest, &rated->rest);
     memory_free(rest);

@@ -83,11 +83,8 @@ static enum status compare(struct report_run *run, struct report_pairs *pairs,
 static void rate(const struct comm *comm, const struct prediction *list, size_t n,
                  struct report_rated *rated)
 {
-    struct prediction *rest = NEW_SCRATCH(struct prediction, n);
     size_t n_rest = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!list[i].is_first)
-            rest[n_rest++] = list[i];
+    struct prediction *rest = scoring_rest(list, n, &n_rest);
     metrics_score(comm, list, n, &rated->all);
     metrics_score(comm, rest, n_rest, &rated->rest);
     memory_free(rest);

@@ -90,3 +90,13 @@ void scoring_keep(struct predictions *predictions, const struct shard *shard, bo
     }
     predictions->n = n;
 }
+
+struct prediction *scoring_rest(const struct prediction *list, size_t n, size_t *n_rest)
+{
+    struct prediction *rest = NEW_SCRATCH(struct prediction, n);
+    *n_rest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!list[i].is_first)
+            rest[(*n_rest)++] = list[i];
+    return rest;
+}

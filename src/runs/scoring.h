@@ -28,4 +28,7 @@ void scoring_free(struct predictions *predictions);
 /* Removes attempts with an unknown outcome and, if asked, each student's first attempt. */
 void scoring_keep(struct predictions *predictions, const struct shard *shard, bool skip_first);
 
+/* The predictions excluding each student's first attempt; caller frees. */
+struct prediction *scoring_rest(const struct prediction *list, size_t n, size_t *n_rest);
+
 #endif

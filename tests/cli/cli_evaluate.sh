@@ -36,6 +36,9 @@ for run in rbm mean; do
     done
 done
 
+expect_equal 100 "$(json interval bootstrap_samples)" "samples of one run"
+expect_equal 100 "$(json_of all1.json bootstrap_samples)" "samples of several"
+
 section "the table"
 expect_match '^3 runs on the test attempts of class.h5 \(attempts: 480, students: 24, ' all1.txt
 expect_match '^rbm +rbm +[0-9]+ +0\.' all1.txt
