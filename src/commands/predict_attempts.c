@@ -1,11 +1,9 @@
 /* cohort predict, for models that predict answers: one row per attempt, in the order of the
  * data set. */
-#include "base/fail.h"
 #include "base/memory.h"
 #include "commands/predict_internal.h"
 #include "data/origin.h"
 #include "runs/scoring.h"
-#include <string.h>
 
 /* What this rank predicted. */
 struct part {
@@ -17,11 +15,6 @@ struct part {
     struct origin origin;
 };
 
-static uint8_t mark_of(const struct part *part, size_t r)
-{
-    return part->inference->shard.mark[part->predictions.place[r]];
-}
-
 static void get_student(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
@@ -31,35 +24,19 @@ static void get_student(const void *arg, size_t r, struct output_cell *cell)
 static void get_item(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
-    const struct inference *inference = part->inference;
-    const size_t item =
-        stand_ins_asked(&inference->stand_ins, &inference->shard, part->predictions.place[r]);
-    const size_t n_items = inference->dataset.n_items;
-    cell->whole = (int64_t)item;
-    cell->text = item < n_items ? names_get(&inference->dataset.items, item)
-                                : names_get(&inference->dataset.unseen.items, item - n_items);
+    predict_item_cell(part->inference, part->predictions.place[r], cell);
 }
 
-/* Dates as the source wrote them; HDF5 has the data set's whole numbers. */
 static void get_time(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
-    const struct shard *shard = &part->inference->shard;
-    const uint64_t place = part->predictions.place[r];
-    cell->empty = shard->time == NULL;
-    if (cell->empty)
-        return;
-    cell->whole = shard->time[place];
-    cell->plain = strchr(part->origin.time_format.text, '%') == NULL;
-    cell->text = cell->space;
-    origin_print_time(&part->origin, shard, place, cell->space);
+    predict_time_cell(part->inference, &part->origin, part->predictions.place[r], cell);
 }
 
 static void get_outcome(const void *arg, size_t r, struct output_cell *cell)
 {
-    const enum outcome outcome = mark_outcome(mark_of(arg, r));
-    cell->empty = outcome == UNKNOWN;
-    cell->whole = (int64_t)outcome;
+    const struct part *part = arg;
+    predict_outcome_cell(part->inference, part->predictions.place[r], cell);
 }
 
 static void get_probability(const void *arg, size_t r, struct output_cell *cell)
@@ -76,7 +53,9 @@ static void get_deviation(const void *arg, size_t r, struct output_cell *cell)
 
 static void get_split(const void *arg, size_t r, struct output_cell *cell)
 {
-    cell->whole = (int64_t)mark_split(mark_of(arg, r));
+    const struct part *part = arg;
+    const uint64_t t = part->predictions.place[r];
+    cell->whole = (int64_t)mark_split(part->inference->shard.mark[t]);
     cell->text = predict_splits[cell->whole];
 }
 
@@ -166,16 +145,8 @@ enum status predict_attempts(const struct inference *inference,
 {
     struct part part = {.inference = inference};
     TRY(inference_predict(inference, predict_set(values), &part.predictions));
-    int64_t n = (int64_t)part.predictions.n;
-    comm_sum_i64(inference->comm, &n, 1);
-    enum status status = OK;
-    if (n == 0)
-        status =
-            fail(BAD_USER,
-                 "%s: no attempts for %s, so there is nothing to predict; `cohort inspect` "
-                 "shows the splits",
-                 inference->dataset.path, predict_splits[values->split]);
-    else if (values->interval)
+    enum status status = predict_check_rows(inference, values, part.predictions.n);
+    if (status == OK && values->interval)
         status = inference_deviate(inference, predict_set(values), &part.predictions,
                                    &part.deviation);
     if (status == OK)

@@ -15,7 +15,7 @@ void predict_more_help(struct manual *manual)
         "which, as above. The next attempt is assumed "
         "to begin a step, at the time of the student's last one, with empty covariates. "
         "`--next=skills` writes student, skill and probability: the mean chance over the "
-        "items of each skill of the model; new skills are left out. Both have the digits that "
+        "items of each skill of the model; new skills are skipped. Both have the digits that "
         "`predict` would write if the attempt "
         "came next, unless the student has answered items that the model was not trained on: "
         "then each such answer counts as one to a single item, not to several.\n\n"

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/manual.h"
 #include "data/dataset.h"
+#include "data/origin.h"
 #include "runs/inference.h"
 #include "runs/output_table.h"
 
@@ -59,6 +60,18 @@ CHECKED enum status predict_read_students(const struct inference *inference, con
 /* Fills the cell of a student of the data set. */
 void predict_student_cell(const struct predict_students *students, size_t student,
                           struct output_cell *cell);
+
+/* Fill cells of attempt t of the shard: its item, which the model may not know; its time, as the
+ * source wrote it (HDF5 has the data set's whole numbers); its outcome. */
+void predict_item_cell(const struct inference *inference, uint64_t t, struct output_cell *cell);
+void predict_time_cell(const struct inference *inference, const struct origin *origin,
+                       uint64_t t, struct output_cell *cell);
+void predict_outcome_cell(const struct inference *inference, uint64_t t,
+                          struct output_cell *cell);
+
+/* Collective: fails if no rank has a row. */
+CHECKED enum status predict_check_rows(const struct inference *inference,
+                                       const struct predict_values *values, size_t n_rows);
 
 /* Collective: says how many known outcomes of the data set predictions do not use. */
 void predict_note_withheld(const struct inference *inference);

@@ -1,9 +1,11 @@
-/* What all tables of `cohort predict` share: names of students, where they come from, and the
- * last line. */
+/* What all tables of `cohort predict` share: names of students, cells of attempts, where they come
+ * from, and the last line. */
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/output_stream.h"
 #include "commands/predict_internal.h"
 #include <inttypes.h>
+#include <string.h>
 
 enum status predict_read_students(const struct inference *inference, const char *output,
                                   struct predict_students *students)
@@ -23,6 +25,51 @@ void predict_student_cell(const struct predict_students *students, size_t studen
     cell->whole = (int64_t)student;
     if (students->names.n > 0)
         cell->text = names_get(&students->names, student - students->first);
+}
+
+void predict_item_cell(const struct inference *inference, uint64_t t, struct output_cell *cell)
+{
+    const struct dataset *dataset = &inference->dataset;
+    const size_t item = stand_ins_asked(&inference->stand_ins, &inference->shard, t);
+    cell->whole = (int64_t)item;
+    cell->text = item < dataset->n_items
+                     ? names_get(&dataset->items, item)
+                     : names_get(&dataset->unseen.items, item - dataset->n_items);
+}
+
+void predict_time_cell(const struct inference *inference, const struct origin *origin,
+                       uint64_t t, struct output_cell *cell)
+{
+    const struct shard *shard = &inference->shard;
+    cell->empty = shard->time == NULL;
+    if (cell->empty)
+        return;
+    cell->whole = shard->time[t];
+    cell->plain = strchr(origin->time_format.text, '%') == NULL;
+    cell->text = cell->space;
+    origin_print_time(origin, shard, t, cell->space);
+}
+
+void predict_outcome_cell(const struct inference *inference, uint64_t t,
+                          struct output_cell *cell)
+{
+    const enum outcome outcome = mark_outcome(inference->shard.mark[t]);
+    cell->empty = outcome == UNKNOWN;
+    cell->whole = (int64_t)outcome;
+}
+
+enum status predict_check_rows(const struct inference *inference,
+                               const struct predict_values *values, size_t n_rows)
+{
+    const bool all = values->split == PREDICT_ALL;
+    int64_t n = (int64_t)n_rows;
+    comm_sum_i64(inference->comm, &n, 1);
+    return n > 0 ? OK
+                 : fail(BAD_USER,
+                        "%s: no attempts%s%s, so there is nothing to predict; `cohort "
+                        "inspect` shows the splits",
+                        inference->dataset.path, all ? "" : " for ",
+                        all ? "" : predict_splits[values->split]);
 }
 
 void predict_note_withheld(const struct inference *inference)

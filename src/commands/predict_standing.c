@@ -11,14 +11,12 @@
  *
  * Rows are computed when they are written, student by student, so memory does not grow with their
  * number (HDF5 holds one array at a time). */
-#include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "commands/predict_internal.h"
 #include "data/origin.h"
 #include "runs/standing.h"
 #include <math.h>
-#include <string.h>
 
 /* The rows of this rank. As of now: `n_each` for each student. After each attempt: the skills of
  * the attempts listed. */
@@ -57,34 +55,22 @@ static void get_thing(const void *arg, size_t r, struct output_cell *cell)
     cell->text = names_get(part->things, (size_t)cell->whole);
 }
 
-/* The item of an attempt, which the model may not know. */
 static void get_item(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
-    const struct inference *inference = part->inference;
-    cell->whole = stand_ins_asked(&inference->stand_ins, &inference->shard, part->attempt[r]);
-    cell->text = names_get(&part->items, (size_t)cell->whole);
+    predict_item_cell(part->inference, part->attempt[r], cell);
 }
 
 static void get_time(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
-    const struct shard *shard = &part->inference->shard;
-    cell->empty = shard->time == NULL;
-    if (cell->empty)
-        return;
-    cell->whole = shard->time[part->attempt[r]];
-    cell->plain = strchr(part->origin.time_format.text, '%') == NULL;
-    cell->text = cell->space;
-    origin_print_time(&part->origin, shard, part->attempt[r], cell->space);
+    predict_time_cell(part->inference, &part->origin, part->attempt[r], cell);
 }
 
 static void get_outcome(const void *arg, size_t r, struct output_cell *cell)
 {
     const struct part *part = arg;
-    const enum outcome outcome = mark_outcome(part->inference->shard.mark[part->attempt[r]]);
-    cell->empty = outcome == UNKNOWN;
-    cell->whole = (int64_t)outcome;
+    predict_outcome_cell(part->inference, part->attempt[r], cell);
 }
 
 /* Makes the standing that of row r. As of now, students go side by side in groups. */
@@ -234,14 +220,7 @@ static void list_attempts(struct part *part, const struct predict_values *values
 static enum status write_part(struct part *part, const struct predict_values *values)
 {
     const struct inference *inference = part->inference;
-    const struct dataset *dataset = &inference->dataset;
-    int64_t n = (int64_t)part->n_rows;
-    comm_sum_i64(inference->comm, &n, 1);
-    if (n == 0)
-        return fail(BAD_USER,
-                    "%s: no attempts for %s, so there is nothing to predict; `cohort inspect` "
-                    "shows the splits",
-                    dataset->path, predict_splits[values->split]);
+    TRY(predict_check_rows(inference, values, part->n_rows));
     TRY(comm_agree(inference->comm,
                    predict_read_students(inference, values->output, &part->students)));
     TRY(origin_read(&inference->shard, &part->origin));
@@ -279,7 +258,7 @@ enum status predict_standing(const struct inference *inference,
         part.things = !part.by_skill ? &part.items : items ? &dataset->items : &dataset->skills;
         if (values->next == NEXT_SKILLS && dataset->unseen.items.n > 0)
             log_say("note: --next=skills has the %zu skills that the model was trained on, as "
-                    "means over its own items; new skills are left out until `cohort update` "
+                    "means over its own items; new skills are skipped until `cohort update` "
                     "has learned them",
                     dataset->n_skills);
         part.n_each = part.things->n;

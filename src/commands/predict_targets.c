@@ -53,7 +53,7 @@ enum status predict_targets(const struct inference *inference,
     size_t n = 0;
     if (values->interval && model_task(inference->model) != TASK_DENSITY)
         return fail(BAD_USER,
-                    "%s: this model does not tell how uncertain a target is (dkt with "
+                    "%s: this model gives no uncertainty for a target (dkt with "
                     "model.loss=gaussian does); omit --interval",
                     inference->checkpoint.path);
     enum status status = targets_predict(inference->model, inference->work, &inference->shard,

@@ -305,7 +305,7 @@ for name in bkt dkt-gru lme; do
 done
 expect_status 0 "$COHORT" predict bkt --data few.h5 --next -o next.h5
 expect_status 0 "$COHORT" predict bkt --data few.h5 --next=skills -o next.csv
-expect_match '^note: --next=skills has the 4 skills that the model was trained on, .*new skills are left out'
+expect_match '^note: --next=skills has the 4 skills that the model was trained on, .*new skills are skipped until'
 
 section "times in the forms that import reads"
 # Attempts of a few students, an hour to a day apart.
