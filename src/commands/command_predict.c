@@ -52,7 +52,8 @@ static const struct flag flags[] = {
      0,
      "KEYFILE"},
     {{"time-unit", OPTION_CHOICE, AT(time_unit), "auto", 0, 0, time_reader_units,
-      "with --follow: unit of times that are numbers; auto: by the size of the first one"},
+      "with --follow: unit of times that are numbers; auto: that of the data set, else by the "
+      "size of the first one"},
      0,
      "UNIT"},
     {{"time-format", OPTION_TEXT, AT(time_format), "", 0, 0, NULL,

@@ -166,7 +166,8 @@ enum status overlap_warn(const struct comm *comm, const char *run, const char *d
     if (overlap.n_attempts > 0)
         log_warn(
             "%s holds out %lld attempt%s that %s was trained on, so its scores on them are "
-            "too good; split all data sets of a run alike (--split by-last, for example)",
+            "too good; split all data sets of a run in the same way (for example --split "
+            "by-last)",
             dataset->path, (long long)overlap.n_attempts, overlap.n_attempts == 1 ? "" : "s",
             run);
     if (overlap.n_students > 0)
