@@ -38,6 +38,15 @@ const char *output_stream_name(const char *path)
     return output_stream_is_standard(path) ? "standard output" : path;
 }
 
+size_t output_stream_peek(const char *path, char *bytes, size_t n)
+{
+    gzFile file = file_peek(path, bytes, 1) > 0 ? gzopen(path, "rb") : NULL;
+    const int n_read = file != NULL ? gzread(file, bytes, (unsigned)n) : 0;
+    if (file != NULL)
+        gzclose(file);
+    return n_read > 0 ? (size_t)n_read : 0;
+}
+
 static enum status cannot_write(const struct output_stream *stream)
 {
     const int reason = errno;

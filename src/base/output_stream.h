@@ -22,6 +22,9 @@ CHECKED enum status output_stream_add(struct output_stream *stream, const char *
                                       size_t n);
 CHECKED enum status output_stream_end(struct output_stream *stream, enum status status);
 
+/* The first bytes of a plain file that such a stream wrote, uncompressed; returns how many. */
+size_t output_stream_peek(const char *path, char *bytes, size_t n);
+
 /* Whether a path stands for standard output; what messages call a path. */
 bool output_stream_is_standard(const char *path);
 const char *output_stream_name(const char *path);

@@ -164,15 +164,47 @@ static char *first_line(const char *row, const struct names *columns)
     return line;
 }
 
+/* A regular expression for lines that begin with the first two columns of another; freed with
+ * `free`. */
+static char *same_columns(const char *head)
+{
+    const size_t first = strcspn(head, ",") + 1, n = first + strcspn(head + first, ",\n");
+    char *pattern = NULL;
+    size_t n_bytes = 0;
+    FILE *out = memory_stream(&pattern, &n_bytes);
+    fputc('^', out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s%c", strchr("^.[$()|*+?{\\", head[i]) != NULL ? "\\" : "", head[i]);
+    fputs("[,\n]", out);
+    fclose(out);
+    return pattern;
+}
+
+/* Collective. A file is replaced if its first two columns have the same names. */
+static enum status write_csv(const struct inference *inference, const char *path,
+                             const char *head, size_t n_rows,
+                             void (*row)(FILE *, size_t, const void *), const void *arg)
+{
+    char *pattern = same_columns(head);
+    enum status status =
+        comm_agree(inference->comm,
+                   inference->comm->rank == 0
+                       ? parallel_output_check_old(path, pattern, "an export of this table")
+                       : OK);
+    free(pattern);
+    return status == OK ? parallel_output_write(inference->comm, path, head, n_rows, row, arg)
+                        : status;
+}
+
 /* Collective: rank 0 has all rows. Frees the table. */
 static enum status write_table(const struct inference *inference, struct table *table,
                                const char *path)
 {
     char *head = first_line(table->row, &table->columns);
     const struct printed printed = {table, inference_row_names(inference, table)};
-    enum status status = parallel_output_write(inference->comm, path, head,
-                                               inference->comm->rank == 0 ? table->n_rows : 0,
-                                               print_row, &printed);
+    enum status status =
+        write_csv(inference, path, head, inference->comm->rank == 0 ? table->n_rows : 0,
+                  print_row, &printed);
     free(head);
     table_free(table);
     return status;
@@ -229,8 +261,8 @@ static enum status write_hidden_csv(const struct inference *inference,
                                     const struct hidden *hidden, const char *path)
 {
     char *head = first_line("student", &hidden->columns);
-    enum status status = parallel_output_write(inference->comm, path, head, hidden->n_students,
-                                               print_hidden_row, hidden);
+    enum status status =
+        write_csv(inference, path, head, hidden->n_students, print_hidden_row, hidden);
     free(head);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "commands/predict_internal.h"
 #include "data_tools/time_reader.h"
+#include "runs/parallel_output.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -96,6 +97,20 @@ static enum status refuse_words(const struct predict_values *values, const char 
     return command_usage(&command_predict);
 }
 
+/* Rank 0. A text is replaced if it has predictions, of whatever kind. */
+static enum status check_output(const char *output)
+{
+    TRY(command_check_output(&command_predict, output, "the file to write"));
+    TRY(output_table_check(output));
+    return output_table_is_h5(output)
+               ? OK
+               : parallel_output_check_old(
+                     output,
+                     "^(student,([^\n]*,)?(probability|mastery|prediction)[,\n]|"
+                     "(\\[\n)?[{]\"student\": [^\n]*\"(probability|mastery|prediction)\": )",
+                     "a file of predictions");
+}
+
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
     struct predict_values values = {0};
@@ -113,12 +128,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         status = fail(BAD_USAGE, "predict: --pseudonyms goes with --follow; other predictions "
                                  "have the students' names as the data set has them");
     if (status == OK)
-        status = comm_agree(comm, comm->rank == 0
-                                      ? command_check_output(&command_predict, values.output,
-                                                             "the file to write")
-                                      : OK);
-    if (status == OK)
-        status = output_table_check(values.output);
+        status = comm_agree(comm, comm->rank == 0 ? check_output(values.output) : OK);
     if (status == OK && values.next != NEXT_NONE && values.mastery != MASTERY_NONE)
         status = fail(BAD_USAGE, "predict: --next and --mastery write different tables; use "
                                  "one of them at a time");
@@ -165,7 +175,8 @@ const struct command command_predict = {
         "array per column: student, item and file are numbers into the strings "
         "/students/names, /items/names and /files/names, from 0; time is the whole number "
         "that the data set has; outcome is -1 where it is unknown; split is 0 for train, 1 for "
-        "valid, 2 for test; basis is 0 for item, 1 for skill, 2 for group, 3 for mean.\n\n"
+        "valid, 2 for test; basis is 0 for item, 1 for skill, 2 for group, 3 for mean. A file "
+        "that exists is replaced only if it has predictions.\n\n"
         "For new students, import their answers and name the file with --data. New items do "
         "not stop a prediction. An item that the model was not trained on is predicted as the "
         "mean chance over up to 8 items that it was trained on, from easy to hard; basis tells "

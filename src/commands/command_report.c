@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "report/report.h"
 #include "report/report_watch.h"
+#include "runs/parallel_output.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -87,6 +88,15 @@ static enum status check_watch(const struct values *values, int n_words)
     return OK;
 }
 
+/* Rank 0. */
+static enum status check_output(const char *output)
+{
+    TRY(command_check_output(&command_report, output, "the file to write"));
+    return parallel_output_check_old(
+        output, "^<!DOCTYPE html>.*<meta name=\"generator\" content=\"cohort ",
+        "a page of `cohort report`");
+}
+
 static enum status run(const struct comm *comm, int argc, char **argv)
 {
     struct values values = {0};
@@ -100,10 +110,7 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK)
         status = check_watch(&values, n_words);
     if (status == OK)
-        status = comm_agree(comm, comm->rank == 0
-                                      ? command_check_output(&command_report, values.output,
-                                                             "the file to write")
-                                      : OK);
+        status = comm_agree(comm, comm->rank == 0 ? check_output(values.output) : OK);
     if (status == OK) {
         const struct report_plan plan = {.data = values.data,
                                          .title = values.title,

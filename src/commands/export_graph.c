@@ -84,9 +84,15 @@ enum status command_export_graph(const struct inference *inference, const char *
     const char *head = !drawing            ? "from,to,gate,strength\n"
                        : graph.n_edges > 0 ? "digraph learned {\n    node [shape=box];\n"
                                            : "digraph learned {\n}\n";
-    enum status status = parallel_output_write(inference->comm, output, head,
-                                               inference->comm->rank == 0 ? graph.n_edges : 0,
-                                               drawing ? print_edge : print_row, &graph);
+    const struct comm *comm = inference->comm;
+    enum status status = comm_agree(
+        comm, comm->rank == 0 ? parallel_output_check_old(
+                                    output, drawing ? "^digraph learned" : "^from,to,gate",
+                                    "an export of a graph")
+                              : OK);
+    if (status == OK)
+        status = parallel_output_write(comm, output, head, comm->rank == 0 ? graph.n_edges : 0,
+                                       drawing ? print_edge : print_row, &graph);
     memory_free(graph.gate);
     memory_free(graph.strength);
     memory_free(graph.edge);

@@ -10,6 +10,7 @@
 #include "base/output_stream.h"
 #include "runs/inference.h"
 #include <errno.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,26 +35,25 @@ static void print_piece(struct piece *piece, const char *between, bool begun, si
         fail_abort(BAD_IO, "out of memory while printing a table");
 }
 
-/* Text does not replace a checkpoint or a data set: the name was probably a mistake. */
-static enum status check_old(const char *path)
+enum status parallel_output_check_old(const char *path, const char *pattern, const char *what)
 {
-    static const char *const begins[] = {"cohort checkpoint", "\x89HDF"};
-    char bytes[32] = "";
-    const size_t n = file_peek(path, bytes, sizeof bytes - 1);
-    for (size_t b = 0; b < COUNT(begins); b++)
-        if (n > strlen(begins[b]) && memcmp(bytes, begins[b], strlen(begins[b])) == 0)
-            return fail(BAD_USER,
-                        "%s: this is a checkpoint or another HDF5 file, which the text would "
-                        "replace; choose another name, or remove it first",
-                        path);
-    return OK;
+    char bytes[4096] = "";
+    if (output_stream_is_standard(path) || file_peek(path, bytes, 1) == 0)
+        return OK;
+    bytes[output_stream_peek(path, bytes, sizeof bytes - 1)] = '\0';
+    regex_t regex;
+    ENSURE(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0);
+    const bool is_own = regexec(&regex, bytes, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return is_own ? OK
+                  : fail(BAD_USER,
+                         "%s: this file exists and is not %s; choose another file name, or "
+                         "remove it first",
+                         path, what);
 }
 
 static enum status begin(const char *path, const char *head, struct output_stream *stream)
 {
-    *stream = (struct output_stream){.path = path, .draft = {.file = -1}};
-    if (!output_stream_is_standard(path))
-        TRY(check_old(path));
     TRY(output_stream_begin(stream, path));
     return output_stream_add(stream, head, strlen(head));
 }
@@ -101,7 +101,7 @@ enum status parallel_output_write(const struct comm *comm, const char *path, con
     return parallel_output_text(comm, path, &frame, n_rows, row, arg);
 }
 
-/* Nor do arrays replace a checkpoint or a data set. */
+/* Arrays do not replace a checkpoint or a data set. */
 static enum status check_old_h5(const char *path)
 {
     enum path_kind kind = PATH_RUN;
@@ -118,6 +118,7 @@ static enum status check_old_h5(const char *path)
 enum status parallel_output_h5_begin(const char *path, struct atomic_file *draft, hid_t *file)
 {
     TRY(check_old_h5(path));
+    TRY(parallel_output_check_old(path, "^.HDF", "an HDF5 file"));
     TRY(atomic_file_begin(draft, path));
     *file = h5_create(draft->name);
     return *file < 0 ? fail(BAD_IO, "%s: cannot write: %s", path, strerror(errno)) : OK;

@@ -14,6 +14,12 @@ struct text_frame {
     const char *head, *between, *tail;
 };
 
+/* Rank 0, before an output is written: refuses to replace a file that something else wrote, since
+ * such a name is a mistake. The output itself begins as `pattern` says (an extended regular
+ * expression), and is `what`, as in "a file of predictions". */
+CHECKED enum status parallel_output_check_old(const char *path, const char *pattern,
+                                              const char *what);
+
 /* Collective: writes a text with the rows of rank 0, of rank 1, and so on. `row` prints row r
  * of this rank's n_rows. The path is one of output_stream.h. A file appears complete or not at
  * all. No rank holds more than a piece of it. */

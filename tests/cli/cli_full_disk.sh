@@ -104,6 +104,6 @@ for n in 1 2; do
 done
 expect_status 74 "$COHORT" predict "$TMP/half" -o "$disk/p.csv"
 expect_no_match 'previous file'
-echo old >"$disk/p.csv"
+echo student,probability >"$disk/p.csv"
 expect_status 74 "$COHORT" predict "$TMP/half" -o "$disk/p.csv"
 expect_match 'No space left on device; the previous file is intact; free some space'

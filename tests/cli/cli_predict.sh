@@ -64,6 +64,35 @@ expect_status 1 "$COHORT" predict ktm -o p.txt
 expect_match '^cohort: -o p.txt: the ending names no known format; expected .csv, .csv.gz, .*.h5, or - for standard output'
 check "nothing written" test ! -e p.txt
 
+section "a file of something else is not replaced"
+printf 'student,item,outcome,skill\nann,q1,1,probability\n' >source.csv
+gzip <source.csv >source.csv.gz
+echo '{"student": "ann", "item": "q1", "outcome": 1}' | tee source.jsonl >source.json
+cp source.csv source.h5
+mkdir sources
+expect_status 0 "$COHORT" train run=vae model.kind=vae model.dimensions=1 "${quick[@]}"
+cp source.* sources
+for ending in csv csv.gz jsonl json h5; do
+    expect_status 1 ranks 2 "$COHORT" predict bkt -o "source.$ending"
+    expect_match "source.$ending: this file exists and is not (a file of predictions|an HDF5 file); choose another file name"
+    expect_same "sources/source.$ending" "source.$ending"
+done
+expect_status 1 ranks 2 "$COHORT" export vae --hidden -o source.csv
+expect_match 'source.csv: this file exists and is not an export of this table; choose another file name'
+expect_same sources/source.csv source.csv
+: >empty.csv
+for file in empty.csv again.csv.gz again.json again.jsonl again.h5; do
+    for kind in '' --next=items --next=skills --mastery --mastery=each; do
+        # shellcheck disable=SC2086 # none or one
+        expect_status 0 "$COHORT" predict bkt $kind -o "$file"
+    done
+    expect_status 0 "$COHORT" predict bkt -o "$file"
+done
+for n in 1 2; do
+    expect_status 0 "$COHORT" export vae --hidden -o hidden.csv
+    expect_status 0 "$COHORT" export bkt -o tables
+done
+
 section "standard output"
 for n in 1 3; do
     expect_status 0 on $n "$COHORT" predict ktm -o -

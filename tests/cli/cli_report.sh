@@ -213,7 +213,14 @@ expect_match 'there is no directory .*create it first'
 expect_status 2 "$COHORT" report "$TMP/lme" -o ''
 for file in rbm/best.h5 class.h5; do
     expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/$file"
-    expect_match 'which the text would replace; choose another name'
+    expect_match 'this file exists and is not a page of `cohort report`; choose another file name, or remove it first'
     expect_status 0 "$COHORT" verify "$TMP/$file"
 done
+printf '<!DOCTYPE html>\n<title>mine</title>\n' >"$TMP/mine.html"
+expect_status 1 ranks 2 "$COHORT" report "$TMP/lme" -o "$TMP/mine.html"
+expect_match 'mine.html: this file exists and is not a page of'
+expect_status 1 "$COHORT" report "$TMP/lme" --watch -o "$TMP/mine.html"
+expect_match mine "$TMP/mine.html"
+expect_status 0 "$COHORT" report "$TMP/lme" -o "$TMP/lme.html"
+expect_status 0 "$COHORT" report "$TMP/lme" -o "$TMP/lme.html"
 expect_equal "" "$(find "$TMP" -maxdepth 1 -name 'no*.html*' ! -name 'none.html')" "nothing is left behind"
