@@ -50,16 +50,22 @@ static bool learn_times(struct follow *follow, struct span cell)
     double number;
     const char *format = follow->times.format;
     enum time_unit unit = (enum time_unit)follow->times.unit;
+    /* ISO 8601 is recognized line by line: fractions and offsets may come and go. */
     if (format[0] == '\0' && strchr(follow->data_times.text, '%') != NULL &&
+        !time_format_read_iso(cell.start, cell.n, &reading) &&
         time_format_read(follow->data_times.text, cell.start, cell.n, &reading))
         format = follow->data_times.text;
-    if (format[0] == '\0' && unit == UNIT_AUTO && csv_cell_number(cell, &number))
+    const bool as_data =
+        format[0] == '\0' && unit == UNIT_AUTO && csv_cell_number(cell, &number);
+    if (as_data)
         unit = unit_of_data(follow);
     struct names cells = {0};
     names_add(&cells, cell.start, cell.n);
     const enum status status =
         time_reader_learn(&follow->time_reader, "standard input", &cells, unit, format);
     names_free(&cells);
+    /* Numbers of the size of milliseconds are no seconds, even if the data have seconds. */
+    follow->time_reader.unit_is_guessed |= as_data;
     return status == OK && follow->time_reader.kind != TIME_UNKNOWN;
 }
 

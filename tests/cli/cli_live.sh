@@ -384,6 +384,17 @@ awk -F, 'FILENAME == "past.csv" { m[$1]++; next } FNR == 1 { next }
     { rows++; bad += p[$2, ++m[$2]] != $4 } END { exit !(rows > 500 && bad == 0) }' \
     past.csv predicted.csv "$LIB_OUT"
 check "the digits of predict" [ $? = 0 ]
+expect_status 3 "$COHORT" predict windows --follow --data past.h5 < <(echo student,item,time; echo a,item-1,1348845160000)
+expect_match "time '1348845160000' is not a number of seconds, like the others .--time-unit."
+
+section "times in ISO 8601 with and without fractions"
+awk -F, -v OFS=, 'NR == 1 { print; next } { n = NR % 86400
+    $NF = sprintf("2024-04-01T%02d:%02d:%02d", n / 3600, n / 60 % 60, n % 60) (NR % 3 ? ".250" : "") "Z"; print }' numbers.csv >iso.csv
+head -n "$((half + 1))" iso.csv >past.csv
+{ head -1 iso.csv && tail -n "+$((half + 2))" iso.csv; } >rest.csv
+run "$COHORT" import csv past.csv --split none -o past.h5 || fail "import"
+expect_status 0 "$COHORT" predict windows --follow --data past.h5 <rest.csv
+expect_no_match 'does not have the form'
 
 section "what cannot be followed"
 expect_status 0 "$COHORT" predict bkt --follow </dev/null
