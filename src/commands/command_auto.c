@@ -167,9 +167,11 @@ static enum status write_board(const struct auto_result *result, const size_t *o
 /* In plain words: what was chosen, and why. */
 static void say_choice(const struct auto_result *result, const char *directory)
 {
-    size_t lead = 0, n_members = 0;
+    size_t lead = 0, heaviest = 0, n_members = 0;
     for (size_t m = 0; m < result->n; m++) {
         n_members += result->models[m].weight > 0;
+        if (result->models[m].weight > result->models[heaviest].weight)
+            heaviest = m;
         if (result->models[m].valid < result->models[lead].valid)
             lead = m;
     }
@@ -183,23 +185,34 @@ static void say_choice(const struct auto_result *result, const char *directory)
         printf(", a link to %s: no other model has weight in a blend that is fitted on the "
                "validation attempts.\n",
                result->models[choice].kind);
+    else if (n_members == 1)
+        printf(", a blend in which %s has all the weight: an earlier blend is written again.\n",
+               result->models[heaviest].kind);
     else
-        printf(", a blend of %zu model%s with weights fitted on the validation attempts.\nOf "
+        printf(", a blend of %zu models with weights fitted on the validation attempts.\nOf "
                "single models, %s has the best validation log-loss; the blend is %s.\n",
-               n_members, n_members == 1 ? "" : "s", result->models[lead].kind,
+               n_members, result->models[lead].kind,
                !has_intervals(result) ? gain.value < 0 ? "better on the one student scored"
                                                        : "not better on the one student scored"
                : gain.better < 0      ? "really better (the interval excludes 0)"
                : gain.better > 0      ? "really worse (the interval excludes 0)"
                                  : "about as good: they do not differ by more than chance");
-    printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nRead: "
+    printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nSee: "
            "%s/report.html, %s/leaderboard.csv\n",
            result->best, directory, directory);
 }
 
-/* Warns if the choice does not beat the baselines. */
+/* Warns if no model beats item means on validation, or the choice no baseline on the attempts
+ * that are compared. */
 static void check_choice(const struct auto_result *result)
 {
+    const double lead = result->models[0].valid;
+    if (lead >= result->item_means) {
+        log_warn("no model is better than predicting each item's mean (validation log-loss "
+                 "%.5f, item means %.5f): check the data",
+                 lead, result->item_means);
+        return;
+    }
     const struct paired_entry *entries = result->paired.entries;
     const size_t first = result->n + n_blends(result);
     const double log_loss = entries[choice_of(result)].score.log_loss;
@@ -344,7 +357,7 @@ const struct command command_auto = {
         "Train every kind of model that fits the data with its defaults; for the best kinds, "
         "try settings around them, the better half of them to the end; then blend the two "
         "best runs of each kind, with weights fitted on the validation attempts; runs without "
-        "weight are left out.\n\n"
+        "weight are skipped.\n\n"
         "The leaderboard compares all of them on the test attempts (or, if there are none, on "
         "validation), with 95 % intervals of the differences from resampled students: `as "
         "good` means that the interval includes 0. One student gives no interval.\n\n"

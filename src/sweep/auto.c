@@ -24,6 +24,7 @@
 #include "runs/baseline.h"
 #include "runs/inference.h"
 #include "runs/scoring.h"
+#include "runs/split_score.h"
 #include "sweep/auto_internal.h"
 #include <math.h>
 #include <unistd.h>
@@ -95,6 +96,24 @@ static enum status choose_split(const struct auto_work *work, struct auto_result
     return status;
 }
 
+/* Collective: scores item means on the validation attempts, by which models are chosen. */
+static enum status score_item_means(const struct auto_work *work, struct auto_result *result)
+{
+    struct inference inference;
+    struct item_counts counts;
+    struct score score;
+    double baselines[N_BASELINES] = {NAN, NAN};
+    enum status status = inference_open(&inference, work->models[0].run, "", work->comm);
+    if (status == OK && inference_counts(&inference, &counts)) {
+        status = split_score(work->comm, inference.model, inference.work, &inference.shard,
+                             VALID, &counts, &score, baselines);
+        memory_free(counts.right);
+    }
+    inference_close(&inference);
+    result->item_means = baselines[BASELINE_ITEMS];
+    return status;
+}
+
 static enum status compare_all(struct auto_work *work, struct auto_result *result)
 {
     TRY(choose_split(work, result));
@@ -153,6 +172,8 @@ enum status auto_run(const struct comm *comm, const struct auto_plan *plan,
         status = auto_blend_name(&work);
     if (status == OK)
         status = auto_blend_best(&work, result);
+    if (status == OK)
+        status = score_item_means(&work, result);
     if (status == OK)
         status = compare_all(&work, result);
     for (size_t k = 0; k < COUNT(work.kinds); k++)

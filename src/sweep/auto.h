@@ -28,6 +28,7 @@ struct auto_result {
     struct paired paired;      /* entries: the models in this order, the blend, baselines */
     int lock;                  /* of the directory, until auto_free */
     int split;                 /* attempts that were compared: TEST, or VALID */
+    double item_means;         /* their validation log-loss; NAN: unknown */
     char *best;                /* the run to predict with */
 };
 

@@ -1,6 +1,7 @@
-/* The blend of `cohort auto` (see auto.c): the best runs get names, weights are fitted on
- * validation, and members with small weights are dropped. A model that is left alone is the best
- * one without a blend. If asked, the members are trained once more on validation too. */
+/* The blend of `cohort auto` (see auto.c): the best runs get names, and weights are fitted on
+ * validation, again without the members whose weights are small, until all count. A model that is
+ * left alone is the best one without a blend. If asked, the members are trained once more on
+ * validation too. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_WEIGHT 0.005 /* members below it are left out of the blend */
+#define LEAST_WEIGHT 0.005 /* members below it are dropped from the blend */
 
 /* The name of a model, which is DIR/models/KIND or DIR/models/KIND-2; caller frees. */
 static char *name_of(const struct auto_work *work, const char *kind, size_t place)
@@ -88,20 +89,49 @@ static enum status refit_members(const struct auto_work *work, char **runs, size
     return OK;
 }
 
-/* Collective: fits weights of the runs; with `directory`, saves the blend there. */
-static enum status blend(const struct auto_work *work, char *const *runs, size_t n,
-                         const char *directory, double *weights)
+/* Drops the members with small weights. */
+static void drop_small(struct blend_weights *weights)
+{
+    size_t kept = 0;
+    for (size_t m = 0; m < weights->n; m++)
+        if (weights->weights[m] >= LEAST_WEIGHT)
+            weights->members[kept++] = weights->members[m];
+    weights->n = kept;
+}
+
+/* Collective: the members that count, as places in the list of models. */
+static enum status choose_members(const struct auto_work *work, struct blend_weights *members)
+{
+    const char *runs[BLEND_MOST];
+    struct blend blend;
+    *members = (struct blend_weights){.method = BLEND_CONVEX,
+                                      .n = size_min(work->n_models, BLEND_MOST)};
+    for (size_t m = 0; m < members->n; m++) {
+        members->members[m] = m;
+        runs[m] = work->models[m].run;
+    }
+    const enum status status = blend_create(&blend, work->comm, runs, members->n, "");
+    for (size_t before = 0; status == OK && members->n != before;) {
+        before = members->n;
+        blend_fit(&blend, members);
+        drop_small(members);
+    }
+    blend_destroy(&blend);
+    return status;
+}
+
+/* Collective: fits weights of the runs and saves their blend. */
+static enum status save_blend(const struct auto_work *work, char *const *runs, size_t n,
+                              const char *directory, struct blend_weights *weights)
 {
     struct blend blend;
     enum status status = blend_create(&blend, work->comm, (const char *const *)runs, n, "");
     if (status == OK) {
-        struct blend_weights all = {.method = BLEND_CONVEX, .n = n};
+        *weights = (struct blend_weights){.method = BLEND_CONVEX, .n = n};
         for (size_t m = 0; m < n; m++)
-            all.members[m] = m;
-        blend_fit(&blend, &all);
-        memcpy(weights, all.weights, n * sizeof *weights);
-        if (directory != NULL)
-            status = blend_save(&blend, &all, directory);
+            weights->members[m] = m;
+        blend_fit(&blend, weights);
+        status = blend_save(&blend, weights, directory);
     }
     blend_destroy(&blend);
     return status;
@@ -144,45 +174,41 @@ static bool is_blend(const struct auto_work *work, const char *best)
     return found > 0;
 }
 
+/* Collective: trains the members again if asked, blends them, and notes the weights that are
+ * saved. */
+static enum status make_blend(struct auto_work *work, const struct blend_weights *members,
+                              const char *best)
+{
+    char *runs[BLEND_MOST];
+    struct blend_weights saved = {.n = 0};
+    for (size_t m = 0; m < members->n; m++)
+        runs[m] = memory_text("%s", work->models[members->members[m]].run);
+    enum status status = work->plan->refit ? refit_members(work, runs, members->n) : OK;
+    if (status == OK)
+        status = save_blend(work, runs, members->n, best, &saved);
+    for (size_t m = 0; m < saved.n; m++)
+        work->models[members->members[m]].weight = saved.weights[m];
+    for (size_t m = 0; m < members->n; m++)
+        memory_free(runs[m]);
+    drop_idle(work);
+    return status;
+}
+
 /* Collective: keeps the members that count, best first; a blend has at least two. */
 enum status auto_blend_best(struct auto_work *work, struct auto_result *result)
 {
-    double weights[BLEND_MOST] = {0};
-    char *runs[BLEND_MOST] = {NULL};
-    size_t n = size_min(work->n_models, BLEND_MOST), kept = 0;
+    struct blend_weights members;
     result->best = memory_text("%s/best", work->plan->directory);
-    if (n < 2)
+    if (work->n_models < 2)
         return link_best(work, 0, result->best);
     TRY(comm_agree(work->comm, work->comm->rank == 0 ? auto_links_remove(result->best) : OK));
-    for (size_t m = 0; m < n; m++)
-        runs[m] = memory_text("%s", work->models[m].run);
-    enum status status = blend(work, runs, n, NULL, weights);
-    size_t n_counting = 0, heaviest = 0;
-    for (size_t m = 0; m < n; m++) {
-        n_counting += weights[m] >= LEAST_WEIGHT;
-        heaviest = weights[m] > weights[heaviest] ? m : heaviest;
-    }
-    if (status == OK && n_counting == 1 && !is_blend(work, result->best)) {
-        for (size_t m = 0; m < n; m++)
-            memory_free(runs[m]);
-        return link_best(work, heaviest, result->best);
+    TRY(choose_members(work, &members));
+    if (members.n == 1 && !is_blend(work, result->best))
+        return link_best(work, members.members[0], result->best);
+    if (members.n == 1) {
+        members.members[1] = members.members[0] == 0 ? 1 : 0;
+        members.n = 2;
     }
     result->blended = true;
-    for (size_t m = 0; m < n; m++) {
-        work->models[m].weight = weights[m];
-        if (weights[m] < LEAST_WEIGHT && (n_counting >= 2 || m >= 2)) {
-            memory_free(runs[m]);
-            work->models[m].weight = 0;
-            continue;
-        }
-        runs[kept++] = runs[m];
-    }
-    drop_idle(work);
-    if (status == OK && work->plan->refit)
-        status = refit_members(work, runs, kept);
-    if (status == OK)
-        status = blend(work, runs, kept, result->best, weights);
-    for (size_t m = 0; m < kept; m++)
-        memory_free(runs[m]);
-    return status;
+    return make_blend(work, &members, result->best);
 }
