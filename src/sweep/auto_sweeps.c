@@ -1,6 +1,7 @@
 /* The sweeps of `cohort auto` (see auto.c): first the kinds of the portfolio with their defaults,
- * then settings around the best kinds. Each sweep has a directory of its own, and every rank reads
- * the results, which are files. */
+ * then settings around the best kinds. Each sweep has a directory of its own. Its results are
+ * files, which rank 0 alone reads: another node may see an older state of a shared file system,
+ * and ranks that disagree about the best kinds would wait for each other in different sweeps. */
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -57,21 +58,42 @@ static struct candidate *kind_of(struct auto_work *work, const struct sweep *swe
     return NULL;
 }
 
-/* Every rank reads the results, which are files. */
-static void take_results(struct auto_work *work, const struct sweep *sweep)
+/* What decides about a trial. */
+struct trial_outcome {
+    int64_t state;
+    double log_loss, seconds;
+};
+
+/* Collective: the outcomes of all trials as rank 0 reads them; caller frees. */
+static struct trial_outcome *share_outcomes(struct auto_work *work, const struct sweep *sweep)
 {
-    for (size_t t = 0; t < sweep->n_trials; t++) {
+    struct trial_outcome *outcomes = NEW(struct trial_outcome, sweep->n_trials);
+    for (size_t t = 0; work->comm->rank == 0 && t < sweep->n_trials; t++) {
         struct sweep_result result;
         sweep_read_result(sweep, t, sweep->options.rungs, &result);
-        struct candidate *kind = kind_of(work, sweep, t);
-        if (result.state == SWEEP_DONE && isfinite(result.valid.log_loss))
-            take_run(kind, sweep, t, result.valid.log_loss);
-        if (result.state == SWEEP_DONE)
-            kind->seconds = result.seconds;
-        if (result.state == SWEEP_FAILED && work->comm->rank == 0)
-            log_warn("%s failed: %s", kind->entry->kind, result.reason);
+        outcomes[t] =
+            (struct trial_outcome){result.state, result.valid.log_loss, result.seconds};
+        if (result.state == SWEEP_FAILED)
+            log_warn("%s failed: %s", kind_of(work, sweep, t)->entry->kind, result.reason);
         memory_free(result.reason);
     }
+    comm_broadcast(work->comm, outcomes, sweep->n_trials * sizeof *outcomes, 0);
+    return outcomes;
+}
+
+/* Collective. */
+static void take_results(struct auto_work *work, const struct sweep *sweep)
+{
+    struct trial_outcome *outcomes = share_outcomes(work, sweep);
+    for (size_t t = 0; t < sweep->n_trials; t++) {
+        struct candidate *kind = kind_of(work, sweep, t);
+        if (outcomes[t].state != SWEEP_DONE)
+            continue;
+        if (isfinite(outcomes[t].log_loss))
+            take_run(kind, sweep, t, outcomes[t].log_loss);
+        kind->seconds = outcomes[t].seconds;
+    }
+    memory_free(outcomes);
 }
 
 static int64_t ranks_per_trial(const struct auto_work *work, size_t n_trials)
@@ -145,6 +167,16 @@ static size_t count_fitting(const struct auto_work *work)
     return n;
 }
 
+/* A kind may have several lines, of which one fits. */
+static bool kind_fits(const struct auto_work *work, const char *kind)
+{
+    bool fits = false;
+    for (size_t e = 0; e < n_portfolio; e++)
+        fits |=
+            strcmp(portfolio[e].kind, kind) == 0 && portfolio_fits(&portfolio[e], &work->shape);
+    return fits;
+}
+
 /* Rank 0: --trials bounds the kinds, so a directory that was started with another one may have
  * another sweep. This is the cause if one list of kinds begins with the other. */
 static enum status check_trials(const struct auto_work *work, const char *kinds)
@@ -177,8 +209,8 @@ enum status auto_sweeps_kinds(struct auto_work *work)
     for (size_t e = 0; e < n_portfolio; e++) {
         const struct portfolio_entry *entry = &portfolio[e];
         if (!portfolio_fits(entry, &work->shape)) {
-            if (entry->unfit != NULL)
-                log_say("%s is left out: %s", entry->kind, entry->unfit);
+            if (entry->unfit != NULL && !kind_fits(work, entry->kind))
+                log_say("skipping %s: %s", entry->kind, entry->unfit);
             continue;
         }
         if ((int64_t)work->n_kinds == work->plan->trials)
@@ -246,8 +278,24 @@ static bool is_there(const struct auto_work *work, const char *name)
     return there != 0;
 }
 
+/* Why fewer trials were made than allowed. `least`: of the sweeps that --trials excluded, the
+ * trials of the smallest; 0: it excluded none. */
+static void say_unused(const struct auto_work *work, int64_t least, bool short_of_time)
+{
+    const long long most = work->plan->trials, unused = most - work->n_trials;
+    if (unused <= 0 || short_of_time)
+        return;
+    if (least > 0)
+        log_say("trials not used: %lld of %lld (the settings around another kind need %lld)",
+                unused, most, (long long)least);
+    else
+        log_say("trials not used: %lld of %lld (there is nothing else to try)", unused, most);
+}
+
 enum status auto_sweeps_around(struct auto_work *work)
 {
+    int64_t least = 0;
+    bool short_of_time = false;
     struct candidate *order = NEW(struct candidate, work->n_kinds);
     memcpy(order, work->kinds, work->n_kinds * sizeof *order);
     enum status status = OK;
@@ -257,13 +305,19 @@ enum status auto_sweeps_around(struct auto_work *work)
         char name[64];
         snprintf(name, sizeof name, "around-%s", entry->kind);
         const bool was_begun = is_there(work, name); /* by a command with a larger limit */
-        if (n == 0 || (!was_begun && work->n_trials + n > work->plan->trials))
+        if (n == 0)
             continue;
-        if (!was_begun && !has_time(work, &order[k], n)) {
-            log_say("no time is left for settings around %s", entry->kind);
+        if (!was_begun && work->n_trials + n > work->plan->trials) {
+            least = least == 0 || n < least ? n : least;
             continue;
         }
-        log_say("try %lld settings around the defaults of %s", (long long)n, entry->kind);
+        if (!was_begun && !has_time(work, &order[k], n)) {
+            log_say("skipping settings around %s: not enough time left", entry->kind);
+            short_of_time = true;
+            continue;
+        }
+        log_say("try %lld setting%s around the defaults of %s", (long long)n, n == 1 ? "" : "s",
+                entry->kind);
         char *lines = memory_text("model.kind = %s\n%s%s", entry->kind, entry->around,
                                   entry->in_rungs ? "sweep.rungs = 2\nsweep.factor = 2\n" : "");
         status = sweep_in(work, name, lines);
@@ -271,5 +325,7 @@ enum status auto_sweeps_around(struct auto_work *work)
     }
     memory_free(order);
     sort_kinds(work);
+    if (status == OK)
+        say_unused(work, least, short_of_time);
     return status;
 }

@@ -18,6 +18,17 @@ static bool has_small_matrix(const struct data_shape *shape)
     return fmin(shape->n_students, shape->n_items) < 8000;
 }
 
+/* The effect of practice is that of earlier attempts at the same item. */
+static bool has_repeats(const struct data_shape *shape)
+{
+    return has_small_matrix(shape) && shape->repeats > 0.01;
+}
+
+static bool has_no_repeats(const struct data_shape *shape)
+{
+    return has_small_matrix(shape) && !has_repeats(shape);
+}
+
 static bool has_short_steps(const struct data_shape *shape)
 {
     return shape->per_step <= 8;
@@ -35,12 +46,13 @@ const struct portfolio_entry portfolio[] = {
     {"average", has_practice, "no student practises a skill twice", NULL, false},
     {"bkt", has_practice, "no student practises a skill twice",
      "model.forget = {yes, no}\nmodel.most_odds = {30, 1000}\n", false},
-    {"lme", has_small_matrix, "students and items are both too many for its dense matrix",
+    {"lme", has_repeats, "too many students and items for its dense matrix",
      "model.fixed = {position, practice, position practice}\n", false},
+    {"lme", has_no_repeats, NULL, "model.fixed = {position}\n", false},
     {"vae", NULL, NULL, "model.dimensions = {1, 2}\noptimizer.rate = {0.003, 0.01}\n", true},
     {"rbm", NULL, NULL, "model.hidden = {20, 100}\noptimizer.rate = {0.0005, 0.002}\n", true},
     {"dkt", NULL, NULL, "model.hidden = {50, 200}\nmodel.dropout = {0.3, 0.5}\n", true},
-    {"rtrbm", has_short_steps, "steps of more than 8 attempts take it too long",
+    {"rtrbm", has_short_steps, "too slow for steps of more than 8 attempts",
      "model.hidden = {50, 200}\noptimizer.decay = {0.01, 0.1}\n", true},
 };
 const size_t n_portfolio = COUNT(portfolio);

@@ -8,7 +8,8 @@
 struct portfolio_entry {
     const char *kind;
     bool (*fits)(const struct data_shape *shape); /* NULL: any data */
-    const char *unfit; /* why not, if it does not fit; NULL: another line has the kind */
+    const char
+        *unfit; /* why no line of the kind fits; NULL: another line says it, or one fits */
     /* Lists of settings for a sweep; NULL: there is nothing to vary. */
     const char *around;
     bool in_rungs; /* trained by epochs, so that a bad trial shows early */

@@ -77,6 +77,25 @@ expect_status 0 "$COHORT" predict "$TMP/auto1/best" --split test -o "$TMP/p.csv"
 expect_status 0 "$COHORT" evaluate "$TMP/auto1/best" --json
 expect_number log_loss '<' "$(json item_mean log_loss)"
 
+# saved_weights AUTO: tests that the leaderboard has the weights of the saved blend.
+saved_weights() {
+    rm -rf "$TMP/saved"
+    expect_status 0 "$COHORT" export "$1/best" -o "$TMP/saved"
+    expect_equal "$(awk -F, 'NR > 1 && $2 > 0 { printf "%.6f\n", $2 }' "$TMP/saved/weights.csv" | sort)" \
+        "$(awk -F, 'NR > 1 && $11 > 0 { printf "%.6f\n", $11 }' "$1/leaderboard.csv" | sort)" "weights of $1"
+}
+saved_weights "$TMP/auto1"
+
+section "auto decides by what the first rank sees"
+# As on a shared file system, another rank still sees a trial as it was before.
+for view in 0 1; do mkdir "$TMP/view$view" && cp -a "$TMP/auto1" "$TMP/view$view/auto"; done
+sed -i 's/"state": "done"/"state": "failed"/' "$(grep -l '"model.kind": "ktm"' "$TMP"/view1/auto/kinds/trials/*/rung-1.json)"
+# shellcheck disable=SC2016
+expect_status 0 timeout 60 mpirun -n 2 bash -c 'cd "$TMP/view${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" && "$@"' auto \
+    "$COHORT" auto "$TMP/bkt.h5" run=auto "${few[@]}"
+sed "s|,auto/|,$TMP/auto1/|" "$TMP/view0/auto/leaderboard.csv" >"$TMP/board.csv"
+expect_same "$TMP/auto1/leaderboard.csv" "$TMP/board.csv"
+
 section "auto continues after a stop"
 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/auto4" "${few[@]}" >/dev/null 2>&1 &
 until [ -d "$TMP/auto4/kinds/trials" ] && [ "$(ls "$TMP/auto4/kinds/trials" | wc -l)" -ge 3 ]; do
@@ -89,6 +108,7 @@ expect_status 0 ranks 2 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/auto4" "${few[@]}
 expect_same "$TMP/auto1/kinds/trials/$(ls "$TMP/auto1/kinds/trials" | head -1)/last.h5" \
     "$TMP/auto4/kinds/trials/$(ls "$TMP/auto1/kinds/trials" | head -1)/last.h5"
 check "refits" test -d "$TMP/auto4/refit-bkt"
+saved_weights "$TMP/auto4"
 
 section "auto with one model"
 expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/one" --trials 1
@@ -132,9 +152,27 @@ check "a report" grep -q '</html>' "$TMP/small/report.html"
 rm "$TMP/small/best"
 cp -r "$TMP/two/best" "$TMP/small/best"
 expect_status 0 ranks 2 "$COHORT" auto "$TMP/small.h5" "run=$TMP/small" --trials 2
-expect_match '^The choice is .*/small/best, a blend of 1 model with weights' # an earlier blend is written again
+expect_match '^The choice is .*/small/best, a blend in which average has all the weight: an earlier blend is written again'
+saved_weights "$TMP/small"
 expect_status 0 "$COHORT" auto "$TMP/small.h5" "run=$TMP/small-refit" --trials 2 --refit
 expect_equal "refit-average" "$(readlink "$TMP/small-refit/best")" "best is a link to the refit"
+
+section "auto tries what can work, and says what it does not try"
+expect_status 0 "$COHORT" auto "$TMP/small.h5" "run=$TMP/nine" --trials 9
+expect_match '^try 1 setting around the defaults of lme$' # practice is always zero there
+expect_no_match '^trials not used' # none is left
+expect_status 0 "$COHORT" auto "$TMP/small.h5" "run=$TMP/ten" --trials 10
+expect_match '^trials not used: 1 of 10 \(the settings around another kind need 4\)'
+expect_no_match 'lme failed'
+expect_status 0 "$COHORT" auto "$TMP/noise.h5" "run=$TMP/few" --trials 8
+expect_match '^skipping bkt: no student practises a skill twice'
+
+section "auto with models no better than item means"
+awk 'BEGIN { srand(2); print "student,item,correct"; for (s = 0; s < 300; s++) for (t = 0; t < 10; t++)
+    print "s" s ",i" t "," (rand() < (t + 0.5) / 10) }' >"$TMP/items.csv"
+run "$COHORT" import csv "$TMP/items.csv" --split by-student=50/25/25 -o "$TMP/items.h5"
+expect_status 0 "$COHORT" auto "$TMP/items.h5" "run=$TMP/items" --trials 2
+expect_match "^warning: no model is better than predicting each item's mean \(validation log-loss 0\.[0-9]+, item means 0\."
 
 section "auto as a job"
 expect_status 0 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/job" --refit --submit --ranks 8 --dry-run
