@@ -3,7 +3,7 @@
  * pages and the copy inside a checkpoint all come from these rows.
  *
  * A file consists of lines: `[section]`, `key = value`, empty ones, and comments that begin with
- * # or ;. */
+ * # or ;. Outside a section a key has the section before a dot, as in `model.hidden = 3`. */
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -87,11 +87,30 @@ static enum status check_once(const struct config *config, size_t n_before)
     for (size_t e = n_before; e + 1 < config->n; e++) {
         const struct entry *entry = &config->entries[e];
         if (strcmp(entry->section, last->section) == 0 && strcmp(entry->key, last->key) == 0)
-            return fail(BAD_USER, "%s: %s%s%s is set again, after %s; remove one of them",
-                        last->origin, last->section, last->section[0] != '\0' ? "." : "",
-                        last->key, entry->origin);
+            return fail(BAD_USER, "%s: %s.%s is set again, after %s; remove one of them",
+                        last->origin, last->section, last->key, entry->origin);
     }
     return OK;
+}
+
+static const char *const shorts[][3] = {{"data", "data", "file"},
+                                        {"run", "run", "directory"},
+                                        {"refit", "train", "refit"},
+                                        {"update", "train", "update"}};
+
+/* The full name of a short one, else an example of a full name. */
+static enum status no_section_above(struct span key, const char *origin, int line)
+{
+    const char *section = "model", *full = "kind";
+    for (size_t i = 0; i < COUNT(shorts); i++)
+        if (key.n == strlen(shorts[i][0]) && memcmp(key.start, shorts[i][0], key.n) == 0) {
+            section = shorts[i][1];
+            full = shorts[i][2];
+        }
+    return fail(BAD_USER,
+                "%s:%d: '%.*s' has no section; expected a line [section] above it, or "
+                "section.key = value, as in %s.%s = ...",
+                origin, line, (int)size_min(key.n, 80), key.start, section, full);
 }
 
 static enum status read_lines(struct config *config, const char *text, const char *origin,
@@ -124,9 +143,11 @@ static enum status read_lines(struct config *config, const char *text, const cha
         if (!is_word(key))
             return fail(BAD_USER, "%s:%d: '%.*s' is not a key; expected letters, digits and _",
                         origin, number, (int)size_min(key.n, 80), key.start);
-        char *place = memory_text("%s:%d", origin, number);
         const char *dot = memchr(key.start, '.', key.n);
-        if (section.n == 0 && dot != NULL) /* `model.hidden = 3` outside any section */
+        if (section.n == 0 && dot == NULL)
+            return no_section_above(key, origin, number);
+        char *place = memory_text("%s:%d", origin, number);
+        if (section.n == 0) /* `model.hidden = 3` outside any section */
             add(config, trim(key.start, dot), trim(dot + 1, key.start + key.n), value, place,
                 suggested);
         else
@@ -167,11 +188,6 @@ enum status config_suggest(struct config *config, const char *text, const char *
 {
     return read_lines(config, text, origin, true);
 }
-
-static const char *const shorts[][3] = {{"data", "data", "file"},
-                                        {"run", "run", "directory"},
-                                        {"refit", "train", "refit"},
-                                        {"update", "train", "update"}};
 
 static enum status no_section(struct span word, const char *origin)
 {

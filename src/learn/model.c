@@ -71,22 +71,59 @@ static enum status no_kind(const struct config *config)
                           "from a file of settings, such as rbm.ini");
 }
 
+/* The kinds with a setting, as "rbm, dkt". */
+static void list_owners(const char *key, char *list, size_t size)
+{
+    list[0] = '\0';
+    for (size_t k = 0; k < n_model_kinds; k++)
+        if (has_key(model_kinds[k], key))
+            snprintf(list + strlen(list), size - strlen(list), "%s%s",
+                     list[0] != '\0' ? ", " : "", model_kinds[k]->name);
+}
+
+/* Whether a kind has the setting, or one that differs by a slip of the keyboard. */
+static bool has_near(const struct model_kind *kind, const char *key, const char **near)
+{
+    for (size_t o = 0; o < kind->n_options; o++)
+        if (config_distance(key, kind->options[o].key) <= 1) {
+            *near = kind->options[o].key;
+            return true;
+        }
+    return false;
+}
+
+/* A setting with a slip that the kind does not have, spelled right, but another has. */
+static enum status check_slip(const struct config_entry *entry, const struct model_kind *kind)
+{
+    const char *near = NULL;
+    char list[256];
+    if (has_near(kind, entry->key, &near))
+        return OK; /* config_resolve names it */
+    for (size_t k = 0; near == NULL && k < n_model_kinds; k++)
+        has_near(model_kinds[k], entry->key, &near);
+    if (near == NULL)
+        return OK;
+    list_owners(near, list, sizeof list);
+    return fail(BAD_USER,
+                "%s: unknown setting model.%s; the nearest is model.%s, which %s models do not "
+                "have (only: %s); `cohort help %s` lists theirs",
+                entry->origin, entry->key, near, kind->name, list, kind->name);
+}
+
 enum status model_check_keys(const struct config *config, const struct model_kind *kind)
 {
     for (size_t e = 0; e < config_count(config); e++) {
         const struct config_entry entry = config_entry(config, e);
         if (strcmp(entry.section, "model") != 0 || has_key(kind, entry.key))
             continue;
-        char list[256] = "";
-        for (size_t k = 0; k < n_model_kinds; k++)
-            if (has_key(model_kinds[k], entry.key))
-                snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
-                         list[0] != '\0' ? ", " : "", model_kinds[k]->name);
+        char list[256];
+        list_owners(entry.key, list, sizeof list);
         if (list[0] != '\0')
             return fail(BAD_USER,
                         "%s: %s models have no setting model.%s (only: %s); `cohort help %s` "
                         "lists theirs",
                         entry.origin, kind->name, entry.key, list, kind->name);
+        TRY(check_slip(&entry, kind));
     }
     return OK;
 }

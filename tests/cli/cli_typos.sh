@@ -15,9 +15,16 @@ section "settings"
 says 1 'command line: unknown setting model.knid; the nearest is model.kind' train "${quick[@]}" model.knid=rbm
 printf '[modle]\nkind = rbm\n' >slip.ini
 says 1 'slip.ini:2: unknown setting modle.kind; the nearest is model.kind' train slip.ini "${quick[@]}"
+printf '# a comment\nkind = bkt\n' >bare.ini
+says 1 "bare.ini:2: 'kind' has no section; expected a line \[section\] above it, or .*as in model.kind = " \
+    train bare.ini "${quick[@]}"
+printf 'data = class.h5\n' >bare.ini
+says 1 "bare.ini:1: 'data' has no section; .*as in data.file = " train bare.ini run=run model.kind=bkt
 says 1 'bkt models have no setting model.hidden \(only: .*rbm.*dkt.*\); `cohort help bkt`' \
     train "${quick[@]}" model.kind=bkt model.hidden=3
 says 1 'unknown setting model.hiden; the nearest is model.hidden' train "${quick[@]}" model.kind=rbm model.hiden=3
+says 1 'unknown setting model.hiden; the nearest is model.hidden, which bkt models do not have \(only: .*dkt' \
+    train "${quick[@]}" model.kind=bkt model.hiden=3
 says 1 'unknown setting model.zzzzzz \(`cohort help models`' train "${quick[@]}" model.kind=rbm model.zzzzzz=3
 says 1 "unknown model.kind 'rmb'; choices: .*; did you mean 'rbm'\?" train "${quick[@]}" model.kind=rmb
 says 1 "unknown model.preset 'binomail'; .*did you mean 'binomial'\?" train "${quick[@]}" model.kind=rbm model.preset=binomail

@@ -270,6 +270,9 @@ static void test_malformed_lines(void **state)
         SAYS("b.ini:4", "expected");
         memory_free(text);
     }
+    fail_clear();
+    assert_int_equal(config_read_text(config, "\nhidden = 3\n", "b.ini"), BAD_USER);
+    SAYS("b.ini:2", "'hidden' has no section");
     static const char *const assignments[] = {"hidden=3", "model.hidden", "",
                                               "=",        "a b.c=3",      "--hidden"};
     for (size_t j = 0; j < COUNT(assignments); j++) {
@@ -332,6 +335,9 @@ static void test_long_lines(void **state)
     assert_int_equal(config_read_text(config, text, "b.ini"), BAD_USER);
     SAYS("b.ini:1");
     memcpy(text + LONG, "=3", 3);
+    assert_int_equal(config_read_text(config, text, "b.ini"), BAD_USER);
+    SAYS("b.ini:1", "no section");
+    text[5] = '.';
     assert_int_equal(config_read_text(config, text, "b.ini"), OK);
     assert_int_equal(resolve(config, &got), BAD_USER);
     SAYS("b.ini:1");
