@@ -306,7 +306,9 @@ static enum status begin(struct trainer *t, bool *done)
 {
     t->config = stored_config(t->settings);
     TRY(comm_agree_on(t->comm, t->config, "the settings"));
-    TRY(stepper_create(&t->stepper, t->comm, t->settings));
+    const enum status created = stepper_create(&t->stepper, t->comm, t->settings);
+    if (created != OK)
+        return created == BAD_USER ? trainer_state_refused(t, created) : created;
     TRY(precheck_monitor(t->settings, &t->stepper));
     TRY(run_open(&t->run, t->settings->run.directory, t->comm));
     struct checkpoint checkpoint;

@@ -44,6 +44,10 @@ static inline double trainer_elapsed(const struct trainer *t)
 CHECKED enum status trainer_state_restore(struct trainer *t,
                                           const struct checkpoint *checkpoint);
 
+/* Collective: why the settings do not suit the data set: perhaps the directory holds a run of other
+ * data, whose settings they are. */
+CHECKED enum status trainer_state_refused(const struct trainer *t, enum status refusal);
+
 /* Collective: keeps the best epoch in memory until the next checkpoint is written. */
 CHECKED enum status trainer_state_keep_best(struct trainer *t);
 

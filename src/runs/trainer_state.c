@@ -1,6 +1,7 @@
 /* The state of a run between memory and its checkpoints: restored at a start, gathered from all
  * ranks and written now and then. The best epoch waits in memory for the next write. */
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "runs/continuation.h"
 #include "runs/refit.h"
@@ -10,17 +11,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum status check_data(const struct trainer *t, const struct checkpoint *checkpoint)
+{
+    if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) == 0)
+        return OK;
+    return fail(BAD_USER,
+                "%s: this run was trained on other data than %s has now (digest %s, now %s); "
+                "to train on the data as they are now, choose another run=, or remove %s first",
+                checkpoint->path, t->stepper.dataset.path, checkpoint->data_digest,
+                t->stepper.dataset.digest, t->settings->run.directory);
+}
+
+/* Settings that a run was started with may not suit other data, and the user need not have set
+ * them. So the data are the cause, and the sentence about the settings is dropped. */
+enum status trainer_state_refused(const struct trainer *t, enum status refusal)
+{
+    char *path = memory_text("%s/last.h5", t->settings->run.directory);
+    char *sentence = memory_text("%s", fail_sentence());
+    int64_t there = t->comm->rank == 0 && file_exists(path);
+    struct checkpoint checkpoint;
+    enum status status = OK;
+    comm_max_i64(t->comm, &there, 1);
+    fail_clear();
+    if (there && t->stepper.dataset.digest[0] != '\0' &&
+        checkpoint_open(&checkpoint, path, t->comm) == OK) {
+        status = check_data(t, &checkpoint);
+        checkpoint_close(&checkpoint);
+    }
+    if (status == OK) {
+        fail_clear();
+        status = fail(refusal, "%s", sentence);
+    }
+    memory_free(sentence);
+    memory_free(path);
+    return status;
+}
+
 /* Restores the state of a checkpoint. */
 enum status trainer_state_restore(struct trainer *t, const struct checkpoint *checkpoint)
 {
     TRY(continuation_check(checkpoint, t->config, t->settings->groups, N_SETTINGS_GROUPS));
-    if (strcmp(checkpoint->data_digest, t->stepper.dataset.digest) != 0)
-        return fail(BAD_USER,
-                    "%s: this run was trained on other data than %s has now (digest %s, now "
-                    "%s); to train on the data as they are now, choose another run=, or remove "
-                    "%s first",
-                    checkpoint->path, t->stepper.dataset.path, checkpoint->data_digest,
-                    t->stepper.dataset.digest, t->run.directory);
+    TRY(check_data(t, checkpoint));
     if (checkpoint->progress.step > (int64_t)t->stepper.lanes.n_steps)
         return fail(
             BAD_DATA,
