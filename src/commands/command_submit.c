@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/slurm_flags.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include "runs/run_settings.h"
 #include "runs/trainer.h"
 #include <inttypes.h>
@@ -95,6 +95,8 @@ static enum status run(const struct comm *comm, int argc, char **argv)
         slurm_words(config, &words);
         status = run_recall(comm, config);
     }
+    if (status == OK)
+        status = comm_agree(comm, comm->rank == 0 ? run_check(config) : OK);
     if (status == OK) {
         status = comm_agree(comm, run_settings(comm, &settings, config));
     } else {

@@ -3,13 +3,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/nearest_path.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "runs/cross_validation.h"
 #include "runs/defaults.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include "runs/run_settings.h"
 #include "runs/trainer.h"
 #include <math.h>
@@ -102,54 +101,39 @@ static enum status check_words(const char *const *words, int n)
     return OK;
 }
 
-static bool is_positive(const struct config *config, const char *key)
+static void print_shape(const char *file, const struct data_shape *shape)
 {
-    const char *value = config_get(config, "train", key);
-    return value != NULL && strtoll(value, NULL, 10) > 0;
+    printf("%s: %.0f items, %.0f skills; for training %.0f answers of %.0f students, %.1f "
+           "per student, %.1f per item;\n%.0f %% are to an item, %.0f %% to a skill, that "
+           "the student has met before\n\n",
+           file, shape->n_items, shape->n_skills, shape->n_answers, shape->n_students,
+           shape->per_student, shape->per_item, 100 * shape->repeats, 100 * shape->practice);
+    if (shape->n_skills == 0)
+        printf("The data have no skills, so every item counts as a skill of its own.\n\n");
 }
 
-/* Rank 0: the directory must not be that of several runs. And without a model it must hold a run
- * that can be continued. */
-static enum status check_run(const struct config *config)
+/* Rank 0: prints the defaults, unless a run with these settings would be refused. */
+static enum status print_defaults(struct config *config, const struct data_shape *shape)
 {
-    const char *directory = config_get(config, "run", "directory");
-    const bool has_folds = is_positive(config, "folds"), one_fold = is_positive(config, "fold");
-    if (directory == NULL || directory[0] == '\0')
-        return OK;
-    if (file_is_in(directory, "fold-1") && one_fold)
-        return fail(BAD_USER,
-                    "run=%s: this is a cross-validation; continue one of its folds with "
-                    "run=%s/fold-%s, without train.fold=",
-                    directory, directory, config_get(config, "train", "fold"));
-    if (file_is_in(directory, "last.h5") && has_folds && !one_fold)
-        return fail(BAD_USER,
-                    "run=%s: this is a run, not a cross-validation; choose another directory "
-                    "for train.folds=%s",
-                    directory, config_get(config, "train", "folds"));
-    if (file_is_in(directory, "fold-1") && !has_folds)
-        return fail(BAD_USER,
-                    "run=%s: this is a cross-validation; give all its settings again, with "
-                    "train.folds=, to continue it, or continue one fold, as in run=%s/fold-1",
-                    directory, directory);
-    if (file_is_in(directory, "sweep.ini"))
-        return fail(BAD_USER,
-                    "run=%s: this is a sweep; continue it with `cohort sweep`, or train its "
-                    "best trial with `cohort train %s/best.ini run=ANOTHER`",
-                    directory, directory);
-    if (config_get(config, "model", "kind") != NULL ||
-        config_get(config, "train", "refit") != NULL ||
-        config_get(config, "train", "update") != NULL)
-        return OK;
-    if (config_get(config, "data", "file") != NULL)
-        return OK; /* a run that begins, without a kind: model_choose refuses it */
-    const bool exists = file_exists(directory);
-    char *hint = exists ? memory_text("%s", "") : nearest_path_hint(directory);
-    const enum status status =
-        fail(BAD_USER,
-             "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
-             "and data= to start a run there%s",
-             directory, exists ? "no checkpoint in this directory" : "no such directory", hint);
-    memory_free(hint);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = memory_stream(&text, &n);
+    struct settings settings = {.config = config};
+    enum status status = defaults_suggest(config, shape, out);
+    fclose(out);
+    if (status == OK) /* a directory is not needed to explain */
+        status = config_suggest(config, "run.directory = none\n", "--explain");
+    if (status == OK)
+        status = settings_create(&settings, config, shape);
+    if (status == OK) {
+        const struct model_kind *kind = settings.model->kind;
+        print_shape(settings.data.file, shape);
+        if (kind->defaults != NULL)
+            printf("%s    what suits %s on any data\n", kind->defaults, kind->name);
+        fputs(text, stdout);
+    }
+    model_destroy(settings.model);
+    free(text);
     return status;
 }
 
@@ -159,29 +143,25 @@ static enum status explain(const struct comm *comm, const char *const *words, in
     struct config *config = config_create();
     struct data_shape shape;
     const struct model_kind *kind = NULL;
-    enum status status = config_read_words(config, words, (size_t)n_words);
+    enum status status = check_words(words, n_words);
+    if (status == OK)
+        status = config_read_words(config, words, (size_t)n_words);
     const char *file = config_get(config, "data", "file");
     if (status == OK && (file == NULL || file[0] == '\0'))
         status = fail(BAD_USAGE, "--explain needs data=DATA.h5: defaults follow from the data");
+    if (status == OK && (config_get(config, "train", "refit") != NULL ||
+                         config_get(config, "train", "update") != NULL))
+        status = fail(BAD_USAGE, "--explain is for a new run: a refit or an update has the "
+                                 "settings of its original run, which are in config.ini there");
     if (status == OK)
         status = model_choose(config, &kind);
     status = comm_agree(comm, status);
     if (status == OK)
         status = data_shape_read(&shape, file, comm);
-    if (status == OK && comm->rank == 0) {
-        printf("%s: %.0f items, %.0f skills; for training %.0f answers of %.0f students, %.1f "
-               "per student, %.1f per item;\n%.0f %% are to an item, %.0f %% to a skill, that "
-               "the student has met before\n\n",
-               file, shape.n_items, shape.n_skills, shape.n_answers, shape.n_students,
-               shape.per_student, shape.per_item, 100 * shape.repeats, 100 * shape.practice);
-        if (shape.n_skills == 0)
-            printf("The data have no skills, so every item counts as a skill of its own.\n\n");
-        if (kind->defaults != NULL)
-            printf("%s    what suits %s on any data\n", kind->defaults, kind->name);
-        status = defaults_suggest(config, &shape, stdout);
-    }
+    if (status == OK)
+        status = comm_agree(comm, comm->rank == 0 ? print_defaults(config, &shape) : OK);
     config_destroy(config);
-    return comm_agree(comm, status);
+    return status;
 }
 
 /* Collective: reads files and settings, and those of the run that is continued. */
@@ -196,7 +176,7 @@ static enum status read_settings(const struct comm *comm, struct config *config,
     if (status == OK)
         status = run_recall(comm, config);
     if (status == OK)
-        status = comm_agree(comm, comm->rank == 0 ? check_run(config) : OK);
+        status = comm_agree(comm, comm->rank == 0 ? run_check(config) : OK);
     if (status == OK)
         return comm_agree(comm, run_settings(comm, settings, config));
     config_destroy(config);

@@ -9,6 +9,7 @@
 #include "commands/inspect_internal.h"
 #include "runs/inference.h"
 #include "runs/run.h"
+#include "runs/run_find.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

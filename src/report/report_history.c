@@ -5,7 +5,7 @@
 #include "plot/html.h"
 #include "plot/plot.h"
 #include "report/report_internal.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

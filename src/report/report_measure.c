@@ -7,7 +7,7 @@
 #include "data/split.h"
 #include "report/report_internal.h"
 #include "runs/refit.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

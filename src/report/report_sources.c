@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "report/report_internal.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

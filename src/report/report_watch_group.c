@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "plot/html.h"
 #include "report/report_watch_internal.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include "sweep/portfolio.h"
 #include <math.h>
 #include <stdlib.h>

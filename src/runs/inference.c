@@ -11,7 +11,7 @@
 #include "data/own_levels.h"
 #include "data/resplit.h"
 #include "runs/refit.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

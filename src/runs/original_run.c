@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

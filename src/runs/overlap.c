@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/name_index.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -1,23 +1,21 @@
-/* A run is a directory. The same command starts it, continues it and, when it is finished, does
- * nothing. Files in it are replaced by rename, so after a kill at any moment the run can
- * continue. The lock belongs to the process that holds it, and the kernel releases it however
- * the process ends. */
+/* The directory of a run as the trainer writes it: lock, checkpoints, log. The same command starts
+ * a run, continues it and, when it is finished, does nothing. Files are replaced by rename, so
+ * after a kill at any moment the run can continue. The lock belongs to the process that holds it,
+ * and the kernel releases it however the process ends. */
 #include "runs/run.h"
 #include "base/atomic_file.h"
-#include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/memory.h"
-#include "base/nearest_path.h"
+#include "runs/run_find.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 char *run_path(const struct run *run, const char *name)
@@ -36,17 +34,18 @@ json_t *run_json(const char *path)
     return value;
 }
 
-static enum status taken(const struct run *run, const char *lock)
+enum status run_taken(const char *directory)
 {
-    char *owner = NULL;
+    char *lock = memory_text("%s/lock", directory), *owner = NULL;
     size_t n = 0;
     const bool known = file_read(lock, &owner, &n) == OK && n > 0;
     const enum status status =
         fail(BAD_USER,
              "%s: another job is using this run (%.*s); two jobs cannot share a run directory: "
              "wait for it, stop it, or choose another run=",
-             run->directory, known ? (int)strcspn(owner, "\n") : 7, known ? owner : "unknown");
+             directory, known ? (int)strcspn(owner, "\n") : 7, known ? owner : "unknown");
     memory_free(owner);
+    memory_free(lock);
     return status;
 }
 
@@ -76,11 +75,12 @@ static enum status wait_for_lock(struct run *run, const char *lock)
 
 static enum status take_lock(struct run *run)
 {
+    TRY(run_check_place(run->directory));
     TRY(file_make_directory(run->directory));
     char *path = run_path(run, "lock");
     enum status status = wait_for_lock(run, path);
     if (status == OK)
-        status = run->lock >= 0 ? sign(run, path) : taken(run, path);
+        status = run->lock >= 0 ? sign(run, path) : run_taken(run->directory);
     memory_free(path);
     return status;
 }
@@ -307,187 +307,5 @@ enum status run_remove(const struct run *run, const char *name)
     if (unlink(path) != 0 && errno != ENOENT)
         status = fail(BAD_IO, "%s: cannot remove: %s", path, strerror(errno));
     memory_free(path);
-    return status;
-}
-
-/* Refuses directories of several runs. */
-static enum status check_single(const char *directory)
-{
-    if (file_is_in(directory, "fold-1"))
-        return fail(BAD_USER,
-                    "%s: this is a cross-validation, with one run per fold; name one of them, "
-                    "such as %s/fold-1",
-                    directory, directory);
-    if (file_is_in(directory, "sweep.ini"))
-        return fail(BAD_USER,
-                    "%s: this is a sweep, with one run per trial; name one of those in "
-                    "%s/trials, or train the best with `cohort train %s/best.ini`",
-                    directory, directory, directory);
-    if (file_is_in(directory, "leaderboard.csv") && file_is_in(directory, "best"))
-        return fail(BAD_USER,
-                    "%s: this is the directory of `cohort auto`; its best model is %s/best",
-                    directory, directory);
-    return OK;
-}
-
-bool run_is_running(const char *directory)
-{
-    char *lock = memory_text("%s/lock", directory);
-    const bool held = file_lock_is_held(lock);
-    memory_free(lock);
-    return held;
-}
-
-char *run_state(const char *path)
-{
-    if (!file_is_in(path, "log.jsonl") || file_is_in(path, "result.json"))
-        return NULL;
-    return memory_text("is not finished%s", run_is_running(path)
-                                                ? ": it is being trained now"
-                                                : "; repeat the command that started it to "
-                                                  "continue it");
-}
-
-enum status run_find(const char *path, char **checkpoint)
-{
-    static const char *const names[] = {"best.h5", "last.h5", "previous.h5"};
-    struct stat info;
-    *checkpoint = NULL;
-    if (stat(path, &info) != 0) {
-        const int error = errno;
-        char *hint = nearest_path_hint(path);
-        const enum status status =
-            fail(BAD_USER, "%s: %s; expected a run directory or a checkpoint file%s", path,
-                 strerror(error), hint);
-        memory_free(hint);
-        return status;
-    }
-    if (!S_ISDIR(info.st_mode)) {
-        *checkpoint = memory_text("%s", path);
-        return OK;
-    }
-    TRY(check_single(path));
-    for (size_t n = 0; n < COUNT(names) && *checkpoint == NULL; n++)
-        if (file_is_in(path, names[n]))
-            *checkpoint = memory_text("%s/%s", path, names[n]);
-    if (*checkpoint != NULL)
-        return OK;
-    if (run_is_running(path))
-        return fail(
-            BAD_USER,
-            "%s: this run is being trained and has no checkpoint yet; it saves one after "
-            "its first epoch with validation, or after run.save_minutes: try again then",
-            path);
-    return fail(
-        BAD_USER,
-        "%s: no checkpoint in this directory; train a model with `cohort train ... run=%s`",
-        path, path);
-}
-
-char *run_beside(const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-    const int n = file_is_directory(path) ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
-    return n > 0 ? memory_text("%.*s/%s", n, path, name) : memory_text("%s", name);
-}
-
-char *run_setting(const char *path, const char *section, const char *key)
-{
-    char *file = run_beside(path, "config.ini");
-    struct config *config = config_create();
-    char *setting = NULL;
-    if (file_exists(file) && config_read(config, file) == OK) {
-        const char *value = config_get(config, section, key);
-        setting = value != NULL && value[0] != '\0' ? memory_text("%s", value) : NULL;
-    }
-    fail_clear();
-    config_destroy(config);
-    memory_free(file);
-    return setting;
-}
-
-/* Rank 0: config.ini of a run with a checkpoint; NULL: there is none. */
-static char *known_settings(const char *directory)
-{
-    char *last = memory_text("%s/last.h5", directory);
-    char *previous = memory_text("%s/previous.h5", directory);
-    char *path = memory_text("%s/config.ini", directory), *text = NULL;
-    size_t n = 0;
-    if ((file_exists(last) || file_exists(previous)) && file_exists(path) &&
-        file_read(path, &text, &n) != OK)
-        fail_clear();
-    memory_free(last);
-    memory_free(previous);
-    memory_free(path);
-    return text;
-}
-
-/* Rank 0: where the settings are: in the directory or, of a cross-validation, in its first fold;
- * NULL: nowhere. */
-static char *settings_home(const char *directory)
-{
-    char *const places[] = {memory_text("%s", directory), memory_text("%s/fold-1", directory)};
-    char *home = NULL;
-    for (size_t p = 0; p < COUNT(places); p++) {
-        char *text = home == NULL ? known_settings(places[p]) : NULL;
-        if (text != NULL)
-            home = memory_text("%s", places[p]);
-        memory_free(text);
-        memory_free(places[p]);
-    }
-    return home;
-}
-
-static bool differs(const struct config *said, const struct config *known, const char *key)
-{
-    const char *a = config_get(said, "model", key), *b = config_get(known, "model", key);
-    return a != NULL && b != NULL && strcmp(a, b) != 0;
-}
-
-static bool is_said(const char *value)
-{
-    return value != NULL && value[0] != '\0';
-}
-
-/* A refit takes its settings from its original run, which may have changed. */
-static char *refit_settings_of(const struct config *said, const struct config *known)
-{
-    const char *origin = config_get(known, "train", "refit");
-    const char *data = config_get(known, "data", "file");
-    if (!is_said(origin) && !is_said(config_get(said, "train", "refit")))
-        return NULL;
-    return memory_text("[data]\nfile = %s\n[train]\nrefit = %s\n", data ? data : "",
-                       origin ? origin : "");
-}
-
-enum status run_recall(const struct comm *comm, struct config *config)
-{
-    const char *directory = config_get(config, "run", "directory");
-    if (directory == NULL || directory[0] == '\0')
-        return OK;
-    char *home = comm_share_text(comm, comm->rank == 0 ? settings_home(directory) : NULL);
-    if (home == NULL)
-        return OK;
-    char *text = comm_share_text(comm, comm->rank == 0 ? known_settings(home) : NULL);
-    char *path = memory_text("%s/config.ini", home);
-    const bool is_fold = strcmp(home, directory) != 0;
-    memory_free(home);
-    if (text == NULL) { /* it vanished just now */
-        memory_free(path);
-        return OK;
-    }
-    struct config *known = config_create();
-    enum status status = config_read_text(known, text, path);
-    char *refit = status == OK ? refit_settings_of(config, known) : NULL;
-    if (status == OK && !differs(config, known, "kind") && !differs(config, known, "preset")) {
-        if (is_fold) /* the first suggestion counts: all folds, not the first */
-            status = config_suggest(config, "[train]\nfold = 0\n", path);
-        if (status == OK)
-            status = config_suggest(config, refit != NULL ? refit : text, path);
-    }
-    memory_free(refit);
-    config_destroy(known);
-    memory_free(path);
-    memory_free(text);
     return status;
 }

@@ -1,10 +1,9 @@
-/* The directory of a run. */
+/* The directory of a run, as it is written. */
 #ifndef COHORT_RUN_H
 #define COHORT_RUN_H
 
 #include "base/base.h"
 #include "base/comm.h"
-#include "base/config.h"
 #include "runs/checkpoint.h"
 #include <jansson.h>
 
@@ -19,6 +18,9 @@ struct run {
 /* Collective: creates the directory and locks it, or reports who holds the lock. */
 CHECKED enum status run_open(struct run *run, const char *directory, const struct comm *comm);
 void run_close(struct run *run);
+
+/* The error of a run that another process has locked: who has it, and what to do. */
+CHECKED enum status run_taken(const char *directory);
 char *run_path(const struct run *run, const char *name); /* caller frees */
 
 /* The content of a JSON file (caller drops the reference); NULL: missing, or not JSON. */
@@ -51,29 +53,5 @@ CHECKED enum status run_compare_blas(const struct run *run);
 
 /* Rank 0: removes a file, which need not exist. */
 CHECKED enum status run_remove(const struct run *run, const char *name);
-
-/* The checkpoint that `path` (a run or a file) refers to: best.h5 of a run if it exists, else
- * last.h5, else previous.h5. Caller frees. A cross-validation or a sweep is an error of its
- * own, because it has many. */
-CHECKED enum status run_find(const char *path, char **checkpoint);
-
-/* Whether a process holds the lock of a run. */
-bool run_is_running(const char *directory);
-
-/* "is not finished ..." of a run that was begun and has not ended; NULL: it has ended, or `path`
- * is not such a run. Caller frees. */
-char *run_state(const char *path);
-
-/* The path of the file `name` in the run `path` (or in the run of the checkpoint `path`).
- * Caller frees. */
-char *run_beside(const char *path, const char *name);
-
-/* Collective: if run.directory has a checkpoint, suggests its run's settings for everything the
- * user did not set. Not if the user set another kind or preset, which will be refused. */
-CHECKED enum status run_recall(const struct comm *comm, struct config *config);
-
-/* A setting of the run `path` (or of the checkpoint in it), from config.ini; NULL: unknown or
- * empty. Caller frees. */
-char *run_setting(const char *path, const char *section, const char *key);
 
 #endif

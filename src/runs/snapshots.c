@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "runs/continuation.h"
+#include "runs/run_find.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

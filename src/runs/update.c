@@ -29,7 +29,7 @@
 #include "data/name_index.h"
 #include "runs/original_run.h"
 #include "runs/overlap.h"
-#include "runs/run.h"
+#include "runs/run_find.h"
 #include "runs/warm_start.h"
 #include <string.h>
 

@@ -129,7 +129,7 @@ static enum status compare_all(struct auto_work *work, struct auto_result *resul
 
 static enum status check_directory(const struct auto_plan *plan)
 {
-    static const char *const others[] = {"config.ini", "sweep.ini", "last.h5"};
+    static const char *const others[] = {"config.ini", "sweep.ini", "last.h5", "fold-1"};
     for (size_t o = 0; o < COUNT(others); o++)
         if (file_is_in(plan->directory, others[o]))
             return fail(BAD_USER,

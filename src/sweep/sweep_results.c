@@ -12,6 +12,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "runs/run.h"
+#include "runs/run_find.h"
 #include "sweep/sweep.h"
 #include <errno.h>
 #include <jansson.h>
@@ -147,10 +148,10 @@ enum status sweep_open(const struct sweep *sweep)
     enum status status = OK;
     if (file_exists(path))
         status = check_same(sweep, path);
-    else if (file_exists(config))
+    else if (file_exists(config) || run_is_auto(sweep->directory))
         status = fail(BAD_USER,
-                      "%s: this directory belongs to a run; choose another run= for the sweep",
-                      sweep->directory);
+                      "%s: this directory belongs to %s; choose another run= for the sweep",
+                      sweep->directory, file_exists(config) ? "a run" : "`cohort auto`");
     else
         status = make(sweep, path);
     memory_free(config);

@@ -186,6 +186,20 @@ expect_status 2 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/x" model.hidden=3
 expect_match 'settings are chosen by the command itself'
 expect_status 1 "$COHORT" auto "$TMP/bkt.h5" "run=$TMP/irt-rbm"
 expect_match 'belongs to a run'
+for begun in "$TMP/auto1" "$TMP/begun"; do # finished; at the end of its first sweep
+    mkdir -p "$begun" && [ -e "$begun/kinds" ] || cp -r "$TMP/auto1/kinds" "$begun"
+    for command in "train data=$TMP/bkt.h5 model.kind=bkt run=" "submit data=$TMP/bkt.h5 model.kind=bkt --dry-run run=" \
+        "update $TMP/bkt-bkt data=$TMP/bkt.h5 run=" "train run=" "train refit=$TMP/bkt-bkt run=" \
+        "blend $TMP/bkt-bkt $TMP/bkt-lme --output="; do
+        expect_status 1 "$COHORT" $command"$begun"
+        expect_match "^cohort: $begun: this is the directory of .cohort auto.; continue it with .cohort auto., or choose"
+    done
+    expect_status 1 "$COHORT" sweep "data=$TMP/bkt.h5" "run=$begun" 'model.kind={bkt, lme}'
+    expect_match "$begun: this directory belongs to .cohort auto.; choose another run= for the sweep"
+    check "no run is begun there" test ! -e "$begun/config.ini" -a ! -e "$begun/sweep.ini"
+done
+expect_status 1 "$COHORT" evaluate "$TMP/begun"
+expect_match 'begun: this is the directory of .cohort auto., which has not finished'
 run "$COHORT" simulate bkt --students 60 --skills 2 --split none -o "$TMP/none.h5"
 expect_status 1 "$COHORT" auto "$TMP/none.h5" "run=$TMP/x"
 expect_match 'no validation attempts'

@@ -87,6 +87,25 @@ for again in 0 1; do
     expect_equal $again "$(errors | grep -c '^note: week.h5 replaced an earlier file')" "a note about a file that was there"
 done
 
+section "--explain refuses what a run refuses"
+says 1 'unknown setting train.epocs; the nearest is train.epochs' train "${quick[@]}" model.kind=bkt --explain train.epocs=3
+expect_no_match 'items, .* skills'
+says 1 'unknown setting modle.x' train data=class.h5 model.kind=bkt --explain modle.x=3
+printf 'seed = 7\n' >seed.ini
+says 1 "seed.ini:1: 'seed' has no section" train seed.ini data=class.h5 model.kind=bkt --explain
+says 1 'train.block = 2000 is larger than' train data=class.h5 model.kind=bkt --explain train.block=2000
+says 2 'explain is for a new run: a refit or an update has' train data=class.h5 refit=twice model.kind=bkt --explain
+expect_status 0 "$COHORT" train data=class.h5 model.kind=bkt --explain
+expect_match '^train.epochs = 1000'
+
+section "the data of another run"
+expect_status 0 "$COHORT" train data=class.h5 run=skilled model.kind=bkt train.epochs=1
+expect_status 0 "$COHORT" import csv week.csv --split none -o bare.h5
+expect_status 1 ranks 2 "$COHORT" train data=bare.h5 run=skilled model.kind=bkt # which has model.items = yes
+expect_match 'skilled/last.h5: this run was trained on other data than bare.h5 has now .*choose another run='
+expect_no_match 'model.items'
+says 1 'model.items = yes, but the data set has no skills' train data=bare.h5 run=run model.kind=bkt model.items=yes
+
 section "a run before its first checkpoint"
 mkdir early
 : >early/lock
@@ -95,7 +114,10 @@ if command -v python3 >/dev/null; then
     python3 -c 'import fcntl, time; fcntl.lockf(8, fcntl.LOCK_EX); open("held", "w"); time.sleep(20)' &
     holder=$!
     for _ in $(seq 100); do [ -e held ] && break; sleep 0.1; done
-    says 1 'early: this run is being trained and has no checkpoint yet; .*try again then' evaluate early
+    says 1 'early: .* no checkpoint yet; it saves one every few minutes \(run.save_minutes\) and at the end' evaluate early
+    printf '[run]\nsave_minutes = 7\n' >early/config.ini
+    says 1 'early: .* it saves one every 7 minutes' evaluate early
+    says 1 'early: another job is using this run' train run=early
     kill $holder
 fi
 says 1 'early: no checkpoint in this directory' evaluate early
