@@ -11,7 +11,7 @@
  *             v' = v / (1 - beta2^t)
  *             w = w + rate m' / (sqrt(v') + epsilon) - rate decay w
  *
- * Weight decay is decoupled from the gradient and does not apply to biases. Adam's bias
+ * `rate` is that of the step (learning_rate.c). Weight decay is decoupled from the gradient and does not apply to biases. Adam's bias
  * corrections are folded into the rate and epsilon:
  *
  *     m' / (sqrt(v') + epsilon) = (c2 / c1) m / (sqrt(v) + c2 epsilon)
@@ -29,13 +29,13 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/vec.h"
+#include "learn/learning_rate.h"
 #include <math.h>
 #include <sleef.h>
 #include <string.h>
 
 static const char *const methods[] = {"sgd", "adam", NULL};
 static const char *const gradients[] = {"mean", "sum", NULL};
-static const char *const schedules[] = {"constant", "linear", "cosine", "step", NULL};
 const char *const optimizer_slot_names[2][3] = {{"momentum", "average", NULL},
                                                 {"mean", "square", "average"}};
 
@@ -63,7 +63,7 @@ const struct option optimizer_table[] = {
     {"average", OPTION_NUMBER, AT(average), "0", 0, 0.999999, NULL,
      "decay rate of a running mean of the parameters; validation and best.h5 use the mean "
      "instead of the parameters; 0: no mean"},
-    {"schedule", OPTION_CHOICE, AT(schedule), "constant", 0, 0, schedules,
+    {"schedule", OPTION_CHOICE, AT(schedule), "constant", 0, 0, learning_rate_schedules,
      "how the learning rate falls over train.epochs"},
     {"floor", OPTION_NUMBER, AT(floor), "0", 0, 1, NULL,
      "where linear and cosine end, as a fraction of rate"},
@@ -103,40 +103,6 @@ void optimizer_destroy(struct optimizer *optimizer)
     memory_free(optimizer->rate);
     memory_free(optimizer->decay);
     *optimizer = (struct optimizer){0};
-}
-
-/* x^n in log2 n products, the same on every machine. */
-static double power(double x, int64_t n)
-{
-    double product = 1;
-    for (; n > 0; n /= 2, x *= x)
-        if (n % 2 == 1)
-            product *= x;
-    return product;
-}
-
-double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps)
-{
-    const struct optimizer_options *o = &optimizer->options;
-    const double all = (double)(optimizer->n_epochs * n_steps);
-    const double done = all > 0 ? fmin(1, (double)step / all) : 0;
-    double share = 1;
-    switch ((enum optimizer_schedule)o->schedule) {
-    case SCHEDULE_CONSTANT:
-        break;
-    case SCHEDULE_LINEAR:
-        share = 1 - (1 - o->floor) * done;
-        break;
-    case SCHEDULE_COSINE:
-        share = o->floor + (1 - o->floor) * 0.5 * (1 + Sleef_cinz_cospid1_u05purec(done));
-        break;
-    case SCHEDULE_STEP:
-        share = power(o->drop, step / n_steps / o->drop_every);
-        break;
-    }
-    if (step < o->warm_up)
-        share *= (double)(step + 1) / (double)o->warm_up;
-    return o->rate * share;
 }
 
 /* The learning rate and decay of each column of a panel; both are zero for padding. */
@@ -233,7 +199,7 @@ void optimizer_step(struct optimizer *optimizer, const struct tally *tally, int6
 {
     const struct optimizer_options *o = &optimizer->options;
     double unit = tally_unit(tally) * optimizer->share,
-           rate = optimizer_rate(optimizer, step, n_steps);
+           rate = learning_rate_at(o, optimizer->n_epochs, step, n_steps);
     double epsilon = o->epsilon, decay_share = 1;
     if (o->clip > 0) {
         const double norm = norm_of(optimizer, tally);

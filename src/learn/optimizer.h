@@ -9,10 +9,9 @@
 
 enum optimizer_method { METHOD_SGD, METHOD_ADAM };
 enum optimizer_gradient { GRADIENT_MEAN, GRADIENT_SUM };
-enum optimizer_schedule { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP };
 
 struct optimizer_options {
-    int method, gradient, schedule;
+    int method, gradient, schedule; /* schedule: see learning_rate.h */
     double rate, momentum, decay, bias_rate;
     double beta1, beta2, epsilon;
     double clip, average;
@@ -43,9 +42,6 @@ void optimizer_create(struct optimizer *optimizer, const struct optimizer_option
                       int64_t n_epochs, double n_students);
 void optimizer_destroy(struct optimizer *optimizer);
 extern const char *const optimizer_slot_names[2][3]; /* [method][slot] */
-
-/* The learning rate of step `step` (counted from 0), with n_steps per epoch. */
-double optimizer_rate(const struct optimizer *optimizer, int64_t step, int64_t n_steps);
 
 /* Collective: one step of gradient ascent on params->value. The own slice of `tally` holds the
  * sum over all ranks (see exact_sum). */

@@ -5,6 +5,7 @@
 #include "base/comm.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "learn/learning_rate.h"
 #include "learn/optimizer.h"
 #include <math.h>
 #include <setjmp.h>
@@ -112,7 +113,7 @@ static void compare_with_textbook(const struct optimizer_options *o, bool wide)
             double g = statistic(&first, step, i) / 1024.;
             if (o->clip > 0)
                 g *= fmin(1, o->clip / norm_of_step(&first, step));
-            const double rate = optimizer_rate(&b.optimizer, step, 4);
+            const double rate = learning_rate_at(o, b.optimizer.n_epochs, step, 4);
             const double step_rate = tensor->decays ? rate : rate * o->bias_rate;
             const double shrink = tensor->decays ? rate * o->decay * w : 0;
             if (o->method == METHOD_SGD) {
@@ -257,8 +258,7 @@ static void test_same_bits_as_one_rank(void **state)
 
 static void expect_rate(const struct optimizer_options *options, int64_t step, double share)
 {
-    const struct optimizer optimizer = {.options = *options, .n_epochs = 10};
-    const double got = optimizer_rate(&optimizer, step, 8); /* 80 steps in all */
+    const double got = learning_rate_at(options, 10, step, 8); /* 80 steps in all */
     if (!(fabs(got - options->rate * share) < 1e-14))
         fail_msg("step %d: rate %.17g instead of %.17g", (int)step, got, options->rate * share);
 }

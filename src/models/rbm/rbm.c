@@ -48,8 +48,8 @@
 #include "base/rng.h"
 #include "kernels/rbm_rows.h"
 #include "kernels/vec.h"
+#include "learn/epoch_values.h"
 #include "learn/model.h"
-#include "learn/schedule.h"
 #include "models/rbm/rbm_internal.h"
 #include <math.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static enum status declare(struct model *model)
 {
     struct rbm_options *o = model->options;
     int64_t steps = o->cd_steps;
-    if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
+    if (!epoch_values_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
                     "model.cd_schedule = %s: expected epoch:steps pairs with increasing "
                     "epochs, for example 10:3 20:5",
@@ -296,7 +296,7 @@ void rbm_mean(const struct rbm_shape *shape, const real *x, real *mean)
 int64_t rbm_cd_steps(const struct rbm_options *options, int64_t epoch)
 {
     int64_t steps = options->cd_steps;
-    const bool valid = schedule_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
+    const bool valid = epoch_values_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
     ENSURE(valid);
     return steps;
 }

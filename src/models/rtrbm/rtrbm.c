@@ -44,7 +44,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "learn/schedule.h"
+#include "learn/epoch_values.h"
 #include "models/rtrbm/rtrbm_internal.h"
 #include <math.h>
 #include <sleef.h>
@@ -127,7 +127,7 @@ static struct rtrbm_shape derive(const struct model *model)
 int64_t rtrbm_cd_steps(const struct rtrbm_options *options, int64_t epoch)
 {
     int64_t steps = options->cd_steps;
-    const bool valid = schedule_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
+    const bool valid = epoch_values_at(options->cd_schedule, epoch, MOST_CD_STEPS, &steps);
     ENSURE(valid);
     return steps;
 }
@@ -137,7 +137,7 @@ static enum status check(const struct model *model)
     const struct rtrbm_options *o = model->options;
     const struct rtrbm_shape *shape = rtrbm_shape(model);
     int64_t steps = 0;
-    if (!schedule_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
+    if (!epoch_values_at(o->cd_schedule, 0, MOST_CD_STEPS, &steps))
         return fail(BAD_USER,
                     "model.cd_schedule = %s: expected epoch:steps pairs with increasing "
                     "epochs, for example 10:3 20:5",

@@ -1,8 +1,8 @@
-/* Parses schedules, written as epoch:value pairs. */
-#include "learn/schedule.h"
+/* Parses settings that change from epoch to epoch, written as epoch:value pairs. */
+#include "learn/epoch_values.h"
 #include <stdlib.h>
 
-bool schedule_at(const char *text, int64_t epoch, int64_t most, int64_t *value)
+bool epoch_values_at(const char *text, int64_t epoch, int64_t most, int64_t *value)
 {
     int64_t last = -1;
     for (const char *p = text; *p != '\0';) {
