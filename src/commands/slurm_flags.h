@@ -1,4 +1,5 @@
-/* The options of commands that submit jobs. */
+/* The options of commands that submit jobs. Their defaults are also in the templates in jobs, for
+ * people who submit those by hand; tests/cli/cli_submit.sh compares them. */
 #ifndef COHORT_SLURM_FLAGS_H
 #define COHORT_SLURM_FLAGS_H
 

@@ -47,12 +47,20 @@ expect_equal "train model.kind=rbm model.hidden=7 train.batch=40 train.block=10 
 expect_status 0 "$COHORT" submit "${settings[@]}" run="$TMP/run" --dry-run
 expect_no_match '^#SBATCH --(account|partition)'
 expect_match "^#SBATCH --output=$TMP/run/slurm.log"
+# The defaults of the options are what the templates have for people who submit them by hand.
+defaults_of() { grep -hE '^(#SBATCH --(nodes|time|signal)=|launch=|most_restarts=)' "$@" | sed 's/  *# .*//'; }
+expect_equal 5 "$(output | defaults_of | wc -l)" 'values with defaults'
+for template in train sweep; do
+    expect_equal "$(output | defaults_of)" "$(defaults_of "jobs/$template.sbatch")" "the defaults in $template.sbatch"
+done
 # The job files of the project name their data and run.
 expect_status 0 "$COHORT" submit jobs/rbm.ini --dry-run
 expect_match '^#SBATCH --output=.*runs/rbm/slurm.log'
 
 section 'bad input'
 expect_status 2 "$COHORT" submit
+expect_status 1 "$COHORT" submit run="$TMP/nowhere" --dry-run
+expect_match 'nowhere: no such directory, so there is no run to continue'
 expect_status 2 "$COHORT" submit "${settings[@]}" run="$TMP/run" --rank 2
 expect_match 'did you mean --ranks'
 expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/run" model.hiden=3
