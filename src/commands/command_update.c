@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "runs/run.h"
+#include "runs/run_find.h"
 #include <stddef.h>
 #include <string.h>
 

@@ -139,7 +139,7 @@ expect_equal 0 "$(awk -F , '$4 == ""' "$TMP/own-bkt-0.csv" | wc -l)" "answers mi
 for split in train all; do
     expect_status 0 "$COHORT" evaluate "$TMP/own-bkt-0" "$TMP/own-rasch-0" --split $split
     run "$COHORT" evaluate "$TMP/own-bkt-0" --split $split --json || fail "evaluate"
-    expect_equal $([ $split = all ] && echo 1920 || echo 1440) "$(json n)" "answers scored in $split"
+    expect_equal "$([ $split = all ] && echo 1920 || echo 1440)" "$(json n)" "answers scored in $split"
 done
 expect_status 0 ranks 3 "$COHORT" train "data=$TMP/class-owners-0.h5" "run=$TMP/own-ranks" train.patience=0 model.kind=bkt train.epochs=10
 expect_match '^note: training skips 480 answers at items or skills that only one student practised' "$LIB_ERR"
