@@ -448,14 +448,14 @@ expect_equal "" "$(ls -A place)" "what is in it"
 section "a full disk"
 mkdir disk
 if mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null; then
-    echo old >disk/p.csv
+    echo student,probability >disk/p.csv
     for n in 1 3; do
         for file in p.csv p.h5; do
             expect_status 74 on $n "$COHORT" predict irt -o disk/$file
             expect_match "disk/$file"
         done
     done
-    expect_equal old "$(cat disk/p.csv)" "what was there before"
+    expect_equal student,probability "$(cat disk/p.csv)" "what was there before"
     expect_equal p.csv "$(ls -A disk)" "what is left"
     expect_status 74 ranks 2 "$COHORT" doctor --disk disk
     expect_match 'writing stopped'
