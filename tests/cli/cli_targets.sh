@@ -146,6 +146,6 @@ expect_status 0 "$COHORT" import csv --train "$TMP/whole-long.csv" --test "$TMP/
 for input in item skill both; do
     expect_status 0 "$COHORT" train model.kind=dkt model.hidden=8 model.input=$input data="$TMP/long.h5" run="$TMP/long-$input" \
         train.batch=4 train.block=2 train.epochs=1 optimizer.method=adam
-    expect_status 0 "$COHORT" predict "$TMP/long-$input" -o "$TMP/long.csv"
-    expect_equal 100121 "$(awk -F , 'NR > 1 && $5 > 0 && $5 < 1' "$TMP/long.csv" | wc -l)" "probabilities, input $input"
+    expect_status 0 "$COHORT" predict "$TMP/long-$input" -o "$TMP/long-answers.csv"
+    expect_equal 100121 "$(awk -F , 'NR > 1 && $5 > 0 && $5 < 1' "$TMP/long-answers.csv" | wc -l)" "probabilities, input $input"
 done
