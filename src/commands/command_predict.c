@@ -127,6 +127,9 @@ static enum status run(const struct comm *comm, int argc, char **argv)
     if (status == OK && values.pseudonyms[0] != '\0')
         status = fail(BAD_USAGE, "predict: --pseudonyms goes with --follow; other predictions "
                                  "have the students' names as the data set has them");
+    if (status == OK && (values.time_unit != UNIT_AUTO || values.time_format[0] != '\0'))
+        status = fail(BAD_USAGE, "predict: --time-unit and --time-format go with --follow; a "
+                                 "data set knows its times");
     if (status == OK)
         status = comm_agree(comm, comm->rank == 0 ? check_output(values.output) : OK);
     if (status == OK && values.next != NEXT_NONE && values.mastery != MASTERY_NONE)
@@ -190,7 +193,8 @@ const struct command command_predict = {
         "answers; where it is small against p and 1 - p, p plus or minus 1.96 deviations is a "
         "95 % interval. vae: of the posterior of the abilities. lme: of the student's effect, "
         "about normal. bkt: a chance is 1 - slip with probability P(known) and guess "
-        "otherwise. blend: of the members' predictions, by their weights. Parameters count as "
+        "otherwise. blend: only how far its members disagree, so no such interval. Parameters "
+        "count as "
         "known. For new items the differences between the items they are predicted from "
         "count too.\n\n"
         "A model that predicts one target per student (dkt with model.task=final) writes "

@@ -205,12 +205,13 @@ static void look_at_keys(struct follow_reader *reader)
 
 static void read_json(struct follow_reader *reader, struct span text, struct follow_line *line)
 {
-    json_error_t error;
     json_decref(reader->object);
-    reader->object = json_loadb(text.start, text.n, JSON_REJECT_DUPLICATES, &error);
+    reader->object = json_loadb(text.start, text.n, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(reader->object)) {
-        snprintf(line->error, sizeof line->error, "not a JSON object%s%s",
-                 reader->object == NULL ? ": " : "", reader->object == NULL ? error.text : "");
+        snprintf(
+            line->error, sizeof line->error,
+            "not a JSON object in one line, such as {\"student\": \"ada\", \"item\": \"i7\"}, "
+            "with every key once");
         return;
     }
     /* Numbers are at most 25 bytes, of which a line has at least one. */

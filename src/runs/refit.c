@@ -40,6 +40,11 @@ static enum status check_fresh(const struct original_run *original)
                     "train.refit = %s: this is already a refit, trained on its validation "
                     "attempts too; name the original run instead",
                     original->directory);
+    if (config_get(original->config, "update", "digest") != NULL)
+        return fail(BAD_USER,
+                    "train.refit = %s: this is an update, and a refit starts from scratch; "
+                    "refit the run that was updated, then update the refit",
+                    original->directory);
     return OK;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool run_is_auto(const char *directory)
 {
@@ -141,6 +142,9 @@ enum status run_find(const char *path, char **checkpoint)
         return OK;
     if (run_is_running(path))
         return not_saved(path);
+    if (access(path, R_OK | X_OK) != 0)
+        return fail(BAD_USER, "%s: %s; a run is read from its directory", path,
+                    strerror(errno));
     return fail(
         BAD_USER,
         "%s: no checkpoint in this directory; train a model with `cohort train ... run=%s`",
@@ -179,23 +183,23 @@ static char *settings_home(const char *directory)
     return home;
 }
 
-static bool differs(const struct config *said, const struct config *known, const char *key)
+static bool differs(const struct config *given, const struct config *known, const char *key)
 {
-    const char *a = config_get(said, "model", key), *b = config_get(known, "model", key);
+    const char *a = config_get(given, "model", key), *b = config_get(known, "model", key);
     return a != NULL && b != NULL && strcmp(a, b) != 0;
 }
 
-static bool is_said(const char *value)
+static bool is_given(const char *value)
 {
     return value != NULL && value[0] != '\0';
 }
 
 /* A refit takes its settings from its original run, which may have changed. */
-static char *refit_settings_of(const struct config *said, const struct config *known)
+static char *refit_settings_of(const struct config *given, const struct config *known)
 {
     const char *origin = config_get(known, "train", "refit");
     const char *data = config_get(known, "data", "file");
-    if (!is_said(origin) && !is_said(config_get(said, "train", "refit")))
+    if (!is_given(origin) && !is_given(config_get(given, "train", "refit")))
         return NULL;
     return memory_text("[data]\nfile = %s\n[train]\nrefit = %s\n", data ? data : "",
                        origin ? origin : "");

@@ -181,6 +181,8 @@ expect_match 'no-key: no such file; name the key file'
 check "no key is created" test ! -e no-key
 expect_status 2 "$COHORT" predict bkt --pseudonyms key -o x.csv
 expect_match '--pseudonyms goes with --follow'
+expect_status 2 "$COHORT" predict bkt --time-unit ms -o x.csv
+expect_match '--time-unit and --time-format go with --follow'
 
 section "outcomes that the split withholds are counted, not used"
 run "$COHORT" import csv past.csv --split by-last -o held.h5 || fail "import"

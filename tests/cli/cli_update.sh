@@ -161,6 +161,8 @@ expect_match 'train.folds = 5: an update is trained once, on the split of the ne
 expect_status 0 "$COHORT" update rbm --data whole.h5 run=rbm-0 train.epochs=0 train.folds=0
 expect_status 1 "$COHORT" train update=rbm refit=rbm data=whole.h5 run=both
 expect_match 'refit= and update= are both set'
+expect_status 1 "$COHORT" train refit=rbm-0 run=again
+expect_match 'this is an update, and a refit starts from scratch'
 expect_status 0 "$COHORT" blend rbm dkt -o blend
 expect_status 1 "$COHORT" update blend --data whole.h5
 expect_match 'this is a blend, which is built from other runs; update those'
