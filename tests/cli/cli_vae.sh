@@ -106,6 +106,17 @@ train 1 whole-only "data=$TMP/large.h5" $good "model.prior_correlation=1 0.5 / 0
 check "beginnings help predictions" awk -v with="$(json_of "$TMP/large/result.json" test log_loss)" \
     -v without="$(json_of "$TMP/whole-only/result.json" test log_loss)" 'BEGIN { exit !(with < without - 0.001) }'
 
+section "standard errors of a class with fewer students than parameters"
+expect_status 0 "$COHORT" simulate irt --students 60 --items 40 --skills 1 --seed 3 -o "$TMP/few.h5"
+expect_status 0 "$COHORT" train "data=$TMP/few.h5" "run=$TMP/few" model.kind=vae
+expect_status 0 "$COHORT" export "$TMP/few" --hidden -o "$TMP/few-tables"
+expect_no_match "standard errors are missing"
+check "errors are within those of the prior" awk -F , 'NR > 1 && !($4 > 0.1 && $4 < $2 && $5 > 0.2 && $5 < 2) { exit 1 }' \
+    "$TMP/few-tables/table_items.csv"
+expect_status 0 "$COHORT" inspect "$TMP/few" --truth --json
+expect_number "truth 0 within" ">=" 0.85
+expect_number "truth 1 within" ">=" 0.9
+
 section "default settings, and steps that are too large"
 run "$COHORT" simulate irt --students 600 --items 50 --skills 3 -o "$TMP/first.h5"
 expect_status 0 timeout -s KILL 60 "$COHORT" train "data=$TMP/first.h5" "run=$TMP/first" model.kind=vae

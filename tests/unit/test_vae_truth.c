@@ -324,14 +324,14 @@ static void test_item_without_answers(void **state)
     tiny_close(&class);
 }
 
-/* Standard errors of one item and one ability, from the information computed here. */
-static void test_standard_errors(void **state)
+/* Standard errors of two items and one ability, from the information computed here. With ten
+ * students for each parameter, all have one matrix; with fewer, each has its own. */
+static void check_standard_errors(uint32_t n_students, double prior_b)
 {
-    (void)state;
     struct tiny class;
     begin_class(&class);
     const struct rng rng = {.seed = 12, .purpose = RNG_SIMULATE};
-    for (uint32_t s = 0; s < 60; s++) {
+    for (uint32_t s = 0; s < n_students; s++) {
         char text[16];
         sprintf(text, "a%d b%d", (int)rng_below(&rng, 2 * s, 2),
                 (int)rng_below(&rng, 2 * s + 1, 2));
@@ -339,7 +339,13 @@ static void test_standard_errors(void **state)
     }
     tiny_finish(&class, &world);
     struct bench bench;
-    open_bench(&bench, &class, "hidden=3, dimensions=1, discrimination=one");
+    char options[80];
+    snprintf(options, sizeof options, "hidden=3, dimensions=1, discrimination=one, prior_b=%g",
+             prior_b);
+    open_bench(&bench, &class, options);
+    const real answers[N_ITEMS] = {(real)n_students, (real)n_students};
+    params_put(&bench.model->params, find_tensor(&bench, "answers"), answers,
+               bench.model->params.value);
     tiny_must(vae_examine(bench.model, &class.shard, &world));
     const struct tensor *tensor = find_tensor(&bench, "error_b"),
                         *b = find_tensor(&bench, "difficulty");
@@ -347,7 +353,7 @@ static void test_standard_errors(void **state)
     params_take(&bench.model->params, tensor, bench.model->params.value, errors);
     params_take(&bench.model->params, b, bench.model->params.value, difficulty);
     double info[2][2] = {{0}};
-    for (size_t s = 0; s < 60; s++) { /* scores by a sum over theta */
+    for (size_t s = 0; s < n_students; s++) { /* scores by a sum over theta */
         double total = 0, score[2] = {0};
         for (double theta = -8; theta <= 8; theta += 0.01) {
             double weight = exp(-theta * theta / 2), d[2];
@@ -367,11 +373,24 @@ static void test_standard_errors(void **state)
     }
     for (size_t i = 2; i < N_ITEMS; i++)
         assert_true(errors[i] == 0); /* never answered */
+    for (int x = 0; x < 2 && prior_b > 0; x++)
+        info[x][x] += 1 / (prior_b * prior_b);
+    if (n_students < 10 * N_ITEMS)
+        info[0][1] = info[1][0] = 0;
     const double det = info[0][0] * info[1][1] - info[0][1] * info[1][0];
     assert_true(fabs((double)errors[0] - sqrt(info[1][1] / det)) < 0.03 * (double)errors[0]);
     assert_true(fabs((double)errors[1] - sqrt(info[0][0] / det)) < 0.03 * (double)errors[1]);
     close_bench(&bench);
     tiny_close(&class);
+}
+
+static void test_standard_errors(void **state)
+{
+    (void)state;
+    check_standard_errors(60, 0);
+    check_standard_errors(60, 0.5);
+    check_standard_errors(20, 0);
+    check_standard_errors(20, 0.5);
 }
 
 static enum status declare(const struct tiny *class, const char *options)

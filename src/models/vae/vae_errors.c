@@ -6,10 +6,18 @@
  *     score = sum_s v_s d log P(answers | theta_s)
  *
  * with weights v_s of importance sampling from the encoder's posterior. The information matrix
- * is the sum of the outer products of scores; standard errors are the square roots of the
- * diagonal of its inverse. Up to MOST parameters the matrix covers all of them. Beyond that,
- * each item has its own, which ignores the uncertainty of abilities, so that errors are a
- * little too small. Sums are in fixed point: the same bits at any number of ranks. */
+ * is the sum of the outer products of scores, plus the precision of the weak priors on its
+ * diagonal; standard errors are the square roots of the diagonal of its inverse.
+ *
+ *     log a ~ N(0, s^2)    precision of a about 1 / (s a)^2
+ *     b ~ N(0, s^2)        precision of b 1 / s^2
+ *
+ * One matrix of all parameters is used where it can be trusted. Its rank is at most the number
+ * of students n, and errors from m parameters are too large by about sqrt(n / (n - m)), so
+ * there must be PER_PARAMETER students for each. With fewer of them, or more parameters than
+ * MOST, each item has a matrix of its own. That ignores what is common to all items, the place
+ * and the unit of the scale, so that errors are a little too small. Sums are in fixed point:
+ * the same bits at any number of ranks. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "kernels/irt.h"
@@ -17,28 +25,44 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_DRAWS = 512, MOST = 2000, UNIT_BITS = 32, SUM_BITS = 101 };
+enum { N_DRAWS = 512, MOST = 2000, PER_PARAMETER = 10, UNIT_BITS = 32, SUM_BITS = 101 };
 
 /* The free parameters, item by item: a_ik where q_ik is set, then b_i. */
 struct free_list {
     size_t n;
-    size_t *first; /* n_items + 1 */
-    size_t *place; /* in the flat vector: of the standard error */
+    size_t *first;     /* n_items + 1 */
+    size_t *place;     /* in the flat vector: of the standard error */
+    double *precision; /* of the prior */
 };
+
+static double precision_of(double deviation)
+{
+    return deviation > 0 ? 1 / (deviation * deviation) : 0;
+}
 
 static void list_free(const struct model *model, const struct vae_shape *shape,
                       struct free_list *list)
 {
+    const struct vae_options *o = model->options;
     const struct panel *panel = &model->params.panels[shape->decoder];
     const size_t n_a = shape->column_q;
     list->first = NEW(size_t, model->n_items + 1);
     list->place = NEW(size_t, model->n_items * (n_a + 1));
+    list->precision = NEW(double, model->n_items *(n_a + 1));
     list->n = 0;
     for (size_t i = 0; i < model->n_items; i++) {
         const size_t row = panel->offset + i * panel->stride;
+        const real *value = model->params.value + row;
+        const bool is_trained = value[shape->column_n] > 0;
         for (size_t k = 0; k < n_a; k++)
-            if (model->params.value[row + shape->column_q + k] != 0)
+            if (value[shape->column_q + k] != 0) {
+                list->precision[list->n] =
+                    is_trained && value[k] != 0
+                        ? precision_of(o->prior_a * fabs((double)value[k]))
+                        : 0;
                 list->place[list->n++] = row + shape->column_error + k;
+            }
+        list->precision[list->n] = is_trained ? precision_of(o->prior_b) : 0;
         list->place[list->n++] = row + shape->column_error + n_a;
         list->first[i + 1] = list->n;
     }
@@ -137,7 +161,7 @@ static void invert_diagonal(double *matrix, size_t n, double *diagonal)
             if (j < k)
                 matrix[k * n + j] = rest / matrix[j * n + j];
             else
-                matrix[k * n + k] = rest > 1e-9 * matrix[k * n + k] ? sqrt(rest) : INFINITY;
+                matrix[k * n + k] = rest > 1e-6 * matrix[k * n + k] ? sqrt(rest) : INFINITY;
         }
     double *column = NEW(double, n);
     for (size_t c = 0; c < n; c++) { /* |column c of the inverse root|^2 */
@@ -161,6 +185,8 @@ static void write_errors(struct model *model, const struct free_list *list, size
     double *matrix = NEW(double, n *n), *diagonal = NEW(double, n);
     for (size_t i = 0; i < n * n; i++)
         matrix[i] = ldexp((double)information[i], -UNIT_BITS);
+    for (size_t k = 0; k < n; k++)
+        matrix[k * n + k] += list->precision[first + k];
     invert_diagonal(matrix, n, diagonal);
     for (size_t k = 0; k < n; k++) {
         const bool known = diagonal[k] > 0;
@@ -180,13 +206,14 @@ struct information {
     int64_t out_of_range; /* number of such terms */
 };
 
+/* n_students: with training answers. */
 static void information_create(struct information *information, const struct model *model,
-                               const struct free_list *list)
+                               const struct free_list *list, int64_t n_students)
 {
-    *information =
-        (struct information){.together = list->n <= MOST,
-                             .start = NEW(size_t, model->n_items),
-                             .most = ldexp(1 / (1 + (double)model->n_students), SUM_BITS)};
+    *information = (struct information){
+        .together = list->n <= MOST && n_students >= PER_PARAMETER * (int64_t)list->n,
+        .start = NEW(size_t, model->n_items),
+        .most = ldexp(1 / (1 + (double)model->n_students), SUM_BITS)};
     for (size_t i = 0; i < model->n_items; i++) {
         const size_t n = list->first[i + 1] - list->first[i];
         information->start[i] = information->n_cells;
@@ -218,13 +245,23 @@ static void information_add(struct information *information, const struct free_l
         }
 }
 
+/* Collective: students with training answers, on all ranks. */
+static int64_t count_students(const struct vae_work *work, const struct comm *comm)
+{
+    int64_t n = 0;
+    for (size_t s = 0; s < work->shard->n_students; s++)
+        n += work->first[s + 1] > work->first[s];
+    comm_sum_i64(comm, &n, 1);
+    return n;
+}
+
 enum status vae_examine(struct model *model, const struct shard *shard, const struct comm *comm)
 {
     struct vae_work *work = vae_attach(model, shard, TO_TRAIN);
     struct free_list list;
     struct information information;
     list_free(model, work->shape, &list);
-    information_create(&information, model, &list);
+    information_create(&information, model, &list, count_students(work, comm));
     struct score score;
     score_create(&score, &list);
     size_t n_missing = 0;
@@ -234,8 +271,10 @@ enum status vae_examine(struct model *model, const struct shard *shard, const st
     }
     comm_sum_i128(comm, information.cells, information.n_cells);
     comm_sum_i64(comm, &information.out_of_range, 1);
-    if (information.out_of_range > 0) /* of such a model nothing is known */
+    if (information.out_of_range > 0) { /* of such a model nothing is known */
         memset(information.cells, 0, information.n_cells * sizeof *information.cells);
+        memset(list.precision, 0, list.n * sizeof *list.precision);
+    }
     if (information.together)
         write_errors(model, &list, 0, list.n, information.cells, &n_missing);
     for (size_t i = 0; !information.together && i < model->n_items; i++)
@@ -247,7 +286,8 @@ enum status vae_examine(struct model *model, const struct shard *shard, const st
             n_missing, list.n);
     score_free(&score);
     vae_detach(work);
-    void *const all[] = {information.cells, information.start, list.first, list.place};
+    void *const all[] = {information.cells, information.start, list.first, list.place,
+                         list.precision};
     for (size_t k = 0; k < COUNT(all); k++)
         memory_free(all[k]);
     return OK;
