@@ -6,11 +6,7 @@
  *     share right     right / n
  *     mean chance     chance / n
  *
- * All sums are of integers, so that they have the same bits on any number of ranks.
- *
- * Wilson's interval of a share r of n answers, with z = 1.96:
- *
- *     (r + z^2 / 2n  +-  z sqrt(r (1 - r) / n + z^2 / 4n^2)) / (1 + z^2 / n) */
+ * All sums are of integers, so that they have the same bits on any number of ranks. */
 #include "report/practice.h"
 #include "base/memory.h"
 #include "report/report_internal.h"
@@ -85,14 +81,4 @@ double practice_rise(const struct practice_point *points, size_t n)
     return first.n > 0 && last.n > 0
                ? (double)last.right / (double)last.n - (double)first.right / (double)first.n
                : NAN;
-}
-
-void practice_interval(const struct practice_point *point, double *low, double *high)
-{
-    const double z = 1.96, n = (double)point->n, share = (double)point->right / n,
-                 middle = share + z * z / (2 * n),
-                 half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)),
-                 scale = 1 + z * z / n;
-    *low = fmax(0, (middle - half) / scale);
-    *high = fmin(1, (middle + half) / scale);
 }

@@ -36,7 +36,4 @@ size_t practice_length(const struct practice_point *points, int64_t fewest);
  * fewer where n is small. */
 double practice_rise(const struct practice_point *points, size_t n);
 
-/* The 95 % interval of a share by Wilson's formula. */
-void practice_interval(const struct practice_point *point, double *low, double *high);
-
 #endif

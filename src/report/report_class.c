@@ -1,237 +1,240 @@
-/* Measures where the students of a class stand after their last attempt.
+/* The section about the students of a class: mastery of students and skills, who needs help with
+ * what, growth over time, and the path of one student.
  *
- * A large class is sampled (report_sample.c). Mastery is measured for every skill that a student
- * has tried, for the tables, and for the skills with the most attempts, for the pictures. Each
- * rank measures its own students (runs/standing.c), and rank 0 gets their rows in the order of
- * the data set.
- *
- * Growth is measured for fewer students, since it needs mastery at eleven points: after 0, 10,
- * ..., 100 % of a student's own attempts. All students therefore count in every point. Over a
- * common axis of attempts, only the diligent would be left at its end. */
-#include "base/fail.h"
-#include "base/log.h"
+ * Students are "student 7", their number in the data set, unless their names are wanted. */
 #include "base/memory.h"
+#include "plot/html.h"
+#include "plot/plot.h"
+#include "plot/plot_heat.h"
+#include "plot/row_groups.h"
 #include "report/report_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_STUDENTS = 500,
-    MOST_SKILLS = 20, /* of the pictures */
-    MOST_GROWN = 100,
-    FEWEST_ATTEMPTS = REPORT_GROWTH - 1, /* of a student whose growth is measured */
-    LONG_PATH = 30                       /* attempts that make an example instructive */
+    MOST_ROWS = 40,
+    MOST_COLUMNS = PLOT_HEAT_COLUMNS,
+    MOST_GROUPS = 4,
+    ROWS_PER_GROUP = 4 /* at least, for groups to be shown */
 };
 
-/* What one rank measures of its students. */
-struct rows {
-    size_t n_tried, room;
-    double *mastery;
-    uint8_t *is_tried;
-    struct report_tried *tried;
-};
-
-/* The student whose place among those of all ranks is `place`, row i of this rank. `answers`: of
- * all skills. */
-static void measure_student(struct rows *rows, const struct report_class *class,
-                            struct standing *standing, size_t i, size_t place,
-                            const struct report_answers *answers)
+const char *report_class_thing(const struct report_class *class)
 {
-    double *of_tried = NEW_SCRATCH(double, standing->skills.n);
-    for (uint32_t k = 0; k < standing->skills.n; k++) {
-        const double mastery = of_tried[k] =
-            answers[k].n > 0 ? standing_mastery(standing, k) : NAN;
-        if (!isfinite(mastery))
-            continue;
-        GROW(rows->tried, rows->n_tried, rows->room);
-        rows->tried[rows->n_tried++] = (struct report_tried){
-            .student = (uint32_t)place, .skill = k, .n = answers[k].n, .mastery = mastery};
-    }
-    for (size_t k = 0; k < class->n_skills; k++) {
-        const uint32_t skill = class->skill[k];
-        const bool is_tried = answers[skill].n > 0;
-        rows->mastery[i * class->n_skills + k] =
-            is_tried ? of_tried[skill] : standing_mastery(standing, skill);
-        rows->is_tried[i * class->n_skills + k] = is_tried;
-    }
-    memory_free(of_tried);
+    return class->by_item ? "item" : "skill";
 }
 
-/* Collective: mastery and answers of the chosen students. */
-static void measure_mastery(struct report_class *class, struct standing *standing)
+char *report_class_label(const struct report_class *class, size_t i)
 {
-    const struct comm *comm = standing->inference->comm;
-    const struct shard *shard = &standing->inference->shard;
-    const size_t k_all = standing->skills.n, n_skills = class->n_skills;
-    uint32_t *own = NEW_SCRATCH(uint32_t, class->n);
-    const size_t n = report_sample_own(shard, class->student, class->n, own);
-    size_t first_place = 0, n_bytes = 0;
-    while (first_place < class->n && class->student[first_place] < shard->first_student)
-        first_place++;
-    struct rows rows = {.mastery = NEW_SCRATCH(double, n *n_skills),
-                        .is_tried = NEW_SCRATCH(uint8_t, n * n_skills)};
-    struct report_answers *all = NEW_SCRATCH(struct report_answers, k_all);
-    for (size_t first = 0; first < n; first += standing->n_slots) {
-        const size_t n_here = size_min(standing->n_slots, n - first);
-        log_live("report: mastery of students, %zu of %zu", first, n);
-        standing_gather(standing, own + first, n_here);
-        for (size_t i = first; i < first + n_here; i++) {
-            standing_pick(standing, i - first);
-            memset(all, 0, k_all * sizeof *all);
-            report_path_count(standing, own[i], all);
-            measure_student(&rows, class, standing, i, first_place + i, all);
-        }
-    }
-    class->mastery = comm_gather(comm, rows.mastery, n * n_skills * sizeof(double), &n_bytes);
-    class->is_tried = comm_gather(comm, rows.is_tried, n * n_skills, &n_bytes);
-    class->tried = comm_gather(comm, rows.tried, rows.n_tried * sizeof *rows.tried, &n_bytes);
-    class->n_tried = comm->rank == 0 ? n_bytes / sizeof *class->tried : 0;
-    void *const parts[] = {own, rows.mastery, rows.is_tried, rows.tried, all};
-    for (size_t p = 0; p < COUNT(parts); p++)
-        memory_free(parts[p]);
+    return class->names.n > 0
+               ? memory_text("%s", names_get(&class->names, i))
+               : memory_text("student %llu", (unsigned long long)class->student[i] + 1);
 }
 
-/* Collective: mean mastery after each tenth of a student's attempts. */
-static void measure_growth(struct report_class *class, struct standing *standing)
+static const char *skill_name(const struct report_class *class, size_t k)
 {
-    const struct inference *inference = standing->inference;
-    const struct shard *shard = &inference->shard;
-    const size_t n_skills = class->n_skills;
-    uint64_t *students = NULL;
-    size_t n_bytes = 0, n_all = 0;
-    class->n_grown = report_sample_students(&inference->dataset, FEWEST_ATTEMPTS, MOST_GROWN,
-                                            &students, &n_all);
-    uint32_t *own = NEW_SCRATCH(uint32_t, class->n_grown);
-    const size_t n = report_sample_own(shard, students, class->n_grown, own);
-    double *growth = NEW_SCRATCH(double, n *REPORT_GROWTH);
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t from = shard->first[own[i]], length = shard->first[own[i] + 1] - from;
-        log_live("report: growth of students, %zu of %zu", i, n);
-        for (size_t g = 0; g < REPORT_GROWTH; g++) {
-            double sum = 0;
-            standing_go(standing, own[i], from + size_cut(length, g, REPORT_GROWTH - 1));
-            for (size_t k = 0; k < n_skills; k++)
-                sum += standing_mastery(standing, class->skill[k]);
-            growth[i * REPORT_GROWTH + g] = sum / (double)n_skills;
-        }
-    }
-    class->growth =
-        comm_gather(inference->comm, growth, n * REPORT_GROWTH * sizeof *growth, &n_bytes);
-    memory_free(students);
-    memory_free(own);
-    memory_free(growth);
+    return names_get(&class->things, class->skill[k]);
 }
 
-struct mean {
+static double mastery_of(const struct report_class *class, size_t i, size_t k)
+{
+    return class->mastery[i * class->n_skills + k];
+}
+
+struct ranked {
     double value;
     size_t i;
 };
 
-static int compare_means(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
-    const struct mean *x = a, *y = b;
-    return x->value != y->value ? (x->value > y->value ? 1 : -1)
+    const struct ranked *x = a, *y = b;
+    return x->value != y->value ? (x->value < y->value ? 1 : -1)
                                 : (x->i > y->i) - (x->i < y->i);
 }
 
-/* Rank 0: the student in the middle, by mean mastery, of those with long paths; or of those with
- * the longest, if none is long. */
-static size_t choose_example(const struct report_class *class, const struct dataset *dataset)
+/* Students or skills by their mean mastery, highest first. */
+static struct ranked *rank_students(const struct report_class *class, size_t n_skills)
 {
-    struct mean *means = NEW_SCRATCH(struct mean, class->n);
-    uint64_t longest = 0;
-    size_t n = 0;
+    struct ranked *ranked = NEW(struct ranked, class->n);
     for (size_t i = 0; i < class->n; i++) {
-        const uint64_t s = class->student[i],
-                       length = dataset->first[s + 1] - dataset->first[s];
-        longest = length > longest ? length : longest;
+        ranked[i].i = i;
+        for (size_t k = 0; k < n_skills; k++)
+            ranked[i].value += mastery_of(class, i, k);
     }
-    for (size_t i = 0; i < class->n; i++) {
-        const uint64_t s = class->student[i],
-                       length = dataset->first[s + 1] - dataset->first[s];
-        double sum = 0;
-        for (size_t k = 0; k < class->n_skills; k++)
-            sum += class->mastery[i * class->n_skills + k];
-        if (length >= size_min(longest, LONG_PATH))
-            means[n++] = (struct mean){sum, i};
-    }
-    qsort(means, n, sizeof *means, compare_means);
-    const size_t example = means[n / 2].i;
-    memory_free(means);
-    return example;
+    qsort(ranked, class->n, sizeof *ranked, compare);
+    return ranked;
 }
 
-/* Collective: the path of one student, who is on one rank. */
-static void measure_path(struct report_class *class, struct standing *standing)
+static struct ranked *rank_skills(const struct report_class *class, size_t n_skills)
 {
-    const struct inference *inference = standing->inference;
-    uint32_t own = 0;
-    size_t n_bytes = 0;
-    if (inference->comm->rank == 0)
-        class->example = choose_example(class, &inference->dataset);
-    comm_broadcast(inference->comm, &class->example, sizeof class->example, 0);
-    const size_t n =
-        report_sample_own(&inference->shard, &class->student[class->example], 1, &own);
-    if (n > 0)
-        report_path_take(&class->path, standing, own);
-    struct report_path *path =
-        comm_gather(inference->comm, &class->path, n * sizeof class->path, &n_bytes);
-    if (inference->comm->rank == 0)
-        class->path = *path;
-    memory_free(path);
+    struct ranked *ranked = NEW(struct ranked, n_skills);
+    for (size_t k = 0; k < n_skills; k++) {
+        ranked[k].i = k;
+        for (size_t i = 0; i < class->n; i++)
+            ranked[k].value += mastery_of(class, i, k);
+    }
+    qsort(ranked, n_skills, sizeof *ranked, compare);
+    return ranked;
 }
 
-/* Rank 0: names of the students, if they are wanted. */
-static enum status read_names(struct report_class *class, const struct inference *inference)
+/* The rows are an even selection over the range of mean mastery, then ordered by groups. */
+static void draw_map(FILE *out, const struct report_class *class)
 {
-    struct names all = {0};
-    TRY(inference_students(inference, 0, inference->dataset.n_students, &all));
-    for (size_t i = 0; i < class->n; i++) {
-        const char *name = names_get(&all, class->student[i]);
-        names_add(&class->names, name, strlen(name));
+    const size_t n_columns = size_min(class->n_skills, MOST_COLUMNS),
+                 n_rows = size_min(class->n, MOST_ROWS);
+    struct ranked *students = rank_students(class, n_columns),
+                  *skills = rank_skills(class, n_columns);
+    double *sample = NEW_SCRATCH(double, n_rows *n_columns),
+           *value = NEW_SCRATCH(double, n_rows *n_columns);
+    uint8_t *mark = NEW(uint8_t, n_rows * n_columns);
+    size_t *order = NEW(size_t, n_rows), *row = NEW(size_t, n_rows), n_groups = 0;
+    bool *begins = NEW(bool, n_rows);
+    const char *columns[MOST_COLUMNS], *rows[MOST_ROWS];
+    char *labels[MOST_ROWS];
+    for (size_t r = 0; r < n_rows; r++) {
+        row[r] = students[size_cut(class->n, r, n_rows)].i;
+        for (size_t c = 0; c < n_columns; c++)
+            sample[r * n_columns + c] = mastery_of(class, row[r], skills[c].i);
     }
-    names_free(&all);
-    return OK;
-}
-
-enum status report_class_measure(struct report_class *class, const struct inference *inference,
-                                 const struct report_plan *plan)
-{
-    struct standing standing;
-    const struct dataset *dataset = &inference->dataset;
-    if (model_task(inference->model) != TASK_TRACE)
-        return OK;
-    enum status status = standing_open(&standing, inference);
-    if (status == OK) {
-        class->by_item = standing.by_item;
-        class->rule = report_rule_of(live_knows(inference->model));
-        names_copy(&class->things, class->by_item ? &dataset->items : &dataset->skills);
-        class->n_skills =
-            report_sample_skills(&standing, MOST_SKILLS, &class->skill, &class->n_all_skills);
-        class->n =
-            report_sample_students(dataset, 1, MOST_STUDENTS, &class->student, &class->n_all);
-        class->is_there = class->n > 0 && class->n_skills > 0;
+    row_groups_order(sample, n_rows, n_columns,
+                     n_rows >= MOST_GROUPS * ROWS_PER_GROUP ? MOST_GROUPS : 1, order, begins);
+    for (size_t r = 0; r < n_rows; r++) {
+        const size_t i = row[order[r]];
+        rows[r] = labels[r] = report_class_label(class, i);
+        n_groups += begins[r];
+        begins[r] &= r > 0;
+        for (size_t c = 0; c < n_columns; c++) {
+            value[r * n_columns + c] = mastery_of(class, i, skills[c].i);
+            if (class->is_tried[i * class->n_skills + skills[c].i] == 0)
+                mark[r * n_columns + c] = HEAT_THIN;
+        }
     }
-    if (class->is_there) {
-        measure_mastery(class, &standing);
-        measure_growth(class, &standing);
-        measure_path(class, &standing);
-        if (plan->names && inference->comm->rank == 0)
-            status = read_names(class, inference);
-        status = comm_agree(inference->comm, status);
-    }
-    standing_close(&standing);
-    return status;
-}
-
-void report_class_free(struct report_class *class)
-{
-    names_free(&class->things);
-    names_free(&class->names);
-    void *const parts[] = {class->student,  class->skill, class->mastery,
-                           class->is_tried, class->tried, class->growth};
+    for (size_t c = 0; c < n_columns; c++)
+        columns[c] = skill_name(class, skills[c].i);
+    char *title = memory_text("Mastery of students and %ss", report_class_thing(class));
+    html_figure(out, title);
+    plot_heat_draw(out, &(struct plot_heat){.title = title,
+                                            .n_rows = n_rows,
+                                            .n_columns = n_columns,
+                                            .rows = rows,
+                                            .columns = columns,
+                                            .scale = "mastery",
+                                            .value = value,
+                                            .mark = mark,
+                                            .gap = begins});
+    char *rows_shown = n_rows < class->n_all
+                           ? memory_text(" %zu of %s students are shown, an even selection "
+                                         "from high to low mastery.",
+                                         n_rows, html_whole((int64_t) class->n_all).text)
+                           : memory_text("%s", "");
+    char *columns_shown =
+        n_columns < class->n_all_skills
+            ? memory_text(" %zu of %s %ss are shown, those with the most answers.", n_columns,
+                          html_whole((int64_t) class->n_all_skills).text,
+                          report_class_thing(class))
+            : memory_text("%s", "");
+    html_caption(
+        out,
+        "Each row is a student after the last attempt. The stronger the colour, the higher "
+        "the mastery; a thin cell is a %s that the student has not tried. Columns run "
+        "from the easiest to the hardest. Similar students are neighbours%s.%s%s",
+        report_class_thing(class), n_groups > 1 ? ", and gaps separate groups of them" : "",
+        rows_shown, columns_shown);
+    for (size_t r = 0; r < n_rows; r++)
+        memory_free(labels[r]);
+    void *const parts[] = {title, rows_shown, columns_shown, students, skills, sample,
+                           value, mark,       order,         row,      begins};
     for (size_t p = 0; p < COUNT(parts); p++)
         memory_free(parts[p]);
-    *class = (struct report_class){0};
+}
+
+/* Quartiles of the students' mean mastery. */
+static void draw_growth(FILE *out, const struct report_class *class)
+{
+    static const char *const names[] = {"upper quarter", "middle student", "lower quarter"};
+    const size_t n = class->n_grown;
+    double x[REPORT_GROWTH], y[COUNT(names)][REPORT_GROWTH];
+    struct ranked *ranked = NEW_SCRATCH(struct ranked, n);
+    struct plot_series series[COUNT(names)];
+    for (size_t g = 0; g < REPORT_GROWTH; g++) {
+        x[g] = (double)g / (REPORT_GROWTH - 1);
+        for (size_t i = 0; i < n; i++)
+            ranked[i] = (struct ranked){class->growth[i * REPORT_GROWTH + g], i};
+        qsort(ranked, n, sizeof *ranked, compare);
+        for (size_t q = 0; q < COUNT(names); q++)
+            y[q][g] = ranked[size_min(n * (q + 1) / 4, n - 1)].value;
+    }
+    for (size_t q = 0; q < COUNT(names); q++)
+        series[q] = (struct plot_series){.name = names[q],
+                                         .style = PLOT_LINE,
+                                         .colour = q,
+                                         .n = REPORT_GROWTH,
+                                         .x = x,
+                                         .y = y[q]};
+    const char *thing = report_class_thing(class);
+    char *things =
+        class->n_skills < class->n_all_skills
+            ? memory_text("the %zu of %s %ss with the most answers", class->n_skills,
+                          html_whole((int64_t) class->n_all_skills).text, thing)
+            : memory_text("%zu %s%s", class->n_skills, thing, class->n_skills == 1 ? "" : "s");
+    html_figure(out, "Growth from the first attempt to the last");
+    plot_draw(out, &(struct plot){.title = "Mean mastery of students over their attempts",
+                                  .x = {.label = "attempts so far, of the student's own",
+                                        .high = 1,
+                                        .percent = true},
+                                  .y = {.label = "mean mastery", .high = 1, .percent = true},
+                                  .series = series,
+                                  .n_series = COUNT(series)});
+    html_caption(out,
+                 "Based on %s student%s with at least %d attempts%s and on %s. Drawn is the "
+                 "mean mastery of each student over these %ss, from before the first attempt "
+                 "to after the last; three of four students are above the lowest line, one of "
+                 "four above the highest. The lines begin together, because nothing is known "
+                 "of anybody yet, and move apart as answers come in. A rising line in the "
+                 "middle means that the model expects more right answers at the end than at "
+                 "the beginning; with a model in which abilities do not change (lme, vae), "
+                 "that is no sign of learning.",
+                 html_whole((int64_t)n).text, n == 1 ? "" : "s", REPORT_GROWTH - 1,
+                 n < class->n ? ", evenly selected," : "", things, thing);
+    memory_free(things);
+    memory_free(ranked);
+}
+
+static void draw_example(FILE *out, const struct report_class *class)
+{
+    char *label = report_class_label(class, class->example);
+    char *title = memory_text("The path of one student: %s", label);
+    report_path_draw(out, &class->path, &class->things, report_class_thing(class), title,
+                     "An example: of the students with many attempts, the one whose mastery is "
+                     "in the middle.");
+    memory_free(label);
+    memory_free(title);
+}
+
+void report_show_class(FILE *out, const struct report *report)
+{
+    const struct report_class *class = &report->runs[0].class;
+    if (report->n > 1 || !class->is_there)
+        return;
+    char *rule = report_rule_text(&class->rule, report_class_thing(class));
+    html_say(out, "h2", "Students: what they have mastered");
+    html_say(out, "p", "%s", rule);
+    if (class->n < class->n_all)
+        html_say(out, "p class=\"note\"",
+                 "This section is about an even selection of the students: %s of %s.",
+                 html_whole((int64_t) class->n).text, html_whole((int64_t) class->n_all).text);
+    if (class->names.n == 0)
+        html_say(
+            out, "p class=\"note\"",
+            "Students are numbered as in the data set; “cohort report --names” shows their "
+            "names. “cohort report --student NAME” writes the page of one student.");
+    html_figures(out);
+    draw_map(out, class);
+    if (class->n_grown > 0)
+        draw_growth(out, class);
+    draw_example(out, class);
+    html_figures_end(out);
+    report_needs_show(out, class, report->plan->n_rows);
+    memory_free(rule);
 }

@@ -225,7 +225,6 @@ void report_show_warnings(FILE *out, const struct report *report);
 void report_warn_teacher(FILE *out, const struct report *report);
 void report_show_data(FILE *out, const struct report *report);
 void report_show_scores(FILE *out, const struct report *report);
-void report_show_table(FILE *out, const struct report *report);
 void report_show_differences(FILE *out, const struct report *report);
 void report_practice_show(FILE *out, const struct report *report);
 void report_show_history(FILE *out, const struct report *report);

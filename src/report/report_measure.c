@@ -13,32 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const report_bucket_names[REPORT_BUCKETS] = {
-    "0",     "1",      "2",       "3–5",     "6–10",     "11–20",
-    "21–50", "51–100", "101–200", "201–500", "501–1000", "over 1000"};
-
-size_t report_bucket(uint64_t n)
-{
-    static const uint64_t last[] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
-    size_t b = 0;
-    while (b < COUNT(last) && n > last[b])
-        b++;
-    return b;
-}
-
-char *report_shown(const char *path, int n_parts)
-{
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    size_t first = n;
-    for (int parts = 0; path[0] == '/' && first > 0; first--)
-        if (path[first - 1] == '/' && ++parts == n_parts)
-            break;
-    return path[0] == '/' ? memory_text("%.*s", (int)(n - first), path + first)
-                          : memory_text("%.*s", (int)n, path);
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -85,24 +59,6 @@ static enum status choose_split(struct report_run *run, const struct inference *
     log_say("note: %s has nothing to score in split %s; the report uses split %s",
             inference->dataset.path, split_names[asked], split_names[run->split]);
     return OK;
-}
-
-int report_monitor(const struct config *config)
-{
-    const char *name = config_get(config, "train", "monitor");
-    for (int m = 0; m < N_METRICS && name != NULL; m++)
-        if (strcmp(metrics_names[m], name) == 0)
-            return m;
-    return name != NULL && strcmp(name, "likelihood") == 0 ? -1 : METRIC_LOG_LOSS;
-}
-
-int64_t report_epochs(const struct config *config)
-{
-    const char *epochs = config_get(config, "train", "epochs");
-    const char *refit = config_get(config, "refit", "epochs");
-    if (refit != NULL && strtoll(refit, NULL, 10) > 0) /* as many as the best epoch took */
-        epochs = refit;
-    return epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
 }
 
 static void describe(struct report_run *run, const struct inference *inference,

@@ -71,6 +71,7 @@ size_t report_metric_axis(struct plot_axis *axis, int metric, bool chances,
     return n_outside;
 }
 
+/* (r + z^2 / 2n  +-  z sqrt(r (1 - r) / n + z^2 / 4n^2)) / (1 + z^2 / n) */
 void report_wilson(double share, int64_t n, double *low, double *high)
 {
     const double z = 1.959964, z2 = z * z / (double)n;

@@ -128,7 +128,7 @@ static void take(struct curve *curve, const struct practice_point *points)
         curve->answers[i] = (double)points[i].n;
         curve->share[i] = (double)points[i].right / (double)points[i].n;
         curve->chance[i] = report_score_mean(points[i].chance, points[i].n);
-        practice_interval(&points[i], &curve->low[i], &curve->high[i]);
+        report_wilson(curve->share[i], points[i].n, &curve->low[i], &curve->high[i]);
     }
 }
 

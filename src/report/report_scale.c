@@ -11,7 +11,7 @@
  *
  * With several abilities, each has a scale of its own, on which the others are 0, the mean of
  * their prior. The scales with the most items are kept. A large class is sampled evenly, as in
- * report_class.c; rank 0 gets the numbers in the order of the data set. */
+ * report_class_measure.c; rank 0 gets the numbers in the order of the data set. */
 #include "base/memory.h"
 #include "report/information.h"
 #include "report/report_internal.h"
