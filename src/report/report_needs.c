@@ -1,29 +1,39 @@
 /* The tables of a class: which skills need help and for whom, and which students need help with
- * what. They count every skill that a student has tried (struct report_tried):
+ * what. They count every skill of a student that can be judged, which needs 3 answers:
  *
  *     student  skill  answers  mastery
  *        1       4       5      31 %     needs help
- *        1       7       2      20 %     in progress: fewer than 3 answers
- *        2       4       3      92 %     mastered        skill 4: 1 of 2 students
+ *        1       7       2      20 %     not judged
+ *        2       4       3      92 %     mastered        skill 4: 1 of 2 students (50 %)
+ *        3       4       1      12 %     not judged
+ *
+ * The largest share comes first. It is ranked by the low end of its 95 % interval, or 1 of 1
+ * would come before 30 of 40.
  *
  * Where no skill has enough answers of one student, nobody can be judged, which is not the same
  * as that nobody needs help. */
 #include "base/memory.h"
 #include "plot/html.h"
-#include "report/report_mastery.h"
+#include "report/report_internal.h"
 #include <stdlib.h>
 
 enum { MOST_LISTED = 5 }; /* names in a cell */
+
+static bool is_judged(const struct report_class *class, const struct report_tried *tried)
+{
+    return tried->n >= class->rule.answers;
+}
 
 static bool needs_help(const struct report_class *class, const struct report_tried *tried)
 {
     return report_rule_state(&class->rule, tried->mastery, tried->n) == STATE_HELP;
 }
 
-/* A skill, or a student: how many of those who tried need help. */
+/* A skill, or a student: how many of those judged need help. */
 struct need {
     size_t one;
-    int64_t n_help, n_tried;
+    int64_t n_help, n_judged;
+    double least; /* the low end of the share's interval */
 };
 
 static size_t one_of(const struct report_tried *tried, bool by_skill)
@@ -34,8 +44,8 @@ static size_t one_of(const struct report_tried *tried, bool by_skill)
 static int compare_needs(const void *a, const void *b)
 {
     const struct need *x = a, *y = b;
-    return x->n_help != y->n_help ? (x->n_help < y->n_help ? 1 : -1)
-                                  : (x->one > y->one) - (x->one < y->one);
+    return x->least != y->least ? (x->least < y->least ? 1 : -1)
+                                : (x->one > y->one) - (x->one < y->one);
 }
 
 static int compare_mastery(const void *a, const void *b)
@@ -46,7 +56,12 @@ static int compare_mastery(const void *a, const void *b)
                                       : (x->skill > y->skill) - (x->skill < y->skill);
 }
 
-/* Skills, or students, of which any need help: the most first. Caller frees. */
+static double share_of(const struct need *need)
+{
+    return (double)need->n_help / (double)need->n_judged;
+}
+
+/* Skills, or students, of which any need help: the largest share first. Caller frees. */
 static struct need *find_needs(const struct report_class *class, bool by_skill, size_t *n)
 {
     const size_t n_all = by_skill ? class->things.n : class->n;
@@ -55,12 +70,17 @@ static struct need *find_needs(const struct report_class *class, bool by_skill, 
         needs[i].one = i;
     for (size_t t = 0; t < class->n_tried; t++) {
         struct need *need = &needs[one_of(&class->tried[t], by_skill)];
-        need->n_tried++;
+        need->n_judged += is_judged(class, &class->tried[t]);
         need->n_help += needs_help(class, &class->tried[t]);
     }
-    qsort(needs, n_all, sizeof *needs, compare_needs);
-    for (*n = 0; *n < n_all && needs[*n].n_help > 0;)
-        ++*n;
+    *n = 0;
+    for (size_t i = 0; i < n_all; i++)
+        if (needs[i].n_help > 0) {
+            double high = 0;
+            report_wilson(share_of(&needs[i]), needs[i].n_judged, &needs[i].least, &high);
+            needs[(*n)++] = needs[i];
+        }
+    qsort(needs, *n, sizeof *needs, compare_needs);
     return needs;
 }
 
@@ -98,8 +118,12 @@ static void show_needs(FILE *out, const struct report_class *class, bool by_skil
                        int64_t n_rows)
 {
     const char *thing = report_class_thing(class);
-    const char *const heads[] = {by_skill ? thing : "student",
-                                 by_skill ? "of students who tried" : "of those tried",
+    char *judged = memory_text("of %s with %d or more answers",
+                               by_skill         ? "students"
+                               : class->by_item ? "items"
+                                                : "skills",
+                               (int)class->rule.answers);
+    const char *const heads[] = {by_skill ? thing : "student", judged,
                                  by_skill ? "students who need help" : "needs help with"};
     size_t n = 0;
     struct need *needs = find_needs(class, by_skill, &n);
@@ -117,8 +141,8 @@ static void show_needs(FILE *out, const struct report_class *class, bool by_skil
         char *label = by_skill ? memory_text("%s", names_get(&class->things, need->one))
                                : report_class_label(class, need->one);
         html_row(out, label);
-        fprintf(out, "<td>%s of %s</td>", html_whole(need->n_help).text,
-                html_whole(need->n_tried).text);
+        fprintf(out, "<td>%s of %s (%.0f %%)</td>", html_whole(need->n_help).text,
+                html_whole(need->n_judged).text, 100 * share_of(need));
         list_others(out, class, need, by_skill);
         html_row_end(out);
         memory_free(label);
@@ -131,6 +155,7 @@ static void show_needs(FILE *out, const struct report_class *class, bool by_skil
                  html_whole((int64_t)n_shown).text, html_whole((int64_t)n).text,
                  by_skill ? thing : "student", by_skill ? "that" : "who");
     memory_free(needs);
+    memory_free(judged);
 }
 
 void report_needs_show(FILE *out, const struct report_class *class, int64_t n_rows)
@@ -139,7 +164,7 @@ void report_needs_show(FILE *out, const struct report_class *class, int64_t n_ro
     const int fewest = (int)class->rule.answers;
     int64_t n_judged = 0;
     for (size_t t = 0; t < class->n_tried; t++)
-        n_judged += class->tried[t].n >= class->rule.answers;
+        n_judged += is_judged(class, &class->tried[t]);
     if (n_judged == 0) {
         html_say(out, "h3", "Who needs help");
         html_say(out, "p",
@@ -152,8 +177,9 @@ void report_needs_show(FILE *out, const struct report_class *class, int64_t n_ro
     show_needs(out, class, false, n_rows);
     html_say(
         out, "p class=\"note\"",
-        "The tables count all %ss%s. A %s of a student is judged after %d answers: %s of %s "
-        "tried.",
-        thing, class->n < class->n_all ? " of the selected students" : "", thing, fewest,
-        html_whole(n_judged).text, html_whole((int64_t) class->n_tried).text);
+        "The tables count all %ss%s. %s %s of a student is judged after %d answers: %s of %s "
+        "tried. The largest shares come first, those of few later.",
+        thing, class->n < class->n_all ? " of the selected students" : "",
+        class->by_item ? "An" : "A", thing, fewest, html_whole(n_judged).text,
+        html_whole((int64_t) class->n_tried).text);
 }
