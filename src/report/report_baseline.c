@@ -1,6 +1,5 @@
 /* The amber box: scores of too few answers to prove anything, and runs that do not beat a
- * prediction that needs no training. Judged by log-loss,
- * for targets that are numbers by RMSE:
+ * prediction that needs no training. Judged by log-loss, for targets that are numbers by RMSE:
  *
  *     item mean        knows nothing about the student
  *     running mean     knows the student's answers so far, but has learned nothing from others
@@ -15,98 +14,154 @@
 #include "report/report_internal.h"
 #include <math.h>
 
-enum { N_JUDGED = N_BASELINES };
+/* Which baselines a run does not beat, as bits: those that are as good as the run or better, and
+ * those that are worse, though perhaps by chance. */
+enum { NEITHER = 1 << BASELINE_ITEMS | 1 << BASELINE_AVERAGE };
+struct judgement {
+    unsigned better, close;
+    double own, theirs[N_BASELINES];
+};
 
-static const char *words_of(const struct report_run *run, int b)
+static bool has(unsigned set, int b)
+{
+    return (set & 1u << b) != 0;
+}
+
+/* The baselines that a page names: the others are beaten, or nearly. */
+static unsigned unbeaten(const struct judgement *judgement)
+{
+    return judgement->better != 0 ? judgement->better : judgement->close;
+}
+
+static const char *words_of(const struct report_run *run, unsigned baselines)
 {
     return run->task != TASK_TRACE ? "predicting the mean of the training targets"
-           : b == BASELINE_ITEMS   ? "predicting each item's mean"
-                                 : "each student's running mean, a rule that needs no training";
+           : baselines == NEITHER  ? "either simple rule, predicting each item's mean or "
+                                     "each student's running mean"
+           : has(baselines, BASELINE_ITEMS)
+               ? "predicting each item's mean"
+               : "each student's running mean, a rule that needs no training";
 }
 
-/* The number of a baseline that the run does not beat, or does not beat for certain; -1: none.
- * Those that it does not beat at all come first. */
-static int unbeaten(const struct report *report, const struct report_run *run,
-                    double values[N_JUDGED], double own, bool *is_chance)
+/* The run minus a baseline; false if that is not known. */
+static bool find_difference(const struct report *report, const struct report_run *run, int b,
+                            struct paired_difference *difference)
 {
-    for (int b = 0; b < N_JUDGED; b++)
-        if (own >= values[b]) {
-            *is_chance = false;
-            return b;
-        }
-    *is_chance = true;
-    for (int b = 0; b < N_JUDGED && run->entry != SIZE_MAX; b++)
-        if (isfinite(values[b]) && report->pairs.baseline[b] != SIZE_MAX &&
-            report_difference(report, run->entry, report->pairs.baseline[b], METRIC_LOG_LOSS)
-                    .better == 0)
-            return b;
-    return -1;
+    if (run->entry == SIZE_MAX || report->pairs.baseline[b] == SIZE_MAX)
+        return false;
+    *difference =
+        report_difference(report, run->entry, report->pairs.baseline[b], METRIC_LOG_LOSS);
+    return isfinite(difference->low);
 }
-
-/* What a run does not beat. */
-struct judgement {
-    int baseline; /* -1: it beats all */
-    bool is_chance;
-    double own, theirs;
-};
 
 static struct judgement judge(const struct report *report, const struct report_run *run)
 {
     const bool rmse = report_is_number(run);
-    double values[N_JUDGED] = {NAN, NAN};
-    struct judgement judgement = {.own = rmse ? run->model.all.rmse : run->model.all.log_loss};
+    struct judgement judgement = {.own = rmse ? run->model.all.rmse : run->model.all.log_loss,
+                                  .theirs = {NAN, NAN}};
     if (run->has_item_mean)
-        values[BASELINE_ITEMS] = rmse ? run->item_mean.all.rmse : run->item_mean.all.log_loss;
+        judgement.theirs[BASELINE_ITEMS] =
+            rmse ? run->item_mean.all.rmse : run->item_mean.all.log_loss;
     if (run->running_mean.n > 0)
-        values[BASELINE_AVERAGE] = run->running_mean.log_loss;
-    judgement.baseline = unbeaten(report, run, values, judgement.own, &judgement.is_chance);
-    if (judgement.baseline >= 0)
-        judgement.theirs = values[judgement.baseline];
+        judgement.theirs[BASELINE_AVERAGE] = run->running_mean.log_loss;
+    for (int b = 0; b < N_BASELINES; b++) {
+        struct paired_difference difference;
+        if (judgement.own >= judgement.theirs[b])
+            judgement.better |= 1u << b;
+        else if (isfinite(judgement.theirs[b]) &&
+                 find_difference(report, run, b, &difference) && difference.better == 0)
+            judgement.close |= 1u << b;
+    }
     return judgement;
 }
 
-static void warn_of_one(FILE *out, const struct report_run *run, const char *name,
-                        const struct judgement *judgement)
+/* The differences of a run from the baselines that it does not beat, with their intervals. */
+static void show_differences(FILE *out, const struct report *report,
+                             const struct report_run *run, unsigned baselines)
 {
-    html_say(out, "p", "%s is %s better than %s: its %s is %s, and that of the baseline %s%s.",
-             name, judgement->is_chance ? "hardly" : "no", words_of(run, judgement->baseline),
-             report_is_number(run) ? "RMSE" : "log-loss", html_short(judgement->own).text,
-             html_short(judgement->theirs).text,
-             judgement->is_chance ? ", a difference that may be chance" : "");
+    static const char *const words[] = {"the item mean", "the running mean"};
+    size_t n = 0;
+    for (int b = 0; b < N_BASELINES; b++) {
+        struct paired_difference difference;
+        if (!has(baselines, b) || !find_difference(report, run, b, &difference))
+            continue;
+        fprintf(out,
+                n++ == 0 ? "<p>The difference from %s is %s (95 %% interval %s to %s)"
+                         : "; from %s %s (%s to %s)",
+                run->task == TASK_TRACE ? words[b] : "that mean",
+                html_short(difference.value).text, html_short(difference.low).text,
+                html_short(difference.high).text);
+    }
+    fputs(n > 0 ? ".</p>\n" : "", out);
+}
+
+static void warn_of_one(FILE *out, const struct report *report, const struct report_run *run,
+                        const char *name, const struct judgement *judgement)
+{
+    const unsigned which = unbeaten(judgement);
+    const char *score = report_is_number(run) ? "RMSE" : "log-loss";
+    char *theirs =
+        which == NEITHER
+            ? memory_text("the item mean has %s, and the running mean %s",
+                          html_short(judgement->theirs[BASELINE_ITEMS]).text,
+                          html_short(judgement->theirs[BASELINE_AVERAGE]).text)
+            : memory_text(
+                  "that of the baseline is %s",
+                  html_short(judgement->theirs[has(which, BASELINE_ITEMS) ? BASELINE_ITEMS
+                                                                          : BASELINE_AVERAGE])
+                      .text);
+    html_say(out, "p", "%s is %s better than %s: its %s is %s; %s%s.", name,
+             judgement->better != 0 ? "no" : "hardly", words_of(run, which), score,
+             html_short(judgement->own).text, theirs,
+             judgement->better != 0 ? "" : ", a difference that may be chance");
+    show_differences(out, report, run, which);
+    memory_free(theirs);
 }
 
 /* Of several runs, those with one judgement in one sentence. */
 static void warn_of_some(FILE *out, const struct report *report,
-                         const struct judgement *judgements, int baseline, bool is_chance)
+                         const struct judgement *judgements, unsigned which, bool is_close)
 {
     size_t n = 0, last = 0;
     for (size_t r = 0; r < report->n_all; r++)
-        if (judgements[r].baseline == baseline && judgements[r].is_chance == is_chance) {
+        if (unbeaten(&judgements[r]) == which && (judgements[r].better == 0) == is_close) {
             n++;
             last = r;
         }
-    if (n == 1)
-        warn_of_one(out, &report->runs[last], report->runs[last].label, &judgements[last]);
+    if (n == 1) {
+        char *name = memory_text("The run %s", report->runs[last].label);
+        warn_of_one(out, report, &report->runs[last], name, &judgements[last]);
+        memory_free(name);
+    }
     if (n <= 1)
         return;
     bool any = false;
-    fputs("<p>", out);
+    fputs("<p>The runs ", out);
     for (size_t r = 0; r <= last; r++) {
-        if (judgements[r].baseline != baseline || judgements[r].is_chance != is_chance)
+        if (unbeaten(&judgements[r]) != which || (judgements[r].better == 0) != is_close)
             continue;
         fputs(!any ? "" : r == last ? " and " : ", ", out);
         html_text(out, report->runs[r].label);
         any = true;
     }
-    fprintf(out, " are %s better than ", is_chance ? "hardly" : "no");
-    html_text(out, words_of(&report->runs[last], baseline));
-    fprintf(out, "%s.</p>\n", is_chance ? ": their lead may be chance" : "");
+    fprintf(out, " are %s better than ", is_close ? "hardly" : "no");
+    html_text(out, words_of(&report->runs[last], which));
+    fprintf(out, "%s.</p>\n", is_close ? ": their lead may be chance" : "");
 }
 
 bool report_proves_nothing(const struct report_run *run)
 {
     return run->model.all.n < REPORT_FEWEST_SCORED ||
            run->model.all.n_students < REPORT_FEWEST_STUDENTS;
+}
+
+const char *report_distrust(const struct report *report, const struct report_run *run)
+{
+    const struct judgement judgement = judge(report, run);
+    return report_proves_nothing(run) ? "the model was tested on too few answers"
+           : judgement.better != 0    ? "the model does not predict better than simple rules"
+           : judgement.close != 0     ? "the model's lead over simple rules may be chance"
+                                      : NULL;
 }
 
 static void warn_of_few(FILE *out, const struct report_run *run)
@@ -130,7 +185,7 @@ void report_show_warnings(FILE *out, const struct report *report)
     bool any = false;
     for (size_t r = 0; r < report->n_all; r++) {
         judgements[r] = judge(report, &report->runs[r]);
-        any |= judgements[r].baseline >= 0;
+        any |= unbeaten(&judgements[r]) != 0;
     }
     const bool few = report_proves_nothing(&report->runs[0]);
     if (few) {
@@ -139,12 +194,12 @@ void report_show_warnings(FILE *out, const struct report *report)
         fputs("</div>\n", out);
     } else if (any) {
         fputs("<div class=\"lead warn\">\n", out);
-        for (int b = 0; b < N_JUDGED && report->n_all > 1; b++) {
-            warn_of_some(out, report, judgements, b, false);
-            warn_of_some(out, report, judgements, b, true);
+        for (unsigned which = 1; which <= NEITHER && report->n_all > 1; which++) {
+            warn_of_some(out, report, judgements, which, false);
+            warn_of_some(out, report, judgements, which, true);
         }
         if (report->n_all == 1)
-            warn_of_one(out, &report->runs[0], "This model", &judgements[0]);
+            warn_of_one(out, report, &report->runs[0], "This model", &judgements[0]);
         html_say(out, "p",
                  "%s Check the data and the settings, train longer, or try another model.",
                  report->runs[0].task == TASK_TRACE
@@ -160,7 +215,7 @@ void report_warn_teacher(FILE *out, const struct report *report)
     const struct report_run *run = &report->runs[0];
     const struct judgement judgement = judge(report, run);
     const bool few = report_proves_nothing(run);
-    if (judgement.baseline < 0 && !few)
+    if (unbeaten(&judgement) == 0 && !few)
         return;
     fputs("<div class=\"lead warn\">\n", out);
     if (few)
@@ -173,8 +228,8 @@ void report_warn_teacher(FILE *out, const struct report *report)
     else
         html_say(out, "p",
                  "Do not rely on this page. Its model predicts answers %s better than %s%s.",
-                 judgement.is_chance ? "hardly" : "no", words_of(run, judgement.baseline),
-                 judgement.is_chance ? ", and the difference may be chance" : "");
+                 judgement.better != 0 ? "no" : "hardly", words_of(run, unbeaten(&judgement)),
+                 judgement.better != 0 ? "" : ", and the difference may be chance");
     html_say(out, "p",
              "What it says on mastery and practice may be wrong: trust your own impression of "
              "the student more, and ask for a page from a better model.");

@@ -217,9 +217,11 @@ void report_show_class(FILE *out, const struct report *report)
     const struct report_class *class = &report->runs[0].class;
     if (report->n > 1 || !class->is_there)
         return;
-    char *rule = report_rule_text(&class->rule, report_class_thing(class));
     html_say(out, "h2", "Students: what they have mastered");
-    html_say(out, "p", "%s", rule);
+    const char *why = report_distrust(report, &report->runs[0]);
+    if (why != NULL)
+        html_say(out, "p class=\"lead warn\"", "Do not rely on this section: %s.", why);
+    report_rule_show(out, &class->rule, report_class_thing(class));
     if (class->n < class->n_all)
         html_say(out, "p class=\"note\"",
                  "This section is about an even selection of the students: %s of %s.",
@@ -236,5 +238,4 @@ void report_show_class(FILE *out, const struct report *report)
     draw_example(out, class);
     html_figures_end(out);
     report_needs_show(out, class, report->plan->n_rows);
-    memory_free(rule);
 }

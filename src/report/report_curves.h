@@ -18,6 +18,7 @@ struct report_scale {
     size_t n_students;            /* an even selection, if there are many */
     double *theta, *error;        /* of students, with standard errors (NaN: not known) */
     double mean, spread, squares; /* of theta: mean, standard deviation; mean squared error */
+    double true_spread;           /* of true abilities */
     double low, high;             /* the part of the scale that is drawn */
 };
 enum { REPORT_MOST_SCALES = 3 };

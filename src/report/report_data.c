@@ -88,6 +88,15 @@ static void show_lengths(FILE *out, const struct report_data *data)
         html_whole(data->median).text);
 }
 
+/* How many answers to other items are in no picture of items. Caller frees. */
+static char *unseen_words(int64_t n)
+{
+    return n == 0 ? memory_text("%s", "")
+                  : memory_text(" Not counted: %s answer%s to items that the model was not "
+                                "trained on.",
+                                html_whole(n).text, n == 1 ? "" : "s");
+}
+
 static void show_shares(FILE *out, const struct report_data *data)
 {
     double x[REPORT_BINS], y[REPORT_BINS];
@@ -104,9 +113,13 @@ static void show_shares(FILE *out, const struct report_data *data)
                        .y = {.label = "items"},
                        .series = &bars,
                        .n_series = 1});
-    html_caption(out, "Each bar counts items; hard items are on the left. An item that nearly "
-                      "everyone answers right, or nearly everyone wrong, says little about any "
-                      "student.");
+    char *unseen = unseen_words(data->unseen);
+    html_caption(out,
+                 "Each bar counts items; hard items are on the left. An item that nearly "
+                 "everyone answers right, or nearly everyone wrong, says little about any "
+                 "student.%s",
+                 unseen);
+    memory_free(unseen);
 }
 
 void report_show_data(FILE *out, const struct report *report)
@@ -270,13 +283,15 @@ static void show_items(FILE *out, const struct report_run *runs, size_t n_runs, 
     if (n == 0) {
         html_say(out, "p", "No item has at least %d answers here, so none is shown.", FEWEST);
     } else {
+        char *unseen = unseen_words(runs->n_unseen);
         html_say(out, "p",
                  "%s item%s at least %d of the %s. “Observed” is the share of right "
                  "answers, “predicted” the mean of the predicted chances. In the lists of the "
                  "hardest and the easiest items, an item with few answers counts as closer to "
-                 "the mean; with few answers, their order is partly chance.",
+                 "the mean; with few answers, their order is partly chance.%s",
                  html_whole((int64_t)n).text, n == 1 ? " has" : "s have", FEWEST,
-                 report_split_words(runs, 2));
+                 report_split_words(runs, 2), unseen);
+        memory_free(unseen);
         html_figures(out);
         draw_all_items(out, runs, n_runs, ranked, n);
         rank_items(runs, n_runs, FURTHEST_FIRST, ranked);

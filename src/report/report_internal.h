@@ -39,6 +39,7 @@ struct report_data {
     char digest[33];
     int64_t n_students, n_items, n_skills, n_groups, n_attempts;
     int64_t known, correct;
+    int64_t unseen; /* known outcomes at items that the model was not trained on */
     int64_t attempts[N_SPLITS], students[N_SPLITS];
     int64_t least, most, median; /* attempts per student */
     int64_t lengths[REPORT_BUCKETS], shares[REPORT_BINS];
@@ -103,6 +104,7 @@ struct report_run {
     struct names items;
     int64_t *item_n, *item_right;
     double *item_predicted; /* mean */
+    int64_t n_unseen;       /* scored attempts at items that the model was not trained on */
 
     size_t n_finals; /* students with a target; on rank 0 */
     double *final_target, *final_mean;
@@ -220,6 +222,8 @@ char *report_shown(const char *path, int n_parts);
 void report_show_lead(FILE *out, const struct report *report);
 /* Whether a run was scored on so few answers that its scores prove nothing. */
 bool report_proves_nothing(const struct report_run *run);
+/* Why what a run says is not to be relied on, as the end of a sentence; NULL: it may be. */
+const char *report_distrust(const struct report *report, const struct report_run *run);
 void report_show_warnings(FILE *out, const struct report *report);
 /* The same on a page for the teacher of one student. */
 void report_warn_teacher(FILE *out, const struct report *report);

@@ -188,6 +188,15 @@ static void measure_test(struct test *test, const struct report_scale *scale)
             test->error[p] = NAN;
 }
 
+/* Two digits after the point, with a true minus. */
+static struct html_word signed_text(double value)
+{
+    struct html_word word;
+    const double rounded = round(100 * value) / 100;
+    snprintf(word.text, sizeof word.text, "%s%.2f", rounded < 0 ? "−" : "", fabs(rounded));
+    return word;
+}
+
 static void draw_information(FILE *out, const struct report_scale *scale,
                              const struct test *test, const char *title)
 {
@@ -203,17 +212,18 @@ static void draw_information(FILE *out, const struct report_scale *scale,
                                   .n_series = 1});
     html_caption(out,
                  "The sum over all %s items, as if a student answered each of them once. They "
-                 "measure best near ability %.2f. A good test has its peak where the students "
-                 "are: their mean is %.2f.",
-                 html_whole((int64_t)scale->n_items).text, test->x[test->best], scale->mean);
+                 "measure best near ability %s. A good test has its peak where the students "
+                 "are: their mean is %s.",
+                 html_whole((int64_t)scale->n_items).text,
+                 signed_text(test->x[test->best]).text, signed_text(scale->mean).text);
 }
 
 static void draw_error(FILE *out, const struct report_scale *scale, const struct test *test,
                        const char *title)
 {
     const double ends[] = {test->x[0], test->x[N_POINTS - 1]},
-                 spread[] = {scale->spread, scale->spread};
-    double most = scale->spread;
+                 spread[] = {scale->true_spread, scale->true_spread};
+    double most = scale->true_spread;
     for (size_t p = 0; p < N_POINTS; p++)
         most = fmax(most, isfinite(test->error[p]) ? test->error[p] : 0);
     double low = 0;
@@ -235,10 +245,10 @@ static void draw_error(FILE *out, const struct report_scale *scale, const struct
                  "By how much an ability measured by all %s items is typically wrong (one over "
                  "the root of the information): %.2f where it is smallest. Lower is better. "
                  "Above the dashed "
-                 "line (%.2f, the standard deviation of the students) the items hardly tell "
-                 "students apart.",
+                 "line (%.2f, the standard deviation of true abilities in the model) the items "
+                 "hardly tell students apart.",
                  html_whole((int64_t)scale->n_items).text, test->error[test->best],
-                 scale->spread);
+                 scale->true_spread);
 }
 
 static char *titled(const char *what, const struct report_scale *scale)

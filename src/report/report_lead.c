@@ -1,4 +1,5 @@
 /* The head of the page: what it is about, and in plain words how good the models are. */
+#include "base/memory.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
 #include <math.h>
@@ -25,15 +26,34 @@ static bool is_seen(const struct report_run *run)
     return run->split == TRAIN || run->split == REPORT_ALL;
 }
 
-static const char *calibration_words(double error)
+/* The calibration error that a perfectly calibrated model with these chances has by chance: of n
+ * answers with a mean chance p, the share that is right differs from p by about
+ *
+ *     sqrt(2 / pi * p (1 - p) / n) */
+static double chance_error(const struct report_run *run)
 {
-    return error < 0.02   ? "Its chances can be taken literally"
-           : error < 0.05 ? "Its chances can be taken almost literally"
-                          : "Use its chances to rank answers, not as exact percentages";
+    double sum = 0, n_all = 0;
+    for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
+        const double n = (double)run->bins[b].n, p = run->bins[b].probability;
+        sum += n > 0 ? sqrt(2 / M_PI * p * (1 - p) * n) : 0;
+        n_all += n;
+    }
+    return n_all > 0 ? sum / n_all : NAN;
 }
 
-static void lead_answers(FILE *out, const struct report_run *run)
+/* What chance explains is not held against a model, nor for it. */
+static const char *calibration_words(double error, double chance)
 {
+    return error - chance >= 0.05 ? "Use its chances to rank answers, not as exact percentages"
+           : chance >= 0.03       ? "So few answers can hardly show how literally its "
+                                    "chances can be taken"
+           : error - chance >= 0.02 ? "Its chances can be taken almost literally"
+                                    : "Its chances can be taken literally";
+}
+
+static void lead_answers(FILE *out, const struct report *report)
+{
+    const struct report_run *run = &report->runs[0];
     const struct score *score = &run->model.all;
     fputs("<p>", out);
     if (isfinite(score->auc)) {
@@ -54,14 +74,18 @@ static void lead_answers(FILE *out, const struct report_run *run)
             is_seen(run) ? " It was trained on these answers, so new answers will be predicted "
                            "less well."
                          : "");
-    if (isfinite(score->auc))
-        html_say(
-            out, "p",
-            "In other words: of one right and one wrong answer, it gives the right one the "
-            "higher chance %.0f times out of 100. %s: on average they are off by %.1f "
-            "percentage points.",
-            100 * score->auc, calibration_words(score->calibration_error),
-            100 * score->calibration_error);
+    if (!isfinite(score->auc))
+        return;
+    const double error = score->calibration_error, chance = chance_error(run);
+    char *words = report_distrust(report, run) == NULL
+                      ? memory_text("%s: on average they", calibration_words(error, chance))
+                      : memory_text("On average, its chances");
+    html_say(out, "p",
+             "In other words: of one right and one wrong answer, it gives the right one the "
+             "higher chance %.0f times out of 100. %s differ by %.1f percentage points from "
+             "what was observed; about %.1f points would be chance with %s answers.",
+             100 * score->auc, words, 100 * error, 100 * chance, html_whole(score->n).text);
+    memory_free(words);
 }
 
 static void lead_targets(FILE *out, const struct report_run *run)
@@ -137,7 +161,9 @@ static void lead_comparison(FILE *out, const struct report *report)
     fprintf(out, "<p>Of these %zu runs, <b>", report->n_all);
     html_name(out, best->label);
     fprintf(out, "</b> (%s) predicts best", best->kind->name);
-    if (report->metric != METRIC_LOG_LOSS && !numbers)
+    if (report->metric == METRIC_AUC)
+        fputs(" by AUC", out);
+    else if (report->metric != METRIC_LOG_LOSS && !numbers)
         fprintf(out, " by %s (%.*f)", report_metric_words(report->metric),
                 report_metric_digits(report->metric),
                 report_metric_value(&best->model.all, report->metric));
@@ -233,13 +259,14 @@ void report_show_lead(FILE *out, const struct report *report)
     else
         html_say(out, "h1", "A model of what students know");
     show_under(out, report);
-    fprintf(out, "<div class=\"lead%s\">\n", report_proves_nothing(run) ? " warn" : "");
+    const bool warn = report->whole != WHOLE_FOLDS && report_distrust(report, run) != NULL;
+    fprintf(out, "<div class=\"lead%s\">\n", warn ? " warn" : "");
     if (report->whole == WHOLE_FOLDS)
         report_folds_lead(out, report);
     else if (report->n_all > 1)
         lead_comparison(out, report);
     else if (run->task == TASK_TRACE)
-        lead_answers(out, run);
+        lead_answers(out, report);
     else
         lead_targets(out, run);
     show_notes(out, report);

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "runs/standing.h"
+#include <stdio.h>
 
 /* The rule that decides what is mastered (report_rule.c). */
 struct report_rule {
@@ -21,8 +22,11 @@ enum report_state report_rule_state(const struct report_rule *rule, double maste
                                     int64_t answers);
 enum report_advice report_rule_advice(const struct report_rule *rule, double mastery,
                                       int64_t answers);
-/* The rule in words; `thing` is "skill" or "item". Caller frees. */
+/* A mastery in whole percent; one below a bar of the rule is not rounded up to it. */
+int report_rule_percent(const struct report_rule *rule, double mastery);
+/* The rule in words, and as a list; `thing` is "skill" or "item". Caller frees the words. */
 char *report_rule_text(const struct report_rule *rule, const char *thing);
+void report_rule_show(FILE *out, const struct report_rule *rule, const char *thing);
 
 /* Answers at a skill that the model has seen. */
 struct report_answers {

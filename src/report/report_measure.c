@@ -132,6 +132,12 @@ static void count_data(struct report_run *run, const struct inference *inference
             const enum outcome outcome = mark_outcome(shard->mark[t]);
             has[mark_split(shard->mark[t])] = true;
             data->attempts[mark_split(shard->mark[t])]++;
+            data->known += outcome != UNKNOWN;
+            data->correct += outcome == CORRECT;
+            if (stand_ins_basis(&inference->stand_ins, t) != BASIS_ITEM) {
+                data->unseen += outcome != UNKNOWN;
+                continue;
+            }
             known[shard->item[t]] += outcome != UNKNOWN;
             right[shard->item[t]] += outcome == CORRECT;
         }
@@ -139,15 +145,15 @@ static void count_data(struct report_run *run, const struct inference *inference
             data->students[split] += has[split];
     }
     comm_sum_i64(inference->comm, known, 2 * dataset->n_items);
+    int64_t *const sums[] = {&data->known, &data->correct, &data->unseen};
+    for (size_t k = 0; k < COUNT(sums); k++)
+        comm_sum_i64(inference->comm, sums[k], 1);
     comm_sum_i64(inference->comm, data->attempts, N_SPLITS);
     comm_sum_i64(inference->comm, data->students, N_SPLITS);
-    for (size_t i = 0; i < dataset->n_items; i++) {
-        data->known += known[i];
-        data->correct += right[i];
+    for (size_t i = 0; i < dataset->n_items; i++)
         if (known[i] > 0)
             data->shares[size_min((size_t)(right[i] * REPORT_BINS / known[i]),
                                   REPORT_BINS - 1)]++;
-    }
     memory_free(known);
 }
 

@@ -23,8 +23,10 @@
  * than a chance of knowing. With 20 % slips and 30 % guesses, 75 % right means 90 % known; with
  * 5 % and 10 %, it means 76 %. */
 #include "base/memory.h"
+#include "plot/html.h"
 #include "report/report_mastery.h"
 #include <inttypes.h>
+#include <math.h>
 
 struct report_rule report_rule_of(bool knows)
 {
@@ -50,24 +52,59 @@ enum report_advice report_rule_advice(const struct report_rule *rule, double mas
                                      : ADVISE_PROGRESS;
 }
 
-char *report_rule_text(const struct report_rule *rule, const char *thing)
+int report_rule_percent(const struct report_rule *rule, double mastery)
 {
-    char *mastery =
+    const double bars[] = {rule->mastered, rule->help};
+    int percent = (int)lround(100 * mastery);
+    for (size_t b = 0; b < COUNT(bars); b++)
+        if (mastery < bars[b] && percent == (int)lround(100 * bars[b]))
+            percent--;
+    return percent;
+}
+
+enum { N_LINES = 4 };
+
+/* The rule in short lines; caller frees each. */
+static void write_lines(const struct report_rule *rule, const char *thing, char *lines[N_LINES])
+{
+    lines[0] =
         rule->knows
             ? memory_text("Mastery is the chance that the student knows the %s.", thing)
             : memory_text("Mastery is the chance that the next answer at the %s is right.",
                           thing);
-    char *text = memory_text(
-        "%s Mastered: a mastery of at least %.0f %% after at least %" PRId64 " answers. Needs "
-        "help: a mastery below %.0f %% after at least %" PRId64 " answers. In progress: tried, "
-        "but neither of these. Practise next: %ss with a mastery below %.0f %% that at "
-        "most %d right answers in a row would make mastered, tried out with the model. Of "
-        "those "
-        "tried, the ones with a mastery below %.0f %% come first, then the others; those not "
-        "tried come last; each time the fewest right answers needed, then the lowest mastery, "
-        "come first.",
-        mastery, 100 * rule->mastered, rule->answers, 100 * rule->help, rule->answers, thing,
-        100 * rule->mastered, (int)REPORT_MOST_NEEDED, 100 * rule->help);
-    memory_free(mastery);
+    lines[1] = memory_text("Mastered: a mastery of at least %.0f %% after at least %" PRId64
+                           " answers.",
+                           100 * rule->mastered, rule->answers);
+    lines[2] =
+        memory_text("Needs help: a mastery below %.0f %% after at least %" PRId64
+                    " answers. In progress: tried, but neither mastered nor in need of help.",
+                    100 * rule->help, rule->answers);
+    lines[3] = memory_text(
+        "Practise next: %ss with a mastery below %.0f %% that at most %d right answers in a "
+        "row would make mastered, tried out with the model. First come those tried with a "
+        "mastery below %.0f %%, then the others tried, then those not tried; in each group, "
+        "the fewest right answers needed.",
+        thing, 100 * rule->mastered, (int)REPORT_MOST_NEEDED, 100 * rule->help);
+}
+
+char *report_rule_text(const struct report_rule *rule, const char *thing)
+{
+    char *lines[N_LINES];
+    write_lines(rule, thing, lines);
+    char *text = memory_text("%s %s %s %s", lines[0], lines[1], lines[2], lines[3]);
+    for (size_t k = 0; k < N_LINES; k++)
+        memory_free(lines[k]);
     return text;
+}
+
+void report_rule_show(FILE *out, const struct report_rule *rule, const char *thing)
+{
+    char *lines[N_LINES];
+    write_lines(rule, thing, lines);
+    fputs("<ul>\n", out);
+    for (size_t k = 0; k < N_LINES; k++) {
+        html_say(out, "li", "%s", lines[k]);
+        memory_free(lines[k]);
+    }
+    fputs("</ul>\n", out);
 }

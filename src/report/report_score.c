@@ -195,6 +195,7 @@ static void rate_tenths(struct report_run *run, const struct comm *comm,
             .item_mean = items != NULL ? report_score_mean(sums[k][3], sums[k][0]) : NAN};
 }
 
+/* Answers to items that the model was not trained on are those of no item. */
 static void rate_items(struct report_run *run, const struct inference *inference,
                        const struct predictions *predictions)
 {
@@ -202,12 +203,18 @@ static void rate_items(struct report_run *run, const struct inference *inference
     int64_t *sums = NEW(int64_t, 3 * n_items), *right = sums + n_items,
             *chance = right + n_items;
     for (size_t i = 0; i < predictions->n; i++) {
-        const uint32_t item = inference->shard.item[predictions->place[i]];
+        const uint64_t t = predictions->place[i];
+        const uint32_t item = inference->shard.item[t];
+        if (stand_ins_basis(&inference->stand_ins, t) != BASIS_ITEM) {
+            run->n_unseen++;
+            continue;
+        }
         sums[item]++;
         right[item] += predictions->list[i].correct;
         chance[item] += report_score_fixed(predictions->list[i].probability);
     }
     comm_sum_i64(inference->comm, sums, 3 * n_items);
+    comm_sum_i64(inference->comm, &run->n_unseen, 1);
     names_copy(&run->items, &inference->dataset.items);
     run->item_n = sums;
     run->item_right = right;

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NEXT = 3, MOST_CERTAIN = 5 };
+enum { MOST_NEXT = 3, MOST_LISTED = 5 };
 
 /* A skill of the student. */
 struct standing_at {
@@ -34,6 +34,8 @@ struct standing_at {
                        enough */
 };
 
+static const char PATH_TITLE[] = "Attempts and mastery";
+
 struct page {
     const struct report_plan *plan;
     const struct report *report; /* the scores of the model */
@@ -44,8 +46,7 @@ struct page {
     struct report_rule rule;
     struct standing_at *at; /* by state, then from high to low mastery */
     size_t n, n_in[N_STATES];
-    size_t n_left, n_certain, n_judged; /* candidates for practice; nearly certain; with enough
-                                           answers */
+    size_t n_left, n_judged; /* candidates for practice; with enough answers */
     const struct standing_at *next[MOST_NEXT];
     size_t n_next;
     uint64_t n_attempts;
@@ -135,6 +136,12 @@ static bool is_nearly_certain(const struct standing_at *at)
     return at->state == STATE_PROGRESS && at->advice == ADVISE_NOT;
 }
 
+/* Tried, but more right answers are needed than can be asked for. */
+static bool is_out_of_reach(const struct standing_at *at)
+{
+    return at->answers.n > 0 && at->advice != ADVISE_NOT && at->needed > REPORT_MOST_NEEDED;
+}
+
 /* Whether x is to be practised before y. */
 static bool is_before(const struct standing_at *x, const struct standing_at *y)
 {
@@ -151,7 +158,6 @@ static void arrange(struct page *page)
         page->n_in[page->at[i].state]++;
     for (size_t i = 0; i < page->n; i++) {
         page->n_left += page->at[i].advice != ADVISE_NOT;
-        page->n_certain += is_nearly_certain(&page->at[i]);
         page->n_judged += page->at[i].answers.n >= page->rule.answers;
     }
     for (size_t p = 0; p < MOST_NEXT; p++) {
@@ -225,22 +231,26 @@ static void show_head(FILE *out, const struct page *page)
 /* One reason to practise something next. */
 static void show_reason(FILE *out, const struct page *page, const struct standing_at *at)
 {
+    const int percent = report_rule_percent(&page->rule, at->mastery);
     fputs("<li>", out);
     print_bold(out, "b", name_of(page, at));
     if (at->answers.n == 0)
         fprintf(out,
                 page->rule.knows
-                    ? ": not tried yet; the chance of knowing it before any answer is %.0f %%."
+                    ? ": not tried yet; the chance of knowing it before any answer is %d %%."
                     : ": not tried yet; from the other answers, the model expects a mastery of "
-                      "%.0f %%.",
-                100 * at->mastery);
+                      "%d %%.",
+                percent);
     else if (at->answers.n_recent == 1)
-        fprintf(out, ": mastery %.0f %%; the only answer was %s.", 100 * at->mastery,
+        fprintf(out, ": mastery %d %%; the only answer was %s.", percent,
                 at->answers.recent_right == 1 ? "right" : "wrong");
     else
-        fprintf(out, ": mastery %.0f %%; %" PRId64 " of the last %" PRId64 " answers right.",
-                100 * at->mastery, at->answers.recent_right, at->answers.n_recent);
-    if (at->advice == ADVISE_UNKNOWN)
+        fprintf(out, ": mastery %d %%; %" PRId64 " of the last %" PRId64 " answers right.",
+                percent, at->answers.recent_right, at->answers.n_recent);
+    if (at->advice == ADVISE_UNKNOWN && at->answers.n < page->rule.answers)
+        fprintf(out, " Ask %s more before deciding.",
+                at->answers.n + 1 < page->rule.answers ? "one or two" : "one");
+    else if (at->advice == ADVISE_UNKNOWN)
         fputs(
             page->rule.knows
                 ? " Explain it before practising: it is probably not known yet."
@@ -257,25 +267,42 @@ static void show_reason(FILE *out, const struct page *page, const struct standin
     fputs("</li>\n", out);
 }
 
+/* The names of what is such, from low to high mastery or the other way; returns how many. */
+static size_t list_names(FILE *out, const struct page *page, const char *before,
+                         bool (*is_such)(const struct standing_at *at))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < page->n; i++)
+        if (is_such(&page->at[i]) && n++ < MOST_LISTED) {
+            fputs(n > 1 ? ", " : before, out);
+            print_bold(out, "span", name_of(page, &page->at[i]));
+        }
+    if (n > MOST_LISTED)
+        fprintf(out, " and %zu more", n - MOST_LISTED);
+    return n;
+}
+
 /* What has a high mastery, but too few answers to be called mastered. */
 static void show_certain(FILE *out, const struct page *page)
 {
-    size_t n = 0;
-    if (page->n_certain == 0)
+    if (list_names(out, page,
+                   "<p>Nearly certain, and not to be practised: ", is_nearly_certain) == 0)
         return;
-    fputs("<p>Nearly certain, and not to be practised: ", out);
-    for (size_t i = 0; i < page->n; i++)
-        if (is_nearly_certain(&page->at[i]) && n++ < MOST_CERTAIN) {
-            fputs(n > 1 ? ", " : "", out);
-            print_bold(out, "span", name_of(page, &page->at[i]));
-        }
-    if (n > MOST_CERTAIN)
-        fprintf(out, " and %zu more", n - MOST_CERTAIN);
     fprintf(
         out,
         ". The mastery is at least %.0f %%, but there are fewer than %d answers; one or two "
         "more right ones would confirm it.</p>\n",
         100 * page->rule.mastered, (int)page->rule.answers);
+}
+
+/* What practice alone cannot make mastered. */
+static void show_skipped(FILE *out, const struct page *page)
+{
+    if (list_names(out, page, "<p>Skipped for now: ", is_out_of_reach) > 0)
+        fprintf(out,
+                ". More than %d right answers in a row would be needed; begin with an "
+                "explanation.</p>\n",
+                (int)REPORT_MOST_NEEDED);
 }
 
 static void show_next(FILE *out, const struct page *page)
@@ -289,6 +316,7 @@ static void show_next(FILE *out, const struct page *page)
     for (size_t i = 0; i < page->n_next; i++)
         show_reason(out, page, page->next[i]);
     fputs("</ol>\n", out);
+    show_skipped(out, page);
     show_certain(out, page);
 }
 
@@ -308,7 +336,7 @@ static void show_state(FILE *out, const struct page *page, enum report_state sta
     for (size_t i = first; i < first + n_shown; i++) {
         const struct standing_at *at = &page->at[i];
         html_row(out, name_of(page, at));
-        fprintf(out, "<td>%.0f %%</td>", 100 * at->mastery);
+        fprintf(out, "<td>%d %%</td>", report_rule_percent(&page->rule, at->mastery));
         if (state != STATE_UNTRIED)
             fprintf(out,
                     "<td>%" PRId64 " of %" PRId64 "</td><td>%" PRId64 " of %" PRId64 "</td>",
@@ -340,15 +368,14 @@ static void draw_growth(FILE *out, const struct page *page)
                                   .y = {.label = "mean mastery", .high = 1, .percent = true},
                                   .series = &line,
                                   .n_series = 1});
-    html_caption(out, "Mastery after each attempt, mean over the %ss of the picture above.",
-                 page->thing);
+    html_caption(out, "Mastery after each attempt, mean over the %ss in the picture “%s”.",
+                 page->thing, PATH_TITLE);
 }
 
 static void show_rule(FILE *out, const struct page *page)
 {
-    char *rule = report_rule_text(&page->rule, page->thing);
     html_say(out, "h2", "How this page decides");
-    html_say(out, "p", "%s", rule);
+    report_rule_show(out, &page->rule, page->thing);
     if (page->n_withheld > 0)
         html_say(out, "p",
                  "Answers that are withheld from the model, to test it, and count nowhere on "
@@ -358,7 +385,6 @@ static void show_rule(FILE *out, const struct page *page)
              "These are estimates by a model, from answers alone. “cohort report %s” shows how "
              "good the model is.",
              page->run);
-    memory_free(rule);
 }
 
 static void print_page(FILE *out, size_t row, const void *arg)
@@ -382,13 +408,14 @@ static void print_page(FILE *out, size_t row, const void *arg)
     if (page->path.n_skills > 0) {
         html_say(out, "h2", "The path so far");
         html_figures(out);
-        report_path_draw(out, &page->path, page->things, page->thing, "Attempts and mastery",
-                         "");
+        report_path_draw(out, &page->path, page->things, page->thing, PATH_TITLE, "");
         draw_growth(out, page);
         html_figures_end(out);
     }
+    char *estimate = memory_text("An estimate from the answers to other %ss.", page->thing);
     show_state(out, page, STATE_UNTRIED, "Not tried yet",
-               "What the model expects from the other answers.");
+               page->rule.knows ? "The chance of knowing them before any answer." : estimate);
+    memory_free(estimate);
     show_rule(out, page);
     html_end(out);
 }
