@@ -103,6 +103,15 @@ check "abilities are sorted, with 1.96 sigma" awk -F, 'FILENAME == ARGV[1] { if 
     FNR > 1 && $1 != "guide" { if ($3 < last || (($5 - $4) / 3.92 - sigma[sprintf("%.7g", $3)]) ^ 2 > 1e-10) bad = 1; last = $3; n++ }
     BEGIN { last = -9 } END { exit bad || n != 300 }' "$TMP/vae-tables/hidden.csv" "$(figure vae students-from-low)"
 
+# The dashed line is the spread of abilities in the model, not of its estimates: 1 by the prior; of lme, that of students.
+expect_match 'dashed line \(1\.00, the standard deviation of true abilities' "$TMP/vae-1.html"
+check "the dashed line of lme" awk -F, -v shown="$(sed -n 's/.*dashed line (\([0-9.]*\),.*/\1/p' "$TMP/lme-1.html")" '
+    FNR > 1 && $1 != "guide" { n++; sum += $3; squares += $3 ^ 2; errors += (($5 - $4) / 3.92) ^ 2 }
+    END { spread = sqrt(squares / n - (sum / n) ^ 2 + errors / n); print spread, shown >"/dev/stderr"
+        exit n != 200 || (spread - shown) ^ 2 > 0.006 ^ 2 }' "$(figure lme students-from-low)"
+expect_match 'measure best near ability (−?[0-9]+\.[0-9]+)\. .*their mean is −?[0-9]' "$TMP/vae-1.html" "$TMP/lme-1.html"
+expect_no_match 'near ability -|mean is -' "$TMP"/{vae,lme,rasch,vae4}-1.html
+
 section "several abilities"
 expect_match 'This model has 4 abilities. Each picture follows one of them, with all others at 0' "$TMP/vae4-1.html"
 expect_equal 3 "$(grep -c '<h3>Item characteristic curves: skill-' "$TMP/vae4-1.html")" "abilities drawn"

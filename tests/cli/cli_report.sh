@@ -61,6 +61,17 @@ expect_match '<p>This model is hardly better than each .* a difference that may 
 expect_match 'A useful model beats the mean of the training targets' "$TMP/scores.html"
 expect_match '<th scope="row">running mean</th>' "$TMP/ktm.html"
 
+expect_match '<p>The difference from the running mean is .* \(95 % interval −.* to .*\)' "$TMP/ktm.html"
+# Shuffled answers: neither baseline is beaten, and both are named with their scores.
+run "$COHORT" simulate irt --students 300 --items 20 --skills 3 --seed 1 --shuffle-outcomes -o "$TMP/shuffled.h5" || fail "simulate"
+# shellcheck disable=SC2086
+train shuffled "data=$TMP/shuffled.h5" model.kind=dkt model.hidden=8 optimizer.method=adam optimizer.rate=0.1 train.batch=50 train.epochs=60 train.patience=100
+expect_status 0 "$COHORT" report "$TMP/shuffled/last.h5" -o "$TMP/shuffled.html"
+run "$COHORT" evaluate "$TMP/shuffled/last.h5" --json || fail "evaluate"
+expect_match "no better than either simple rule, .*: its log-loss is $(printf %.4g "$(json log_loss)"); the item mean has $(printf %.4g \
+    "$(json item_mean log_loss)"), and the running mean $(printf %.4g "$(json running_mean log_loss)")" "$TMP/shuffled.html"
+expect_match '<p>The difference from the item mean is [^<]*; from the running mean [^<]*<' "$TMP/shuffled.html"
+
 section "the same bytes"
 for n in 2 3 5; do
     for kind in rbm vae rtrbm scores; do
@@ -94,6 +105,14 @@ expect_status 0 "$COHORT" evaluate "$TMP/passed" --json
 numbers "$TMP/passed.html" log_loss auc accuracy 'mean_target log_loss'
 expect_status 0 "$COHORT" evaluate "$TMP/scores" --json
 numbers "$TMP/scores.html" r2 log_loss
+
+# A calibrated model with the same chances: the mean of sqrt(2 / pi * p (1 - p) / n), by bins of chances.
+run "$COHORT" predict "$TMP/ktm" --split test -o "$TMP/ktm.csv" || fail "predict"
+expect_match "$(awk -F, 'NR > 1 { b = int(15 * $5); n[b]++; p[b] += $5; right[b] += $4; all++ }
+    END { for (b in n) { mean = p[b] / n[b]; gap = p[b] - right[b]; error += gap < 0 ? -gap : gap
+            chance += sqrt(2 / 3.14159265358979 * mean * (1 - mean) * n[b]) }
+        printf "differ by %.1f percentage points from what was observed; about %.1f points would be chance with %d answers",
+            100 * error / all, 100 * chance / all, all }' "$TMP/ktm.csv")" "$TMP/ktm.html"
 
 section "several runs"
 expect_status 0 ranks 2 "$COHORT" report "$TMP/rbm" "$TMP/lme" "$TMP/blend" --title 'Which <one>?' --top 5 -o "$TMP/several.html"
@@ -129,7 +148,17 @@ expect_status 0 "$COHORT" report "$TMP/rbm" --data "$TMP/other.h5" -o "$TMP/othe
 expect_match 'has nothing to score in split test; the report uses split train$'
 expect_match 'other.h5 has no test answers that can be scored; this report uses the training answers instead' "$TMP/other.html"
 expect_match 'not the data that the model was trained on' "$TMP/other.html"
-check_sound "$TMP/last.html" "$TMP/alone.html" "$TMP/other.html"
+# An answer to an item that is new counts for no item, least of all for the one that stands in for it.
+sed 's/item-7,/new-7,/' "$TMP/all.csv" >"$TMP/new.csv"
+run "$COHORT" import csv "$TMP/new.csv" --student student --item item --outcome outcome --split none -o "$TMP/new.h5" || fail "import"
+expect_status 0 ranks 2 "$COHORT" report "$TMP/lme" --data "$TMP/new.h5" --split train --figures "$TMP/new" -o "$TMP/new.html"
+n_new=$(grep -c ',new-7,' "$TMP/new.csv")
+expect_equal 2 "$(grep -c "Not counted: $n_new answers to items that the model was not trained on." "$TMP/new.html")" "answers to a new item"
+expect_equal "$(awk -F, 'NR > 1 && $2 !~ /^new/ { n[$2]++; right[$2] += $4 } END { for (i in n) printf "%.6f\n", right[i] / n[i] }' \
+    "$TMP/new.csv" | sort)" \
+    "$(awk -F, 'FNR > 3 { printf "%.6f\n", $3 }' "$TMP"/new/*items-predicted-against-observed.csv | sort)" "right answers of the other items"
+expect_no_match 'Not counted' "$TMP/other.html"
+check_sound "$TMP/last.html" "$TMP/alone.html" "$TMP/other.html" "$TMP/new.html"
 # shellcheck disable=SC2086
 train none data="$TMP/other.h5" model.kind=rbm train.epochs=0
 expect_status 0 "$COHORT" report "$TMP/none" -o "$TMP/none.html"

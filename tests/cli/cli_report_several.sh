@@ -37,7 +37,7 @@ expect_equal 20 "$(grep -c '<h4>' "$page")" "panels"
 expect_equal 1 "$(grep -c 'Each dot groups answers' "$page")" "one caption for all panels"
 expect_match '<h3>Validation log-loss by epoch</h3>' "$page"
 expect_match '>running mean</text>' "$page"
-expect_match 'rbm1 is no better than predicting each item' "$page"
+expect_match 'The run rbm1 is no better than either simple rule' "$page"
 # In words: the baselines are where their scores are, and the last of all is compared with everyone.
 expect_equal "vae ktm bkt running mean item mean" \
     "$(sed -n '/<h3>In words/,/<\/ul>/p' "$page" | sed -n 's/^<li><b>\([^<]*\)<.*/\1/p' | paste -sd ' ')" "runs and baselines in words"

@@ -97,6 +97,24 @@ expect_match 'at least 85 %'
 expect_match 'at least 75 %'
 expect_match '^ +--names'
 
+expect_equal 4 "$(sed -n '/How this page decides/,/<\/ul>/p' "$TMP/s7.html" | grep -c '^<li>')" "lines of the rule"
+
+section "few answers, and skills that answers do not move"
+# The skill `hard` is never learned; of students one and two, fewer answers are known than a judgement needs.
+awk 'BEGIN { srand(8) } { print } NR > 1 { split($0, part, ","); if (n[part[1]]++ < 8) print part[1] ",hard-1,hard," (rand() < 0.3) }
+    END { print "one,skill1-1,skill1,0"; print "two,skill1-1,skill1,0"; print "two,skill1-2,skill1,0" }' "$TMP/chain.csv" >"$TMP/hard.csv"
+run "$COHORT" import csv "$TMP/hard.csv" --split by-student=60/20/20 -o "$TMP/hard.h5" || fail "import"
+train hard data="$TMP/hard.h5" model.kind=bkt
+for s in s7 one two; do
+    expect_status 0 "$COHORT" report "$TMP/hard" --student $s -o "$TMP/hard-$s.html"
+done
+expect_match '^<p>Skipped for now: <span><bdi>hard</bdi></span>. More than 10 right answers in a row would be needed; begin with' \
+    "$TMP/hard-s7.html"
+expect_no_match 'Skipped for now' "$TMP/hard-one.html" "$TMP/s7.html"
+expect_match 'the only answer was wrong. Ask one or two more before deciding.</li>' "$TMP/hard-one.html"
+expect_match '0 of the last 2 answers right. Ask one more before deciding.</li>' "$TMP/hard-two.html"
+expect_no_match 'probably not known yet' "$TMP/hard-one.html" "$TMP/hard-two.html"
+
 section "the same bytes"
 for kind in bkt dkt; do
     expect_status 0 "$COHORT" report "$TMP/$kind" -o "$TMP/$kind.html"
@@ -197,7 +215,11 @@ run "$COHORT" simulate bkt --students 100 --skills 4 --items 12 --shuffle-outcom
 train noise data="$TMP/noise.h5" model.kind=bkt train.epochs=5
 expect_status 0 "$COHORT" report "$TMP/noise" --student student-7 -o "$TMP/noise7.html"
 expect_match 'Do not rely on this page. Its model predicts answers (no|hardly) better than' "$TMP/noise7.html"
-expect_no_match 'Do not rely' "$TMP/s7.html"
+expect_no_match 'Do not rely' "$TMP/s7.html" "$TMP/bkt.html"
+expect_status 0 "$COHORT" report "$TMP/noise" -o "$TMP/noise.html"
+expect_match '^<p class="lead warn">Do not rely on this section: the model' "$TMP/noise.html"
+# No praise where the amber box follows.
+expect_no_match 'class="lead">|taken (almost )?literally' "$TMP/noise.html"
 
 section "one student, items answered once"
 awk 'BEGIN { srand(2); print "student,item,outcome"; for (i = 1; i <= 40; i++) printf "solo,i%d,%d\n", i, rand() < 0.6 }' >"$TMP/solo.csv"
@@ -207,6 +229,7 @@ expect_status 0 "$COHORT" report "$TMP/solo" -o "$TMP/solo.html"
 expect_match 'so few prove nothing about a model' "$TMP/solo.html"
 expect_no_match 'class="lead">|<small>|[^0-9.,]1 students' "$TMP/solo.html"
 expect_match 'No item has 3 answers of one student' "$TMP/solo.html"
+expect_match 'Do not rely on this section: the model was tested on too few answers' "$TMP/solo.html"
 expect_no_match 'Nobody needs help' "$TMP/solo.html"
 expect_status 0 "$COHORT" report "$TMP/solo" --student solo -o "$TMP/solo1.html"
 expect_match 'No item has 3 answers yet' "$TMP/solo1.html"

@@ -140,6 +140,24 @@ static void test_rise(void **state)
     assert_near(z * z / (10 + z * z), high);
 }
 
+/* A mastery below a bar is not shown as the bar. */
+static void test_percent(void **state)
+{
+    (void)state;
+    const struct report_rule chance = report_rule_of(false), knows = report_rule_of(true);
+    static const struct {
+        double mastery;
+        int percent;
+    } cases[] = {{0.7494, 74}, {0.74999, 74}, {0.75, 75},  {0.754, 75},
+                 {0.756, 76},  {0.4951, 49},  {0.5, 50},   {0.494, 49},
+                 {0, 0},       {1, 100},      {0.8494, 85}};
+    for (size_t k = 0; k < COUNT(cases); k++)
+        assert_int_equal(report_rule_percent(&chance, cases[k].mastery), cases[k].percent);
+    assert_int_equal(report_rule_percent(&knows, 0.8499), 84);
+    assert_int_equal(report_rule_percent(&knows, 0.85), 85);
+    assert_int_equal(report_rule_percent(&knows, 0.7499), 75);
+}
+
 /* A name is broken after spaces, or inside a long word, and never inside a character. */
 static void test_break(void **state)
 {
@@ -160,7 +178,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_items),  cmocka_unit_test(test_tests),
         cmocka_unit_test(test_slopes), cmocka_unit_test(test_practice),
-        cmocka_unit_test(test_rise),   cmocka_unit_test(test_break),
+        cmocka_unit_test(test_rise),   cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_break),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
