@@ -298,11 +298,20 @@ static void show_certain(FILE *out, const struct page *page)
 /* What practice alone cannot make mastered. */
 static void show_skipped(FILE *out, const struct page *page)
 {
-    if (list_names(out, page, "<p>Skipped for now: ", is_out_of_reach) > 0)
+    bool few = false;
+    for (size_t i = 0; i < page->n; i++)
+        few |= is_out_of_reach(&page->at[i]) && page->at[i].answers.n < page->rule.answers;
+    if (list_names(out, page, "<p>Skipped for now: ", is_out_of_reach) == 0)
+        return;
+    fprintf(out, ". More than %d right answers in a row would be needed; ",
+            (int)REPORT_MOST_NEEDED);
+    if (few)
         fprintf(out,
-                ". More than %d right answers in a row would be needed; begin with an "
-                "explanation.</p>\n",
-                (int)REPORT_MOST_NEEDED);
+                "where fewer than %d answers are known, ask one or two more, else begin with "
+                "an explanation.</p>\n",
+                (int)page->rule.answers);
+    else
+        fputs("begin with an explanation.</p>\n", out);
 }
 
 static void show_next(FILE *out, const struct page *page)

@@ -123,6 +123,9 @@ for kind in rbm lme blend; do
     numbers "$TMP/several.html" auc log_loss
     expect_match "<h4>$kind</h4>" "$TMP/several.html"
 done
+expect_status 0 "$COHORT" report "$TMP/rbm" "$TMP/ktm" --metric auc -o "$TMP/by-auc.html"
+expect_match 'predicts best by AUC: log-loss 0\.[0-9]+, AUC 0\.' "$TMP/by-auc.html"
+expect_match '<p>The run rbm is no better than each student' "$TMP/by-auc.html"
 expect_status 0 "$COHORT" report "$TMP/rbm" "$TMP/rbm/best.h5" "$TMP/rbm" "$TMP/scores" -o "$TMP/mixed.html"
 check_sound "$TMP/mixed.html"
 expect_match 'were scored on different answers' "$TMP/mixed.html"
