@@ -10,44 +10,47 @@
 enum { ENOUGH_ATTEMPTS = 400000, BLOCK = 64 };
 
 struct counts {
-    double students, trained, answers, valid, attempts, steps, repeats, practice;
+    uint64_t attempts;
+    double students, trained, answers, valid, steps, repeats, recent, practice;
 };
 
-/* Marks item (or skill) i as met by student s; whether it had been. */
-static bool meet(uint32_t *last, uint32_t i, uint32_t s)
+/* Marks item (or skill) i as met at attempt t of all, and gives how many attempts ago the
+ * student, whose first one is `first`, met it before; 0: never. */
+static uint64_t meet(uint64_t *last, uint32_t i, uint64_t t, uint64_t first)
 {
-    const bool met = last[i] == s + 1;
-    last[i] = s + 1;
-    return met;
+    const uint64_t ago = last[i] > first ? t + 1 - last[i] : 0;
+    last[i] = t + 1;
+    return ago;
 }
 
-static bool meet_skills(const struct dataset *dataset, uint32_t *last, uint32_t item,
-                        uint32_t s)
+static bool meet_skills(const struct dataset *dataset, uint64_t *last, uint32_t item,
+                        uint64_t t, uint64_t first)
 {
     bool met = false;
     for (uint64_t k = dataset->item_first[item]; k < dataset->item_first[item + 1]; k++)
-        met |= meet(last, dataset->item_skills[k], s);
+        met |= meet(last, dataset->item_skills[k], t, first) > 0;
     return met;
 }
 
-static void count_student(const struct shard *shard, size_t s, uint32_t *items,
-                          uint32_t *skills, struct counts *counts)
+static void count_student(const struct shard *shard, size_t s, uint64_t *items,
+                          uint64_t *skills, struct counts *counts)
 {
     const struct dataset *dataset = shard->dataset;
-    const uint32_t who = (uint32_t)(shard->first_student + s);
+    const uint64_t first = counts->attempts;
     bool trained = false;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const uint8_t mark = shard->mark[t];
         const bool trains = mark_trains(mark);
-        const bool item_met = meet(items, shard->item[t], who);
-        const bool met = dataset->n_skills > 0
-                             ? meet_skills(dataset, skills, shard->item[t], who)
-                             : item_met;
+        const uint64_t ago = meet(items, shard->item[t], counts->attempts, first);
+        const bool met = dataset->n_skills > 0 ? meet_skills(dataset, skills, shard->item[t],
+                                                             counts->attempts, first)
+                                               : ago > 0;
         counts->attempts++;
         counts->steps += (mark & MARK_STEP) != 0;
         counts->answers += trains;
         counts->valid += mark_split(mark) == VALID;
-        counts->repeats += trains && item_met;
+        counts->repeats += trains && ago > 0;
+        counts->recent += trains && ago > 0 && ago <= RECENT_ATTEMPTS;
         counts->practice += trains && met;
         trained |= trains;
     }
@@ -57,8 +60,8 @@ static void count_student(const struct shard *shard, size_t s, uint32_t *items,
 
 static enum status count(const struct dataset *dataset, struct counts *counts)
 {
-    uint32_t *items = NEW(uint32_t, dataset->n_items + 1);
-    uint32_t *skills = NEW(uint32_t, dataset->n_skills + 1);
+    uint64_t *items = NEW(uint64_t, dataset->n_items + 1);
+    uint64_t *skills = NEW(uint64_t, dataset->n_skills + 1);
     enum status status = OK;
     for (size_t first = 0;
          status == OK && first < dataset->n_students && counts->attempts < ENOUGH_ATTEMPTS;
@@ -95,8 +98,9 @@ static enum status read_shape(struct data_shape *shape, const char *path)
             .n_answers = counts.answers * all,
             .per_student = answers / fmax(1, counts.trained),
             .per_item = counts.answers * all / fmax(1, (double)dataset.n_items),
-            .per_step = counts.attempts / fmax(1, counts.steps),
+            .per_step = (double)counts.attempts / fmax(1, counts.steps),
             .repeats = counts.repeats / answers,
+            .recent = counts.recent / answers,
             .practice = counts.practice / answers,
             .has_valid = counts.valid > 0,
             .has_time = dataset.has_time};

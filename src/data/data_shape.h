@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include "base/comm.h"
 
+enum { RECENT_ATTEMPTS = 15 };
+
 /* Items and skills are counted; all else is estimated from a sample of the students. */
 struct data_shape {
     double n_items, n_skills, skills_per_item;
@@ -14,6 +16,7 @@ struct data_shape {
     double per_item;    /* training answers per item */
     double per_step;    /* attempts per step; 1 unless the data have steps of several */
     double repeats;     /* fraction of training answers to an item the student has met before */
+    double recent;      /* the same for items among the student's last RECENT_ATTEMPTS */
     double practice; /* the same for skills (items, without skills): any of them met before */
     bool has_valid, has_time;
 };

@@ -136,9 +136,11 @@ static double sequence_patience(const struct known *k)
 
 /* ---- models */
 
+/* Where items come back later, or not at all, a student's old answers say as much as new ones.
+ */
 static double rbm_window(const struct known *k)
 {
-    return when(k->data.repeats > 0.3, 15);
+    return when(k->data.recent > 0.5, RECENT_ATTEMPTS);
 }
 
 /* The rows of an item's skills are added: many of them say little and drown the item's own. */
@@ -203,7 +205,9 @@ static const struct rule rules[] = {
     {"rbm", "model.conditional", "yes", NULL,
      "which items a student was given tells something"},
     {"rbm", "model.window", NULL, rbm_window,
-     "items come again and again, so recent answers say more than old ones"},
+     "over half of the answers are to an item met within the last 15 attempts, so recent "
+     "answers "
+     "say more than old ones"},
     {"dkt", "model.cell", "gru", NULL, "as good as lstm with three quarters of the work"},
     {"dkt", "model.input", "both", has_few_skills,
      "the data have skills, at most five per item"},

@@ -44,7 +44,7 @@ done
 section "the reasons"
 expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" model.kind=rbm --explain
 expect_match '^model.window = 15$'
-expect_match 'items come again and again'
+expect_match 'an item met within the last 15 attempts'
 expect_status 0 "$COHORT" train "data=$TMP/irt.h5" model.kind=rbm --explain
 expect_no_match '^model.window'
 expect_match '^train.batch = 24$' # a tenth of 240 students

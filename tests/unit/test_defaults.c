@@ -14,6 +14,35 @@
 
 static struct comm world;
 
+static struct config *config_of(const char *text)
+{
+    struct config *config = config_create();
+    tiny_must(config_read_text(config, text, "test"));
+    return config;
+}
+
+static const struct data_shape usual = {.n_items = 100,
+                                        .n_students = 500,
+                                        .n_answers = 30000,
+                                        .per_student = 60,
+                                        .per_item = 300,
+                                        .per_step = 1,
+                                        .has_valid = true};
+
+static const char *suggested_for(const struct data_shape *shape, const char *text,
+                                 const char *section, const char *key)
+{
+    static char value[1024];
+    struct config *config = config_of(text);
+    const struct model_kind *kind = NULL;
+    tiny_must(model_choose(config, &kind));
+    tiny_must(defaults_suggest(config, shape, NULL));
+    const char *got = config_get(config, section, key);
+    snprintf(value, sizeof value, "%s", got != NULL ? got : "");
+    config_destroy(config);
+    return value;
+}
+
 static void test_shape(void **state)
 {
     (void)state;
@@ -38,9 +67,30 @@ static void test_shape(void **state)
     assert_true(shape.skills_per_item == 1);
     assert_true(shape.n_answers == 6 && shape.per_student == 3 && shape.per_item == 1.5);
     assert_true(shape.per_step == 1 && shape.has_valid && !shape.has_time);
-    assert_true(fabs(shape.repeats - 3. / 6) < 1e-12);
+    assert_true(fabs(shape.repeats - 3. / 6) < 1e-12 && shape.recent == shape.repeats);
     assert_true(fabs(shape.practice - 4. / 6) < 1e-12);
     tiny_close(&class);
+}
+
+/* An item that comes back after 15 attempts is recent, one after 16 is not. */
+static void test_recent(void **state)
+{
+    (void)state;
+    for (int n = 15; n <= 16; n++) {
+        struct tiny class;
+        tiny_begin(&class, 20, false);
+        tiny_student(&class);
+        for (uint32_t t = 0; t < 40; t++)
+            tiny_attempt(&class, t % (uint32_t)n, mark_make(CORRECT, TRAIN, true, true));
+        tiny_finish(&class, &world);
+        struct data_shape shape;
+        tiny_must(data_shape_read(&shape, class.path, &world));
+        assert_true(fabs(shape.repeats - (40. - n) / 40) < 1e-12);
+        assert_true(shape.recent == (n == 15 ? shape.repeats : 0));
+        assert_string_equal(suggested_for(&shape, "model.kind = rbm", "model", "window"),
+                            n == 15 ? "15" : "");
+        tiny_close(&class);
+    }
 }
 
 /* Items drawn from a known beta distribution: the shrunk log-odds are nearer to the truth than
@@ -71,35 +121,6 @@ static void test_log_odds(void **state)
     assert_true(shrunk_error / N < 0.8 * 0.8); /* better than one value for all */
     assert_true(fabs(logit[0]) < 0.1);         /* no answers: the mean, 0 */
     memory_free(logit);
-}
-
-static struct config *config_of(const char *text)
-{
-    struct config *config = config_create();
-    tiny_must(config_read_text(config, text, "test"));
-    return config;
-}
-
-static const struct data_shape usual = {.n_items = 100,
-                                        .n_students = 500,
-                                        .n_answers = 30000,
-                                        .per_student = 60,
-                                        .per_item = 300,
-                                        .per_step = 1,
-                                        .has_valid = true};
-
-static const char *suggested_for(const struct data_shape *shape, const char *text,
-                                 const char *section, const char *key)
-{
-    static char value[1024];
-    struct config *config = config_of(text);
-    const struct model_kind *kind = NULL;
-    tiny_must(model_choose(config, &kind));
-    tiny_must(defaults_suggest(config, shape, NULL));
-    const char *got = config_get(config, section, key);
-    snprintf(value, sizeof value, "%s", got != NULL ? got : "");
-    config_destroy(config);
-    return value;
 }
 
 static const char *suggested(const char *text, const char *section, const char *key)
@@ -233,6 +254,7 @@ static void test_all_kinds(void **state)
                                              .per_item = n_students * length / n_items,
                                              .per_step = 1,
                                              .repeats = share,
+                                             .recent = share,
                                              .practice = share,
                                              .has_valid = v / 108 == 0};
             char *text = memory_text("data.file = x\nrun.directory = y\nmodel.kind = %s\n",
@@ -320,11 +342,11 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape),          cmocka_unit_test(test_log_odds),
-        cmocka_unit_test(test_precedence),     cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_recurrent_rate), cmocka_unit_test(test_skills_per_item),
-        cmocka_unit_test(test_all_kinds),      cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_earlier),
+        cmocka_unit_test(test_shape),           cmocka_unit_test(test_log_odds),
+        cmocka_unit_test(test_recent),          cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_factors),         cmocka_unit_test(test_recurrent_rate),
+        cmocka_unit_test(test_skills_per_item), cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_choices),         cmocka_unit_test(test_earlier),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
