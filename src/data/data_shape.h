@@ -18,6 +18,10 @@ struct data_shape {
     double repeats;     /* fraction of training answers to an item the student has met before */
     double recent;      /* the same for items among the student's last RECENT_ATTEMPTS */
     double practice; /* the same for skills (items, without skills): any of them met before */
+    /* Nats per training answer, if the mean of the other answers to its item predicts it, of
+     * those to its skills, or of the student's answers to its skills before it; 0 without
+     * skills. */
+    double item_loss, skill_loss, practice_loss;
     bool has_valid, has_time;
 };
 

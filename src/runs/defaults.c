@@ -154,9 +154,19 @@ static double one_ability(const struct known *k)
     return when(k->data.n_skills > 12, 1);
 }
 
+/* Rates of items with several skills are those of the skills, whatever the item. Whether that
+ * costs more than practice tells is seen in the data. */
+static double items_say_more(const struct known *k)
+{
+    return when(k->data.skills_per_item > 2 && k->data.item_loss < k->data.practice_loss, 1);
+}
+
+/* Where items have few answers or are alike, own rates only add noise. */
 static double own_rates(const struct known *k)
 {
-    return when(k->data.n_skills > 0 && k->data.n_items > k->data.n_skills, 1);
+    return when(k->data.n_items > k->data.n_skills && k->data.per_item >= 5 &&
+                    k->data.item_loss < k->data.skill_loss && isnan(items_say_more(k)),
+                1);
 }
 
 static double is_practised(const struct known *k)
@@ -222,7 +232,13 @@ static const struct rule rules[] = {
      "discriminations of rarely answered items stay near 1"},
     {"vae", "model.prior_b", "2", NULL, "difficulties of rarely answered items stay moderate"},
     {"bkt", "model.forget", "yes", NULL, "a student who fails again counts as one who forgot"},
-    {"bkt", "model.items", "yes", own_rates, "items of one skill differ in difficulty"},
+    {"bkt", "model.trace", "item", items_say_more,
+     "items have more than two skills on average, and the mean of an item predicts answers "
+     "better than a student's earlier answers to its skills"},
+    {"bkt", "model.items", "yes", own_rates,
+     "items of one skill differ: with at least 5 answers per item, the mean of an item "
+     "predicts "
+     "answers better than the mean of its skills"},
     {"ktm", "model.features", COUNTS(ALONE) RECENT(ALONE) " previous_item", is_practised,
      "students practise the same skills repeatedly, so recent answers say more than old ones"},
     {"ktm", "model.features", COUNTS(""), NULL, "best logistic regression on counts"},
@@ -315,6 +331,7 @@ static bool contradicts(const struct config *config, const struct rule *rule)
 {
     static const char *const pairs[][3] = {{"model.window", "repeats", "last"},
                                            {"model.items", "trace", "item"},
+                                           {"model.trace", "items", "yes"},
                                            {"model.prior_a", "discrimination", "signed"},
                                            {"model.prior_a", "discrimination", "equal"},
                                            {"model.prior_a", "discrimination", "one"}};

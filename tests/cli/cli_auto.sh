@@ -32,7 +32,10 @@ awk 'BEGIN { srand(5); print "order,student,item,skill,correct"
     for (s = 0; s < 200; s++) { for (k = 0; k < 12; k++) able[k] = 3 * (rand() + rand() - 1)
         for (t = 0; t < 25; t++) { i = int(rand() * 40); o++; c = rand() < 1 / (1 + exp(-able[i % 12]))
             for (n = 0; n < 1 + i % 3; n++) print o ",s" s ",i" i ",k" (i + 5 * n) % 12 "," c } } }' >"$TMP/several.csv"
-for data in few several; do
+awk 'BEGIN { srand(7); print "order,student,item,skill,correct"; for (i = 0; i < 30; i++) b[i] = 4 * rand() - 2
+    for (s = 0; s < 150; s++) for (t = 0; t < 30; t++) { o++; c = rand() < 1 / (1 + exp(b[t]))
+        for (n = 0; n < 6; n++) print o ",s" s ",i" t ",k" (7 * t + 3 * n) % 20 "," c } }' >"$TMP/many.csv"
+for data in few several many; do
     run "$COHORT" import csv "$TMP/$data.csv" -o "$TMP/$data.h5" || fail "import"
 done
 for case in "few rtrbm" "several ktm"; do
@@ -40,6 +43,11 @@ for case in "few rtrbm" "several ktm"; do
     expect_status 0 "$COHORT" evaluate "$TMP/${case/ /-}" --json
     expect_number log_loss '<' "$(awk -v m="$(json item_mean log_loss)" 'BEGIN { print m - 0.005 }')"
 done
+
+section "defaults of bkt: items of many skills that say nothing"
+expect_status 0 "$COHORT" train "data=$TMP/many.h5" "run=$TMP/many-bkt" model.kind=bkt
+expect_status 0 "$COHORT" evaluate "$TMP/many-bkt" --json
+expect_number log_loss '<' "$(awk -v m="$(json item_mean log_loss)" 'BEGIN { print m + 0.001 }')"
 
 section "the reasons"
 expect_status 0 "$COHORT" train "data=$TMP/bkt.h5" model.kind=rbm --explain

@@ -69,6 +69,14 @@ static void test_shape(void **state)
     assert_true(shape.per_step == 1 && shape.has_valid && !shape.has_time);
     assert_true(fabs(shape.repeats - 3. / 6) < 1e-12 && shape.recent == shape.repeats);
     assert_true(fabs(shape.practice - 4. / 6) < 1e-12);
+    /* 4 of 6 answers are right, 1 of 2 to items 0 and 1, and 2 of 3 to each skill */
+    const double item = -2 * log(4. / 9) - 2 * log(2. / 9) - 2 * log(2. / 3);
+    const double skill = -4 * log(7. / 12) - 2 * log(1. / 6);
+    const double practice =
+        -2 * log(7. / 12) - log(1. / 9) - log(13. / 24) - log(1. / 6) - log(7. / 18);
+    assert_true(fabs(6 * shape.item_loss - item) < 1e-12);
+    assert_true(fabs(6 * shape.skill_loss - skill) < 1e-12);
+    assert_true(fabs(6 * shape.practice_loss - practice) < 1e-12);
     tiny_close(&class);
 }
 
@@ -236,6 +244,37 @@ static void test_skills_per_item(void **state)
     }
 }
 
+/* bkt gives items their own rates if they differ, and traces items if they have several skills
+ * whose practice says less. */
+static void test_bkt_items(void **state)
+{
+    (void)state;
+    static const struct {
+        double skills_per_item, per_item, item_loss, skill_loss, practice_loss;
+        const char *items, *trace;
+    } cases[] = {
+        {1, 300, 0.60, 0.65, 0.66, "yes", ""}, /* items of a skill differ */
+        {1, 300, 0.66, 0.65, 0.66, "", ""},    /* or do not */
+        {1, 4, 0.60, 0.65, 0.66, "", ""},      /* or nobody can say */
+        {3, 300, 0.60, 0.65, 0.61, "", "item"},  {3, 300, 0.60, 0.65, 0.59, "yes", ""},
+        {1.5, 300, 0.60, 0.65, 0.61, "yes", ""},
+    };
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        struct data_shape shape = usual;
+        shape.n_skills = 20;
+        shape.skills_per_item = cases[c].skills_per_item;
+        shape.per_item = cases[c].per_item;
+        shape.item_loss = cases[c].item_loss;
+        shape.skill_loss = cases[c].skill_loss;
+        shape.practice_loss = cases[c].practice_loss;
+        const char *bkt = "model.kind = bkt";
+        assert_string_equal(suggested_for(&shape, bkt, "model", "items"), cases[c].items);
+        assert_string_equal(suggested_for(&shape, bkt, "model", "trace"), cases[c].trace);
+        assert_string_equal(
+            suggested_for(&shape, "model.kind = bkt\nmodel.items = yes", "model", "trace"), "");
+    }
+}
+
 /* Every kind resolves with the defaults of data of any shape. */
 static void test_all_kinds(void **state)
 {
@@ -345,8 +384,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shape),           cmocka_unit_test(test_log_odds),
         cmocka_unit_test(test_recent),          cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_factors),         cmocka_unit_test(test_recurrent_rate),
-        cmocka_unit_test(test_skills_per_item), cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_choices),         cmocka_unit_test(test_earlier),
+        cmocka_unit_test(test_skills_per_item), cmocka_unit_test(test_bkt_items),
+        cmocka_unit_test(test_all_kinds),       cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_earlier),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     comm_finish(&world);
