@@ -323,6 +323,34 @@ static void test_zero_standard_deviation(void **state)
     close_bench(&b);
 }
 
+/* Nearly all answers are right, and Laplace's deviance is least with effects of students that
+ * their integrals refute. Whether students or items are eliminated, the search ends without. */
+static void test_nearly_all_right(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"factors=item, eliminate=student",
+                                          "factors=item, eliminate=item"};
+    for (size_t k = 0; k < COUNT(options); k++) {
+        struct bench b;
+        begin(&b, 8);
+        for (int s = 0; s < 240; s++) {
+            char text[] = "a1 b1 c1 d1 e1 f1 g1 h1 a1 b1 c1 d1";
+            if (s % 20 == 3)
+                text[3 * (s / 20 * 5 % 12) + 1] = '0';
+            tiny_text(&b.class, text);
+        }
+        finish(&b, options[k]);
+        struct lme_search search;
+        train(&b, &search);
+        const real *sd = params_rows(&b.tiny.model->params, b.work->shape->spread_panel);
+        assert_true(sd[0] == 0 && search.without_students);
+        real p[12];
+        b.tiny.model->kind->predict(b.tiny.model, b.work, 0, 7, p);
+        assert_true(p[0] > 0.98 && p[0] < 0.9999);
+        close_bench(&b);
+    }
+}
+
 /* The same search on every grid the ranks allow, and with students or items eliminated. Sums
  * then have a different order, so the search may end nearby, but not lower. */
 static void test_grids(void **state)
@@ -435,6 +463,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_slope_against_differences),
         cmocka_unit_test(test_balanced_design),
         cmocka_unit_test(test_search_ends_at_a_minimum),
+        cmocka_unit_test(test_nearly_all_right),
         cmocka_unit_test(test_zero_standard_deviation),
         cmocka_unit_test(test_grids),
         cmocka_unit_test(test_predict),

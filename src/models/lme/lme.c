@@ -35,7 +35,8 @@
  *     sum over units of (distinct columns)^2  +  columns^3 / 3
  *
  * Training is a search over beta and sigma with exact derivatives. An epoch is one point of it,
- * and the last epoch is the result.
+ * and the last epoch is the result. Where nearly all answers are right, the approximation fails
+ * and invents effects of students; the search notices it and continues without (lme_check.c).
  *
  * A student's effect is not a parameter: it is the mode given what was shown before. */
 #include "base/fail.h"

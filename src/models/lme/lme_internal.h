@@ -248,8 +248,9 @@ struct lme_search {
     double n_attempts; /* training attempts in the deviance */
     double x[MOST_OUTER], gradient[MOST_OUTER], trial[MOST_OUTER];
     double inverse[MOST_OUTER * MOST_OUTER];
+    bool without_students; /* their sigma stays zero: see lme_check.c */
 };
-enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_PROBING, SEARCH_DONE };
+enum { SEARCH_FRESH, SEARCH_RUNNING, SEARCH_PROBING, SEARCH_DONE, N_SEARCH_PHASES };
 size_t lme_search_size(size_t n_outer);
 void lme_search_load(struct lme_search *search, size_t n, const real *pairs);
 void lme_search_store(const struct lme_search *search, size_t n, real *pairs);
@@ -257,6 +258,15 @@ void lme_search_store(const struct lme_search *search, size_t n, real *pairs);
  * accepted. */
 bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape,
                         const struct lme_laplace *found, double tolerance);
+
+/* lme_check.c, for link = logit. Collective. */
+struct lme_check {
+    double wrong, right; /* training answers */
+    double error;        /* of the deviance: the integral over students minus Laplace's */
+    double alike;        /* deviance of one chance for all answers */
+};
+void lme_check(const struct model *model, struct lme_work *work, const struct comm *comm,
+               struct lme_check *check);
 
 /* Cholesky factor of a small matrix, in place (lower). Returns the first row that depends on
  * those before it; n: none. */
@@ -269,6 +279,9 @@ void lme_training(const void *work, bool *has_training, int64_t *n_attempts);
 void *lme_state(void *work, size_t *n_bytes);
 enum status lme_learn(struct model *model, void *work, struct pass *pass);
 void lme_predict(const struct model *model, void *work, size_t s, unsigned splits, real *p);
+/* All but the student's effect; x: of the fixed effects except the intercept. */
+double lme_predictor(const struct model *model, const struct lme_work *work, uint32_t item,
+                     const double *x, const double *covariates);
 void lme_deviation(const struct model *model, void *work, const uint32_t *students, size_t n,
                    unsigned splits, real *deviation);
 void lme_rasch(const struct model *model, void *work, struct rasch *rasch);

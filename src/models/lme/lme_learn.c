@@ -192,10 +192,36 @@ static void say_end(const struct lme_work *work, const struct lme_search *search
             search->deviance, lme_scale_back(work, search->x, 0), fabs(spread[0]),
             (double)memory_peak() / 1e6);
     for (size_t f = 0; f < shape->n_factors; f++)
-        if (spread[f] == 0)
+        if (spread[f] == 0 && !(f == 0 && search->without_students))
             log_say("note: the standard deviation of %s effects is zero: in these data they "
                     "differ no more than by chance, so all of them are zero",
                     shape->factors[f].name);
+}
+
+/* Collective: at the end of a search, whether Laplace's approximation holds at the point that
+ * `flat` has. If not, the search starts again, from the first point but without effects of
+ * students. */
+static bool holds(struct lme_work *work, struct lme_search *search, const struct comm *comm,
+                  real *flat)
+{
+    const struct lme_shape *shape = work->shape;
+    struct model model = *work->model;
+    model.params.value = flat;
+    if (!shape->logit || search->x[shape->n_fixed] == 0)
+        return true;
+    struct lme_check check;
+    lme_check(&model, work, comm, &check);
+    if (search->deviance + check.error <= check.alike)
+        return true;
+    log_say("note: Laplace's approximation fails for these students: the deviance is %.4g, not "
+            "%.4g, and %.4g if all are alike; the standard deviation of student effects is set "
+            "to zero",
+            search->deviance + check.error, search->deviance, check.alike);
+    *search = (struct lme_search){.without_students = true};
+    search->trial[0] = Sleef_cinz_logd1_u10purec((check.right + 1) / (check.wrong + 1));
+    for (size_t f = 1; f < shape->n_spread; f++)
+        search->trial[shape->n_fixed + f] = 1;
+    return false;
 }
 
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)
@@ -215,7 +241,7 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
     real *pairs = flat + model->params.panels[shape->search_panel].offset;
     struct lme_search search = {0};
     lme_search_load(&search, shape->n_outer, pairs);
-    if (search.phase == SEARCH_FRESH)
+    if (search.phase == SEARCH_FRESH && !search.without_students)
         start(&search, model, shape);
     lme_solver_set(work, search.trial);
     set_effects(work);
@@ -235,15 +261,16 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
         keep_students(work);
         if (lme_search_advance(&search, shape, &found, o->tolerance))
             put_point(work, &found, flat);
+        const double deviance = search.deviance;
+        pass->converged = search.phase == SEARCH_DONE && holds(work, &search, pass->comm, flat);
         search.n_attempts = (double)solver->n_training;
         lme_search_store(&search, shape->n_outer, pairs);
         exact_slices_publish(pass->slices, flat);
-        pass->converged = search.phase == SEARCH_DONE;
         if (pass->converged)
             say_end(work, &search);
         if (pass->comm->rank == 0) {
             const double most = ldexp(1, 62 - LOSS_BITS);
-            pass->loss = (int64_t)ldexp(fmin(search.deviance / 2, most), LOSS_BITS);
+            pass->loss = (int64_t)ldexp(fmin(deviance / 2, most), LOSS_BITS);
             pass->n_scored = solver->n_training;
         }
     }

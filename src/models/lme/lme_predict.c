@@ -133,9 +133,8 @@ static void begin(const struct model *model, struct lme_work *work)
                                        .spread = (double)spread[shape->n_spread - 1]};
 }
 
-/* All but the student's effect; x: of the fixed effects except the intercept. */
-static double predictor(const struct model *model, const struct lme_work *work, uint32_t item,
-                        const double *x, const double *covariates)
+double lme_predictor(const struct model *model, const struct lme_work *work, uint32_t item,
+                     const double *x, const double *covariates)
 {
     const struct lme_shape *shape = work->shape;
     const real *fixed = params_rows(&model->params, shape->fixed_panel);
@@ -188,8 +187,8 @@ static double trace(const struct model *model, struct lme_work *work, size_t s, 
     const size_t n_x = work->shape->n_fixed - 1;
     begin(model, work);
     for (uint64_t t = start; t < shard->first[s + 1]; t++) {
-        const double eta =
-            predictor(model, work, shard->item[t], work->x + t * n_x, lme_covariates(shard, t));
+        const double eta = lme_predictor(model, work, shard->item[t], work->x + t * n_x,
+                                         lme_covariates(shard, t));
         if (p != NULL && splits >> mark_split(shard->mark[t]) & 1)
             p[t - start] = chance(work, eta);
         if (deviation != NULL && splits >> mark_split(shard->mark[t]) & 1)
@@ -236,7 +235,7 @@ static double live_predictor(const struct model *model, const struct lme_work *w
     for (size_t k = 0; k + 1 < work->shape->n_fixed; k++)
         x[k] = lme_fixed_x(&work->shape->fixed[k + 1], work->n_walked, work->met[item],
                            covariates);
-    return predictor(model, work, item, x, covariates);
+    return lme_predictor(model, work, item, x, covariates);
 }
 
 void lme_live_tell(const struct model *model, void *memory, size_t n, void *const *state,

@@ -46,11 +46,14 @@ static void walk(struct lme_search *search, size_t n, real *pairs, bool store)
 void lme_search_load(struct lme_search *search, size_t n, const real *pairs)
 {
     walk(search, n, (real *)pairs, false);
+    search->without_students = search->phase >= N_SEARCH_PHASES;
+    search->phase -= search->without_students ? N_SEARCH_PHASES : 0;
 }
 
 void lme_search_store(const struct lme_search *search, size_t n, real *pairs)
 {
     struct lme_search copy = *search;
+    copy.phase += search->without_students ? N_SEARCH_PHASES : 0;
     walk(&copy, n, pairs, true);
 }
 
@@ -186,7 +189,8 @@ static void choose_step(struct lme_search *search, const struct lme_shape *shape
 static void probe_zeros(struct lme_search *search, const struct lme_shape *shape)
 {
     for (size_t i = shape->n_fixed + (size_t)search->n_probed; i < shape->n_outer; i++)
-        if (is_spread(shape, i) && search->x[i] == 0) {
+        if (is_spread(shape, i) && search->x[i] == 0 &&
+            !(search->without_students && i == shape->n_fixed)) {
             memcpy(search->trial, search->x, sizeof search->trial);
             search->trial[i] = small;
             search->n_probed = (double)(i - shape->n_fixed);
