@@ -55,7 +55,7 @@ static double when(bool applies, double value)
 
 /* ---- mini-batches */
 
-/* A step should learn from about 2400 answers, and an epoch have at least ten steps. */
+/* A step should learn from about 2400 answers, and an epoch have ten steps if students suffice. */
 static double sequence_batch(const struct known *k)
 {
     const double wanted = fmin(2400 / k->data.per_student, k->data.n_students / 10);
@@ -206,7 +206,8 @@ static double factors_l2(const struct known *k)
 
 /* With `value`, `number` only decides whether the rule applies. */
 static const struct rule rules[] = {
-    {"rbm", "model.copies", "1", NULL, "one copy of an answer is enough outside of contests"},
+    {"rbm", "model.copies", "1", NULL,
+     "one copy of an answer is enough; more copies gain little"},
     {"rbm", "model.hidden", "50", NULL,
      "more units than abilities; early stopping limits them"},
     {"rbm", "model.start", "log_odds", NULL, "items need not learn their difficulty first"},
@@ -272,28 +273,27 @@ static const struct rule rules[] = {
      "the mean of the last hundred steps predicts better than the last one"},
 
     {"dkt rtrbm", "train.batch", NULL, sequence_batch,
-     "about 2400 answers per step, and at least ten steps per epoch"},
+     "students with about 2400 answers, but at most a tenth of all; from 4 to 64"},
     {"dkt rtrbm", "train.block", NULL, sequence_block,
      "a quarter of a batch, at most 16: four ranks can share it"},
-    {"rbm vae", "train.batch", NULL, matrix_batch,
-     "100 students, fewer if an epoch would have less than ten steps"},
+    {"rbm vae", "train.batch", NULL, matrix_batch, "a tenth of the students, from 10 to 100"},
     {"rbm vae", "train.block", NULL, matrix_block,
      "a tenth of a batch, at most 10: ten ranks can share it"},
     {"rbm rtrbm dkt vae", "train.epochs", NULL, no_valid_epochs,
      "no validation attempts say when to stop"},
     {"rbm vae", "train.epochs", NULL, matrix_epochs,
-     "4000 steps, from 200 to 1000 epochs; validation stops it earlier"},
+     "what 4000 steps take, but at least 200 and at most 1000; validation stops it earlier"},
     {"dkt rtrbm", "train.epochs", NULL, sequence_epochs,
-     "2000 steps, from 40 to 200 epochs; validation stops it earlier"},
+     "what 2000 steps take, but at least 40 and at most 200; validation stops it earlier"},
     {"ktm", "train.epochs", "50", has_factors, "validation stops it earlier"},
     {"bkt lme ktm", "train.epochs", "1000", NULL, "it stops when it has converged"},
     {"bkt lme", "train.valid_every", "1000", NULL, "the last pass is the result"},
     {"ktm", "train.patience", "5", has_factors,
      "factors fit the training answers too well if nothing stops them"},
     {"rbm vae", "train.patience", NULL, matrix_patience,
-     "500 steps, from 10 to 50 epochs, without a better validation score"},
+     "what 500 steps take, but at least 10 and at most 50 epochs without a better score"},
     {"dkt rtrbm", "train.patience", NULL, sequence_patience,
-     "300 steps, from 5 to 30 epochs, without a better validation score"},
+     "what 300 steps take, but at least 5 and at most 30 epochs without a better score"},
 };
 
 /* The section of a setting, and its key. */

@@ -56,6 +56,7 @@ expect_match 'an item met within the last 15 attempts'
 expect_status 0 "$COHORT" train "data=$TMP/irt.h5" model.kind=rbm --explain
 expect_no_match '^model.window'
 expect_match '^train.batch = 24$' # a tenth of 240 students
+expect_match '^    a tenth of the students, from 10 to 100$'
 expect_match '^batch = 24$' "$TMP/irt-rbm/config.ini"
 expect_status 2 "$COHORT" train model.kind=rbm --explain
 expect_match 'needs data='
