@@ -1,11 +1,11 @@
 /* A page is one file that can be mailed: the style sheet is inside, there are no scripts, and
  * nothing is loaded; a content security policy in the head enforces this. Colours are CSS
- * variables, so that dark screens and paper have their own. Plots (src/plot/plot.c) use the
- * same variables. */
+ * variables (plot_colours.c), so that dark screens and paper have their own. */
 #include "plot/html.h"
 #include "base/memory.h"
 #include "cohort.h"
 #include "plot/plot.h"
+#include "plot/plot_colours.h"
 #include "plot/plot_heat.h"
 #include <inttypes.h>
 #include <math.h>
@@ -19,12 +19,6 @@
 enum { FEW_HEADS = 4, SEVERAL_HEADS = 9, SOME_HEADS = 13, MOST_HEADS = 100 };
 
 static const char style[] =
-    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2430;--soft:#5b6675;--line:#d5dbe3;"
-    "--tint:#f3f5f9;--good:#0a7d54;--warn:#b45309;--amber:#fff4df}\n"
-    "@media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e6e9ee;--soft:#9aa5b4;"
-    "--line:#343c48;--tint:#1d232c;--good:#4cc38a;--warn:#f0b429;--amber:#2e2510}}\n"
-    "@media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;"
-    "--tint:#f4f4f4;--good:#056b45;--warn:#8a4b00;--amber:#fff8ec}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0 auto;max-width:68rem;padding:2rem 1.25rem 4rem;background:var(--paper);"
     "color:var(--ink);font:1rem/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',"
@@ -115,7 +109,9 @@ static void begin(FILE *out, const char *title, int64_t seconds)
     if (seconds > 0)
         fprintf(out, "<meta http-equiv=\"refresh\" content=\"%" PRId64 "\">\n", seconds);
     html_say(out, "title", "%s", title);
-    fprintf(out, "<style>\n%s%s%s", style, plot_style_sheet, plot_heat_style_sheet);
+    fputs("<style>\n", out);
+    plot_colours_style(out);
+    fprintf(out, "%s%s%s", style, plot_style_sheet, plot_heat_style_sheet);
     card_rules(out, "tall", "auto-fill,minmax(5.6rem,1fr)", MOST_HEADS);
     fputs("@media (max-width:36rem){", out);
     card_rules(out, "cards", "3,1fr", SOME_HEADS);

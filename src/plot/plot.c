@@ -11,7 +11,7 @@
  * Coordinates are printed to a tenth of a unit. Colours are the classes c0, c1, ..., which the
  * style sheet of the page defines. Every plot has a title for screen readers. Colours also
  * differ in dash pattern and in the shape of points, so that prints in black and white stay
- * readable. */
+ * readable. Points, lines and bars are drawn by plot_series.c. */
 #include "plot/plot.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -23,12 +23,6 @@
 #include <string.h>
 
 const char plot_style_sheet[] =
-    ":root{--c0:#1f5fbf;--c1:#c2570c;--c2:#0a7d54;--c3:#8a3ffc;--c4:#b0214b;--c5:#0e7490;"
-    "--c6:#7a5c00;--c7:#6b7280}\n"
-    "@media (prefers-color-scheme:dark){:root{--c0:#6ea8fe;--c1:#ff9d5c;--c2:#4cc38a;"
-    "--c3:#b794f6;--c4:#ff7a9c;--c5:#4fd1e0;--c6:#e0b93a;--c7:#9aa5b4}}\n"
-    "@media print{:root{--c0:#1f5fbf;--c1:#c2570c;--c2:#0a7d54;--c3:#8a3ffc;--c4:#b0214b;"
-    "--c5:#0e7490;--c6:#7a5c00;--c7:#555}}\n"
     ".c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}"
     ".c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}\n"
     "svg text{font:14px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"
@@ -46,64 +40,47 @@ const char plot_style_sheet[] =
     "svg .node{fill:var(--tint);stroke:currentColor;stroke-width:1.5}"
     "svg .arrow{fill:currentColor}\n";
 
-enum {
-    WIDE = PLOT_WIDE,
-    HIGH = 290,
-    ROW = 22,
-    NAME_LINE = 18, /* height of a name above its row */
-    STAGGER = 16
-};
-enum { MOST_NAME = 17, MOST_LONG_NAME = 46, FEW_DOTS = 60, FEW_NOTES = 120 };
-
-/* A plot with its final ranges and layout. */
-struct frame {
-    const struct plot *plot;
-    struct plot_axis x, y;
-    double left, top, width, height; /* of the area inside the axes */
-    double whole;                    /* height of the picture */
-    size_t n_lines;                  /* of the names below the x axis */
-    bool is_above;                   /* names of rows are long and are written above them */
-};
+enum { WIDE = PLOT_WIDE, HIGH = 290, STAGGER = 16 };
+enum { MOST_NAME = 17, MOST_ROW_NAME = 20, MOST_TOOLTIP = 80 }; /* columns */
 
 static double inside(double share)
 {
     return !(share >= 0) ? 0 : share > 1 ? 1 : share; /* NaN becomes 0 */
 }
 
-static double x_of(const struct frame *f, double x)
+double plot_frame_x(const struct plot_frame *f, double x)
 {
     return f->left + f->width * inside(plot_place(x, f->x.low, f->x.high, f->x.logarithmic));
 }
 
-static double share_of(const struct frame *f, double y)
+double plot_frame_share(const struct plot_frame *f, double y)
 {
     return plot_place(y, f->y.low, f->y.high, false);
 }
 
-static double y_at(const struct frame *f, double share)
+double plot_frame_y_at(const struct plot_frame *f, double share)
 {
-    return f->top + f->height * (f->y.names != NULL ? share : 1 - share) +
-           (f->is_above ? NAME_LINE / 2.0 : 0);
+    return f->top + f->height * (f->y.names != NULL ? share : 1 - share);
 }
 
-static double y_of(const struct frame *f, double y)
+double plot_frame_y(const struct plot_frame *f, double y)
 {
-    return y_at(f, inside(share_of(f, y)));
+    return plot_frame_y_at(f, inside(plot_frame_share(f, y)));
 }
 
 /* Where a point is that the y axis does not show: 1 above, -1 below; 0: it is shown. */
-static int side_of(const struct frame *f, const struct plot_series *s, size_t i)
+int plot_frame_side(const struct plot_frame *f, const struct plot_series *s, size_t i)
 {
-    const double share = share_of(f, s->y[i]), slack = 1e-9;
+    const double share = plot_frame_share(f, s->y[i]), slack = 1e-9;
     return share > 1 + slack ? 1 : share < -slack ? -1 : 0;
 }
 
-static bool is_there(const struct plot_series *s, size_t i)
+bool plot_is_there(const struct plot_series *s, size_t i)
 {
     return isfinite(s->x[i]) && isfinite(s->y[i]);
 }
 
-static void widen(double value, double *low, double *high)
+static void include_value(double value, double *low, double *high)
 {
     if (!isfinite(value))
         return;
@@ -126,16 +103,16 @@ static void settle_axis(const struct plot *plot, struct plot_axis *axis, bool is
     for (size_t s = 0; s < plot->n_series; s++) {
         const struct plot_series *one = &plot->series[s];
         for (size_t i = 0; i < one->n; i++) {
-            if (!is_there(one, i))
+            if (!plot_is_there(one, i))
                 continue;
-            widen(is_y ? one->y[i] : one->x[i], &low, &high);
+            include_value(is_y ? one->y[i] : one->x[i], &low, &high);
             if (reaches && one->low != NULL) {
-                widen(one->low[i], &low, &high);
-                widen(one->high[i], &low, &high);
+                include_value(one->low[i], &low, &high);
+                include_value(one->high[i], &low, &high);
             }
         }
         if ((is_y && one->style == PLOT_BARS) || (!is_y && one->style == PLOT_ROWS))
-            widen(0, &low, &high);
+            include_value(0, &low, &high);
     }
     if (!(low <= high))
         low = 0, high = 1;
@@ -168,7 +145,7 @@ static struct html_word tick_word(const struct plot_axis *axis, double value, in
 }
 
 /* The width of the numbers at the y axis. */
-static size_t y_columns(const struct frame *f)
+static size_t y_columns(const struct plot_frame *f)
 {
     struct plot_ticks ticks;
     size_t columns = 0;
@@ -179,24 +156,20 @@ static size_t y_columns(const struct frame *f)
     return columns;
 }
 
-static void settle(struct frame *f, const struct plot *plot)
+static void settle(struct plot_frame *f, const struct plot *plot)
 {
-    *f = (struct frame){.plot = plot, .x = plot->x, .y = plot->y};
+    *f = (struct plot_frame){.plot = plot, .x = plot->x, .y = plot->y};
     settle_axis(plot, &f->x, false);
     settle_axis(plot, &f->y, true);
     size_t columns = plot->y.names != NULL ? 0 : y_columns(f), widest = 0;
     for (size_t i = 0; i < plot->y.n_names && plot->y.names != NULL; i++)
-        columns = size_max(columns, html_columns(plot->y.names[i]));
-    f->is_above = plot->y.names != NULL && columns > MOST_NAME;
-    f->left = f->is_above ? 26
-                          : fmax(26, (double)(columns * PLOT_CHARACTER + 14 +
-                                              (plot->y.names == NULL ? 20 : 0)));
+        columns = size_max(columns, size_min(html_columns(plot->y.names[i]), MOST_ROW_NAME));
+    f->left =
+        fmax(26, (double)(columns * PLOT_CHARACTER + 14 + (plot->y.names == NULL ? 20 : 0)));
     f->width = WIDE - f->left - 26;
     f->top = 12 + (double)(plot_legend_lines(plot) * PLOT_LEGEND_LINE) +
              (plot->mark_name != NULL ? PLOT_LEGEND_LINE : 0);
-    f->height = plot->y.names != NULL
-                    ? (double)(plot->y.n_names * (ROW + (f->is_above ? NAME_LINE : 0)))
-                    : HIGH - 64;
+    f->height = plot->y.names != NULL ? (double)(plot->y.n_names * PLOT_ROW_HEIGHT) : HIGH - 64;
     for (size_t i = 0; i < plot->x.n_names && plot->x.names != NULL; i++)
         widest = size_max(widest, size_min(html_columns(plot->x.names[i]), MOST_NAME) + 1);
     f->n_lines = 1;
@@ -206,15 +179,21 @@ static void settle(struct frame *f, const struct plot *plot)
     f->whole = f->top + f->height + 50 + (double)((f->n_lines - 1) * STAGGER);
 }
 
+/* A text that is cut has all of itself as its tooltip. */
 static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text,
                       size_t most)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    if (html_columns(text) > most) {
+        fputs("<title>", out);
+        html_cut(out, text, MOST_TOOLTIP);
+        fputs("</title>", out);
+    }
     html_cut(out, text, most);
     fputs("</text>", out);
 }
 
-static void x_ticks(const struct frame *f, struct plot_ticks *ticks)
+static void x_ticks(const struct plot_frame *f, struct plot_ticks *ticks)
 {
     size_t most = 6;
     do
@@ -222,7 +201,7 @@ static void x_ticks(const struct frame *f, struct plot_ticks *ticks)
     while (f->x.whole && ticks->digits > 0 && --most >= 2);
 }
 
-static void draw_x_axis(FILE *out, const struct frame *f)
+static void draw_x_axis(FILE *out, const struct plot_frame *f)
 {
     const double bottom = f->top + f->height;
     struct plot_ticks ticks = {0};
@@ -232,7 +211,7 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         x_ticks(f, &ticks);
     double free_from = -INFINITY; /* labels that would overlap are skipped */
     for (size_t t = 0; t < ticks.n; t++) {
-        const double x = x_of(f, ticks.value[t]);
+        const double x = plot_frame_x(f, ticks.value[t]);
         if (f->y.names != NULL)
             fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, f->top, bottom);
         const struct html_word word = f->x.logarithmic
@@ -245,8 +224,9 @@ static void draw_x_axis(FILE *out, const struct frame *f)
         free_from = x + half + 4;
     }
     for (size_t i = 0; f->x.names != NULL && i < f->x.n_names; i++)
-        draw_text(out, x_of(f, (double)i), bottom + 18 + (double)(i % f->n_lines * STAGGER),
-                  "middle", f->x.names[i], MOST_NAME);
+        draw_text(out, plot_frame_x(f, (double)i),
+                  bottom + 18 + (double)(i % f->n_lines * STAGGER), "middle", f->x.names[i],
+                  MOST_NAME);
     fprintf(out, "<path class=\"edge\" d=\"M%.1f %.1fH%.1f\"/>", f->left, bottom,
             f->left + f->width);
     /* In the middle of the axis, unless the label would leave the picture. */
@@ -256,21 +236,17 @@ static void draw_x_axis(FILE *out, const struct frame *f)
               bottom + 41 + (double)((f->n_lines - 1) * STAGGER), "middle", f->x.label, 50);
 }
 
-static void draw_y_axis(FILE *out, const struct frame *f)
+static void draw_y_axis(FILE *out, const struct plot_frame *f)
 {
     for (size_t i = 0; f->y.names != NULL && i < f->y.n_names; i++)
-        if (f->is_above)
-            draw_text(out, f->left, y_of(f, (double)i) - NAME_LINE + 4, "start", f->y.names[i],
-                      MOST_LONG_NAME);
-        else
-            draw_text(out, f->left - 8, y_of(f, (double)i) + 5, "end", f->y.names[i],
-                      MOST_NAME);
+        draw_text(out, f->left - 8, plot_frame_y(f, (double)i) + 5, "end", f->y.names[i],
+                  MOST_ROW_NAME);
     if (f->y.names != NULL)
         return;
     struct plot_ticks ticks;
     plot_ticks_between(&ticks, f->y.low, f->y.high, 7);
     for (size_t t = 0; t < ticks.n; t++) {
-        const double y = y_of(f, ticks.value[t]);
+        const double y = plot_frame_y(f, ticks.value[t]);
         fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", f->left, y,
                 f->left + f->width);
         draw_text(out, f->left - 6, y + 5, "end",
@@ -282,191 +258,9 @@ static void draw_y_axis(FILE *out, const struct frame *f)
     fputs("</text>", out);
 }
 
-/* The tooltip of a shape. */
-static void draw_note(FILE *out, const struct frame *f, const struct plot_series *s, size_t i)
+static void draw_mark(FILE *out, const struct plot_frame *f)
 {
-    if (s->names != NULL) {
-        fputs("<title>", out);
-        html_cut(out, s->names[i], 80);
-        fprintf(out, ": %s, %s</title>", html_short(s->x[i]).text, html_short(s->y[i]).text);
-        return;
-    }
-    if (s->n > FEW_NOTES)
-        return;
-    const struct plot_axis *axis = f->y.names != NULL ? &f->y : &f->x;
-    const double at = f->y.names != NULL ? s->y[i] : s->x[i],
-                 value = f->y.names != NULL ? s->x[i] : s->y[i];
-    const size_t place = at >= 0 ? (size_t)(at + 0.5) : 0;
-    fputs("<title>", out);
-    if (axis->names != NULL && place < axis->n_names)
-        html_cut(out, axis->names[place], 80);
-    else
-        fputs(html_short(at).text, out);
-    fprintf(out, ": %s", html_short(value).text);
-    if (s->low != NULL && isfinite(s->low[i]) && isfinite(s->high[i]))
-        fprintf(out, " (%s to %s)", html_short(s->low[i]).text, html_short(s->high[i]).text);
-    fputs("</title>", out);
-}
-
-static void draw_dot(FILE *out, const struct frame *f, const struct plot_series *s, size_t i,
-                     double most)
-{
-    const double radius = s->weight != NULL  ? 2 + 7 * sqrt(s->weight[i] / most)
-                          : s->n > FEW_NOTES ? 2
-                                             : 3.6;
-    fputs("<g>", out);
-    draw_note(out, f, s, i);
-    plot_shape(out, s->colour, x_of(f, s->x[i]), y_of(f, s->y[i]), radius);
-    fputs("</g>", out);
-}
-
-static void draw_reach(FILE *out, const struct frame *f, const struct plot_series *s, size_t i)
-{
-    if (s->low == NULL || !isfinite(s->low[i]) || !isfinite(s->high[i]))
-        return;
-    if (f->y.names != NULL)
-        fprintf(out, "<path class=\"reach\" d=\"M%.1f %.1fH%.1f\"/>", x_of(f, s->low[i]),
-                y_of(f, s->y[i]), x_of(f, s->high[i]));
-    else
-        fprintf(out, "<path class=\"reach\" d=\"M%.1f %.1fV%.1f\"/>", x_of(f, s->x[i]),
-                y_of(f, s->low[i]), y_of(f, s->high[i]));
-}
-
-/* Leaves the frame where values are beyond the axis. */
-static void draw_line(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"",
-            s->style == PLOT_GUIDE ? "guide" : "line", plot_dashes(f->plot, s));
-    size_t last = SIZE_MAX;
-    bool joins = false; /* the path ends at the point before */
-    for (size_t i = 0; i < s->n; i++) {
-        if (!is_there(s, i))
-            continue;
-        double from = 0, to = 1;
-        if (last == SIZE_MAX
-                ? side_of(f, s, i) == 0
-                : plot_clip(share_of(f, s->y[last]), share_of(f, s->y[i]), &from, &to)) {
-            const size_t first = last == SIZE_MAX ? i : last;
-            const double x[2] = {x_of(f, s->x[first]), x_of(f, s->x[i])},
-                         y[2] = {y_at(f, share_of(f, s->y[first])),
-                                 y_at(f, share_of(f, s->y[i]))};
-            if (!joins)
-                fprintf(out, "M%.1f %.1f", x[0] + from * (x[1] - x[0]),
-                        y[0] + from * (y[1] - y[0]));
-            if (last != SIZE_MAX)
-                fprintf(out, "L%.1f %.1f", x[0] + to * (x[1] - x[0]),
-                        y[0] + to * (y[1] - y[0]));
-        }
-        joins = side_of(f, s, i) == 0;
-        last = i;
-    }
-    fputs("\"/>", out);
-}
-
-/* Of a line with many points, only where it leaves the frame; of a guide, its end. */
-static void draw_all_beyond(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    const bool many = s->style == PLOT_LINE && s->n > FEW_DOTS;
-    for (size_t i = s->style == PLOT_GUIDE ? s->n - 1 : 0; i < s->n; i++) {
-        const int side = is_there(s, i) ? side_of(f, s, i) : 0;
-        if (side == 0 || (many && i > 0 && is_there(s, i - 1) && side_of(f, s, i - 1) == side))
-            continue;
-        fputs("<g>", out);
-        draw_note(out, f, s, i);
-        plot_beyond(out, x_of(f, s->x[i]), y_of(f, s->y[i]), side);
-        fputs("</g>", out);
-    }
-}
-
-/* The number of this series among the series of bars, and their count. */
-static size_t bar_series(const struct plot *plot, const struct plot_series *s, size_t *n)
-{
-    size_t own = 0;
-    *n = 0;
-    for (size_t k = 0; k < plot->n_series; k++) {
-        if (plot->series[k].style != s->style)
-            continue;
-        if (&plot->series[k] == s)
-            own = *n;
-        ++*n;
-    }
-    return own;
-}
-
-static void draw_bars(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    size_t n_side = 1;
-    const size_t own = bar_series(f->plot, s, &n_side);
-    double apart = INFINITY;
-    for (size_t i = 1; i < s->n; i++)
-        apart = fmin(apart, fabs(s->x[i] - s->x[i - 1]));
-    if (!isfinite(apart))
-        apart = 1;
-    const double width = 0.84 * apart / (double)n_side;
-    for (size_t i = 0; i < s->n; i++) {
-        if (!is_there(s, i) || s->y[i] == 0)
-            continue;
-        const double from = s->x[i] - 0.42 * apart + width * (double)own;
-        const double x = x_of(f, from), zero = y_of(f, 0), y = y_of(f, s->y[i]);
-        fprintf(out,
-                "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", x,
-                fmin(y, zero), fmax(0.5, x_of(f, from + width) - x), fabs(zero - y));
-        draw_note(out, f, s, i);
-        fputs("</rect>", out);
-    }
-}
-
-static void draw_rows(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    size_t n_side = 1;
-    const size_t own = bar_series(f->plot, s, &n_side);
-    const double thick = 0.7 * ROW / (double)n_side;
-    for (size_t i = 0; i < s->n; i++) {
-        if (!is_there(s, i))
-            continue;
-        const double zero = x_of(f, 0), x = x_of(f, s->x[i]);
-        fprintf(out,
-                "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
-                fmin(x, zero), y_of(f, s->y[i]) - 0.35 * ROW + thick * (double)own,
-                fmax(0.5, fabs(x - zero)), thick);
-        draw_note(out, f, s, i);
-        fputs("</rect>", out);
-    }
-}
-
-static void draw_points(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    double most = 0;
-    for (size_t i = 0; i < s->n && s->weight != NULL; i++)
-        most = fmax(most, s->weight[i]);
-    for (size_t i = 0; i < s->n; i++)
-        if (is_there(s, i))
-            draw_reach(out, f, s, i);
-    for (size_t i = 0; i < s->n; i++)
-        if (is_there(s, i) && side_of(f, s, i) == 0)
-            draw_dot(out, f, s, i, most);
-}
-
-static void draw_series(FILE *out, const struct frame *f, const struct plot_series *s)
-{
-    fprintf(out, "<g class=\"c%zu%s\">", s->colour % PLOT_COLOURS,
-            s->n > FEW_NOTES ? " many" : "");
-    if (s->style == PLOT_BARS)
-        draw_bars(out, f, s);
-    else if (s->style == PLOT_ROWS)
-        draw_rows(out, f, s);
-    else if (s->style != PLOT_POINTS)
-        draw_line(out, f, s);
-    if (s->style == PLOT_POINTS || (s->style == PLOT_LINE && s->n <= FEW_DOTS))
-        draw_points(out, f, s);
-    if (s->style == PLOT_POINTS || s->style == PLOT_LINE || s->style == PLOT_GUIDE)
-        draw_all_beyond(out, f, s);
-    fputs("</g>\n", out);
-}
-
-static void draw_mark(FILE *out, const struct frame *f)
-{
-    const double x = x_of(f, f->plot->mark);
+    const double x = plot_frame_x(f, f->plot->mark);
     const bool right = x < f->left + 0.7 * f->width;
     fprintf(out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1f\"/>", x, f->top - 14,
             f->top + f->height);
@@ -474,7 +268,7 @@ static void draw_mark(FILE *out, const struct frame *f)
               f->plot->mark_name, 40);
 }
 
-static void draw_labels(FILE *out, const struct frame *f)
+static void draw_labels(FILE *out, const struct plot_frame *f)
 {
     const struct plot *plot = f->plot;
     size_t n = 0;
@@ -483,12 +277,13 @@ static void draw_labels(FILE *out, const struct frame *f)
     struct plot_spot *labels = NEW(struct plot_spot, plot->n_labels + n),
                      *points = labels + plot->n_labels, *next = points;
     for (size_t k = 0; k < plot->n_labels; k++)
-        labels[k] = (struct plot_spot){x_of(f, plot->labels[k].x), y_of(f, plot->labels[k].y),
-                                       plot->labels[k].text};
+        labels[k] =
+            (struct plot_spot){plot_frame_x(f, plot->labels[k].x),
+                               plot_frame_y(f, plot->labels[k].y), plot->labels[k].text};
     for (size_t s = 0; s < plot->n_series; s++)
         for (size_t i = 0; i < plot->series[s].n; i++)
-            *next++ = (struct plot_spot){x_of(f, plot->series[s].x[i]),
-                                         y_of(f, plot->series[s].y[i]), NULL};
+            *next++ = (struct plot_spot){plot_frame_x(f, plot->series[s].x[i]),
+                                         plot_frame_y(f, plot->series[s].y[i]), NULL};
     const struct plot_spot corners[2] = {{f->left, f->top, NULL},
                                          {f->left + f->width, f->top + f->height, NULL}};
     plot_labels_draw(out, labels, plot->n_labels, points, n, corners);
@@ -505,7 +300,7 @@ void plot_begin(FILE *out, double height, const char *title)
 static void draw(FILE *out, const void *what)
 {
     const struct plot *plot = what;
-    struct frame f;
+    struct plot_frame f;
     settle(&f, plot);
     plot_begin(out, f.whole, plot->title);
     draw_y_axis(out, &f);
@@ -513,7 +308,7 @@ static void draw(FILE *out, const void *what)
     if (plot->mark_name != NULL)
         draw_mark(out, &f);
     for (size_t s = 0; s < plot->n_series; s++)
-        draw_series(out, &f, &plot->series[s]);
+        plot_series_draw(out, &f, &plot->series[s]);
     if (plot->n_labels > 0)
         draw_labels(out, &f);
     plot_legend(out, plot);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "plot/plot.h"
+#include "plot/plot_colours.h"
 #include "plot/plot_heat.h"
 #include <ctype.h>
 #include <errno.h>
@@ -58,39 +59,20 @@ void plot_figures_keep(const char *title, const void *what,
         (struct figure){memory_text("%s", title), print(what, draw), print(what, numbers)};
 }
 
-static const char *colour_of(const char *name, size_t n)
-{
-    static const char *const colours[][2] = {
-        {"ink", "#000"},     {"soft", "#444"},  {"line", "#bbb"},  {"paper", "#fff"},
-        {"tint", "#f4f4f4"}, {"c0", "#1f5fbf"}, {"c1", "#c2570c"}, {"c2", "#0a7d54"},
-        {"c3", "#8a3ffc"},   {"c4", "#b0214b"}, {"c5", "#0e7490"}, {"c6", "#7a5c00"},
-        {"c7", "#555"}};
-    for (size_t k = 0; k < COUNT(colours); k++)
-        if (strlen(colours[k][0]) == n && strncmp(colours[k][0], name, n) == 0)
-            return colours[k][1];
-    return "#000";
-}
-
-/* The rules of the style sheet without those that set variables; variables become colours, and
- * "svg " before a selector goes. */
+/* The rules of a style sheet with colours in place of variables, and without the "svg " before
+ * selectors. */
 static void print_style(FILE *out, const char *sheet)
 {
-    for (const char *line = sheet; *line != '\0';) {
-        const size_t n = strcspn(line, "\n");
-        const bool sets = line[0] == ':' || line[0] == '@';
-        for (const char *c = line; c < line + n && !sets;) {
-            if (strncmp(c, "var(--", 6) == 0) {
-                const size_t length = strcspn(c + 6, ")");
-                fputs(colour_of(c + 6, length), out);
-                c += 6 + length + 1;
-            } else if (strncmp(c, "svg ", 4) == 0) {
-                c += 4;
-            } else {
-                fputc(*c++, out);
-            }
+    for (const char *c = sheet; *c != '\0';) {
+        if (strncmp(c, "var(--", 6) == 0) {
+            const size_t length = strcspn(c + 6, ")");
+            fputs(plot_colours_of(c + 6, length), out);
+            c += 6 + length + 1;
+        } else if (strncmp(c, "svg ", 4) == 0) {
+            c += 4;
+        } else {
+            fputc(*c++, out);
         }
-        fputs(sets ? "" : "\n", out);
-        line += n + (line[n] == '\n');
     }
 }
 

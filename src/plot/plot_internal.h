@@ -4,6 +4,25 @@
 
 #include "plot/plot.h"
 
+/* A plot with its final ranges and layout. */
+struct plot_frame {
+    const struct plot *plot;
+    struct plot_axis x, y;
+    double left, top, width, height; /* of the area inside the axes */
+    double whole;                    /* height of the picture */
+    size_t n_lines;                  /* of the names below the x axis */
+};
+
+double plot_frame_x(const struct plot_frame *f, double x);
+double plot_frame_y(const struct plot_frame *f, double y);
+/* The position of a y on its axis, 0 to 1 or beyond; the place of such a position. */
+double plot_frame_share(const struct plot_frame *f, double y);
+double plot_frame_y_at(const struct plot_frame *f, double share);
+/* Where a point is that the y axis does not show: 1 above, -1 below; 0: it is shown. */
+int plot_frame_side(const struct plot_frame *f, const struct plot_series *s, size_t i);
+bool plot_is_there(const struct plot_series *s, size_t i);
+void plot_series_draw(FILE *out, const struct plot_frame *f, const struct plot_series *s);
+
 /* The numbers of a struct plot as CSV. */
 void plot_numbers(FILE *out, const void *what);
 
@@ -13,6 +32,7 @@ void plot_begin(FILE *out, double height, const char *title);
 enum {
     PLOT_COLOURS = 8,
     PLOT_CHARACTER = 8,   /* width of a character */
+    PLOT_ROW_HEIGHT = 22, /* height of a row with a name */
     PLOT_LEGEND_LINE = 20 /* height of a line of the legend */
 };
 

@@ -1,6 +1,6 @@
-/* Hierarchical clustering by Ward's method. Every row begins as a cluster of its own. Again and
- * again the two clusters are joined that increase the sum of squares within clusters least. For
- * clusters of a and b rows whose means are x and y, the increase is
+/* Hierarchical clustering by Ward's method. Every row begins as a cluster of its own. In
+ * each step, the two clusters are joined whose union increases the sum of squares within clusters
+ * least. For clusters of a and b rows whose means are x and y, the increase is
  *
  *     d(a, b) = a b / (a + b) |x - y|^2
  *

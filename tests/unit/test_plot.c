@@ -229,6 +229,30 @@ static void test_span(void **state)
     }
 }
 
+/* A long name of a row is cut and is whole in its tooltip; the plot is no higher for it. */
+static void test_long_names(void **state)
+{
+    (void)state;
+    const char *const names[2][2] = {{"one", "two"},
+                                     {"one", "a name of more columns than there are"}};
+    const double x[] = {1, 2}, y[] = {0, 1};
+    double height[2];
+    for (size_t k = 0; k < 2; k++) {
+        const struct plot_series rows = {.style = PLOT_ROWS, .n = 2, .x = x, .y = y};
+        char *text = printed(print_plot, &(struct plot){.title = "",
+                                                        .x = {.label = "x"},
+                                                        .y = {.names = names[k], .n_names = 2},
+                                                        .series = &rows,
+                                                        .n_series = 1});
+        assert_int_equal(sscanf(text, "<svg viewBox=\"0 0 420 %lf", &height[k]), 1);
+        assert_true(
+            (strstr(text, "<title>a name of more columns than there are</title>a name") !=
+             NULL) == (k == 1));
+        memory_free(text);
+    }
+    assert_true(height[0] == height[1]);
+}
+
 static void print_graph(FILE *out, const void *arg)
 {
     const char *const names[] = {"a", "b<", "c"};
@@ -251,10 +275,11 @@ static void test_graph(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),  cmocka_unit_test(test_ticks_anywhere),
-        cmocka_unit_test(test_scales), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_words),  cmocka_unit_test(test_plots),
-        cmocka_unit_test(test_graph),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_ticks_anywhere),
+        cmocka_unit_test(test_scales),     cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_plots),
+        cmocka_unit_test(test_graph),      cmocka_unit_test(test_span),
+        cmocka_unit_test(test_long_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
