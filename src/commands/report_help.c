@@ -117,7 +117,7 @@ static void watching(struct manual *manual)
     manual_paragraph(
         manual,
         "The watcher may be started before training. It ends when training is finished: the "
-        "page of a run is then its report, as without `--watch`. Training that was stopped or "
+        "page is then the report, as without `--watch`. Training that was stopped or "
         "killed is recognized by its lock, which is free while there is no result.json. The "
         "watcher then waits for it to continue, as jobs of `cohort submit` do, at most "
         "`--wait` seconds. Ctrl-C ends it at any time: the page stays and no longer reloads.");

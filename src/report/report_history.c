@@ -114,7 +114,8 @@ static void draw_loss(FILE *out, const struct report_run *run, const struct curv
                  run->kind->loss);
 }
 
-/* Curves of all runs, the baselines as horizontal lines, and an axis for all of them. */
+/* Curves of all runs, the baselines as horizontal lines over the whole width, and an axis for all
+ * of them. */
 struct course {
     size_t n_curves, n_series;
     struct curve *curves;
@@ -142,6 +143,19 @@ static void course_baselines(struct course *course, int metric, const struct sco
     }
 }
 
+/* A baseline on the edge of the plot could not be told from the axis. */
+static void course_clear(struct course *course, const struct plot_series *baseline)
+{
+    struct plot_axis *y = &course->y;
+    struct plot_ticks ticks;
+    const double level = baseline->y[0], slack = 0.03 * (y->high - y->low);
+    plot_ticks_between(&ticks, y->low, y->high, 7);
+    if (level >= y->low && level - y->low < slack)
+        y->low -= ticks.step;
+    if (level <= y->high && y->high - level < slack)
+        y->high += ticks.step;
+}
+
 static void course_scale(struct course *course, int metric)
 {
     size_t n = 0;
@@ -151,6 +165,9 @@ static void course_scale(struct course *course, int metric)
             values[n++] = course->series[s].y[i];
     course->y.label = report_metric_words(metric);
     course->n_outside = report_metric_axis(&course->y, metric, course->chances, values, n);
+    for (size_t s = 0; s < course->n_series; s++)
+        if (course->series[s].style == PLOT_GUIDE)
+            course_clear(course, &course->series[s]);
     memory_free(values);
 }
 
@@ -181,13 +198,22 @@ static void course_take(struct course *course, const struct report_curve *runs, 
                                  .x = curve->x,
                                  .y = curve->y};
     }
-    course->ends[0] = isfinite(first) ? first : 1;
+    const bool logarithmic = first > 0 && most > 5 * shortest;
+    course->ends[0] = logarithmic ? first : 0;
     course->ends[1] = most;
-    course->x = (struct plot_axis){
-        .label = "epoch", .whole = true, .logarithmic = first > 0 && most > 5 * shortest};
+    if (!logarithmic)
+        plot_round(&course->ends[0], &course->ends[1]);
+    course->x = (struct plot_axis){.label = "epoch",
+                                   .low = course->ends[0],
+                                   .high = course->ends[1],
+                                   .whole = true,
+                                   .logarithmic = logarithmic};
     course_baselines(course, metric, valid);
     course_scale(course, metric);
 }
+
+const char report_memorizing[] = "If the score gets worse while the training loss still falls, "
+                                 "the model is memorizing its training students.";
 
 static void course_caption(FILE *out, const struct course *course, int metric, size_t n)
 {
@@ -208,13 +234,10 @@ static void course_caption(FILE *out, const struct course *course, int metric, s
                          : "",
                      outside);
     else
-        html_caption(
-            out,
-            "The score on answers held out for validation; %s is better. Horizontal "
-            "lines are rules that need no training; a useful model passes them. If the "
-            "score gets worse while the training loss still falls, the model is "
-            "memorizing its training students.%s",
-            up ? "higher" : "lower", outside);
+        html_caption(out,
+                     "The score on answers held out for validation; %s is better. Horizontal "
+                     "lines are rules that need no training; a useful model passes them. %s%s",
+                     up ? "higher" : "lower", report_memorizing, outside);
 }
 
 static void draw_course(FILE *out, const struct course *course, const char *title, double mark,

@@ -259,6 +259,7 @@ struct report_curve {
     const char *name;
     const struct report_history *history;
 };
+extern const char report_memorizing[]; /* how to see it in the curve of validation scores */
 void report_history_draw(FILE *out, const struct report_curve *curves, size_t n, int metric,
                          const struct score *valid);
 

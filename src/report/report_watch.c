@@ -9,7 +9,7 @@
  * the files alone, not on the clock, so a run without news is not written again. It reloads
  * itself until the watcher ends. There are four ends:
  *
- *     finished              the page becomes the report, or the last state of a sweep
+ *     finished              the page becomes the report
  *     stopped for too long  the page says so
  *     never begun           likewise
  *     a signal (Ctrl-C)     the page stays as it is */
@@ -57,9 +57,11 @@ static void print_end(FILE *out, const struct watch *w, int64_t changed)
         [END_ABSENT] = "This page is no longer updated: no training began in time.",
         [END_SIGNAL] =
             "This page is no longer updated: watching was stopped. Training may go on."};
-    char text[64] = "";
+    char text[64] = "", every[32] = "second";
     struct tm parts;
     const time_t when = (time_t)changed;
+    if (ceil(w->plan->every) > 1)
+        snprintf(every, sizeof every, "%.0f seconds", ceil(w->plan->every));
     fputs("<p class=\"note\">", out);
     if (changed > 0 && localtime_r(&when, &parts) != NULL &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts) > 0)
@@ -67,8 +69,7 @@ static void print_end(FILE *out, const struct watch *w, int64_t changed)
     if (w->end != END_NOT)
         fputs(ends[w->end], out);
     else
-        fprintf(out, "This page reloads itself every %.0f seconds until training has ended%s.",
-                ceil(w->plan->every),
+        fprintf(out, "This page reloads itself every %s until training has ended%s.", every,
                 w->state == WATCH_STOPPED ? ", and shows when it continues" : "");
     fputs("</p>\n", out);
 }
@@ -225,11 +226,9 @@ static enum status tick(struct watch *w, const struct comm *comm)
 /* Collective: the end of the watcher in words, and the report of a finished run. */
 static enum status finish(struct watch *w, const struct comm *comm)
 {
-    int64_t is_group = w->group != NULL;
-    comm_broadcast(comm, &is_group, sizeof is_group, 0);
     switch (w->end) {
     case END_FINISHED:
-        return is_group ? OK : report_write(comm, &w->directory, 1, w->report);
+        return report_write(comm, &w->directory, 1, w->report);
     case END_SIGNAL:
         return fail(STOPPED,
                     "stopped watching %s; %s no longer reloads itself; training is not "

@@ -355,11 +355,7 @@ void report_watch_group_lead(FILE *out, const struct watch_group *group)
             html_whole((int64_t)group->n).text, things, n_ended == 1 ? "has" : "have");
     switch (group->state) {
     case WATCH_FINISHED:
-        fprintf(out, "It is finished.%s",
-                group->kind == WATCH_AUTO
-                    ? " The comparison of the models is in report.html and leaderboard.csv "
-                      "there."
-                    : "");
+        fputs("It is finished.", out);
         break;
     case WATCH_RUNNING:
         if (group->kind == WATCH_AUTO && n_ended == group->n)

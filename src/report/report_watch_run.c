@@ -295,10 +295,13 @@ void report_watch_run_lead(FILE *out, const struct watch_run *run)
     if (run->state == WATCH_ABSENT)
         fputs(" No job has begun to train here yet.", out);
     else if (run->state == WATCH_STOPPED)
-        fprintf(out, " %s The same command continues the run where it was saved.",
+        fprintf(out, " %s %s",
                 run->was_killed
-                    ? "The job was killed or its machine failed: it left its lock file signed."
-                    : "The job ended by itself, after a signal or an error that it printed.");
+                    ? "The job was killed or its machine failed: it ended without saving."
+                    : "The job ended by itself, after a signal or an error that it printed.",
+                is_there(run, LAST)
+                    ? "The same command continues the run where it was saved last."
+                    : "Nothing was saved yet: the same command starts again.");
     else if (run->history.n == 0 && run->state == WATCH_RUNNING)
         fputs(" The first scores appear after the first epoch.", out);
     fputs("</p>\n", out);
@@ -420,11 +423,11 @@ void report_watch_curves(FILE *out, const struct watch_curve *curves, size_t n, 
                                       .y = {.label = report_watch_score_words(monitor)},
                                       .series = series,
                                       .n_series = n_series});
-        html_caption(out,
-                     "The score on answers held out for validation; %s is better. A good curve "
-                     "%s and then levels off.",
-                     monitor < 0 || metrics_up(monitor) ? "higher" : "lower",
-                     monitor < 0 || metrics_up(monitor) ? "rises" : "falls");
+        html_caption(
+            out,
+            "The score on answers held out for validation; %s is better. %s The report "
+            "of the finished training adds the lines of rules that need no training.",
+            monitor < 0 || metrics_up(monitor) ? "higher" : "lower", report_memorizing);
     }
     memory_free(series);
     memory_free(points);

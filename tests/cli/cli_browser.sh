@@ -154,8 +154,8 @@ rm "$TMP/stopped/result.json"
 run "$COHORT" report --watch "$TMP/stopped" --wait 0 --every 1 -o "$TMP/live.html"
 add live.html 2
 printf '[model]\nkind = rbm\nhidden = {2, 3}\n[optimizer]\nrate = {0.01, 1e6}\n' >"$TMP/sweep.ini"
-run "$COHORT" sweep "$TMP/sweep.ini" $class train.epochs=2 run="$TMP/sweep" || fail "sweep"
-report --watch "$TMP/sweep" -o "$TMP/live-sweep.html"
+run "$COHORT" sweep "$TMP/sweep.ini" $class train.epochs=2 run="$TMP/sweep" --pack 1/2 || fail "sweep"
+run "$COHORT" report --watch "$TMP/sweep" --wait 0 --every 1 -o "$TMP/live-sweep.html"
 add live-sweep.html 0
 
 # Many runs, a cross-validation, a sweep.

@@ -233,6 +233,16 @@ expect_match 'worse than the axis' "$figure"
 expect_equal "3 2" "$(grep -o 'class="beyond"' "$figure" | wc -l) $(grep -o 'class="dot"' "$figure" | wc -l)" "triangles, dots"
 expect_no_match 'class="beyond"|worse than the axis' "$TMP/rbm.html"
 
+section "baselines beside the curve"
+# One validated epoch: the lines are as wide as the plot. A line is never on the edge: the axis has room below it.
+expect_status 0 "$COHORT" report "$TMP/bkt" -o "$TMP/bkt.html" --figures "$TMP/bkt-figures"
+figure=$(echo "$TMP"/bkt-figures/*alidation-score*.csv)
+expect_match '^item mean,0,0' "$figure"
+expect_match '^running mean,10,0' "$figure"
+bottom=$(grep -o 'class="edge" d="M[0-9. ]*' "${figure%.csv}.svg" | head -1 | grep -o '[0-9.]*$')
+expect_equal "2 0" "$(grep -o 'class="guide"[^>]* d="M[0-9. ]*' "${figure%.csv}.svg" |
+    awk -v bottom="$bottom" '{ n++; bad += $NF > bottom - 5 } END { print n, bad }')" "lines that can be seen"
+
 section "wrong input"
 expect_status 2 "$COHORT" report
 expect_match 'usage: cohort report RUN'

@@ -71,7 +71,9 @@ section "a run that was killed"
 kill -KILL $TRAINING
 wait $TRAINING 2>/dev/null
 until_page 'Training stopped after epoch [0-9]+ of' one.html
-expect_match 'was killed or its machine failed' one.html
+expect_match 'was killed or its machine failed: it ended without saving. The same command continues' one.html
+expect_match 'This page reloads itself every second until' one.html
+expect_match 'is memorizing its training students. The report of the finished training' one.html
 expect_match 'class="lead warn"' one.html
 expect_match "$reload" one.html
 check "the watcher waits" alive $WATCHER
@@ -132,6 +134,12 @@ expect_status 85 "$COHORT" report --watch two --every 0.2 --wait 0 -o two.html
 expect_match 'two: training stopped and did not continue within 0 s'
 expect_match 'training did not continue in time' two.html
 expect_no_match 'http-equiv="refresh"' two.html
+
+section "a run that was killed before it saved"
+cp -r two early
+rm early/*.h5
+expect_status 85 "$COHORT" report --watch early --every 0.2 --wait 0 -o early.html
+expect_match 'Nothing was saved yet: the same command starts again' early.html
 
 section "a checkpoint that is replaced while it is read"
 if command -v strace >/dev/null && strace -o trace true 2>/dev/null; then
@@ -202,16 +210,19 @@ watch sweep sweep.html --wait 60
 until_page 'Waiting' sweep.html
 run "$COHORT" sweep sweep.ini data=class.h5 run=sweep || fail "sweep"
 ends 0 $WATCHER "the watcher ends with the sweep"
-expect_match '<b>4 of 4 trials have ended' sweep.html
-expect_match 'It is finished' sweep.html
 expect_no_match 'http-equiv="refresh"' sweep.html
-run "$COHORT" sweep run=sweep --status --json || fail "status"
+run "$COHORT" report sweep -o sweep-report.html || fail "report"
+expect_same sweep-report.html sweep.html
+# Half of a sweep: its states, and the best trial first.
+run "$COHORT" sweep sweep.ini data=class.h5 run=half sweep.rungs=1 --pack 1/2 || fail "half a sweep"
+expect_status 85 "$COHORT" report --watch half --wait 0 -o half.html
+expect_match '<b>2 of 4 trials have ended' half.html
+run "$COHORT" sweep run=half --status --json || fail "status"
 for state in "done" running failed waiting; do
-    expect_match "<b>$(json $state)</b><span>$state</span>" sweep.html
+    expect_match "<b>$(json $state)</b><span>$state</span>" half.html
 done
-best=$(sed -n 2p sweep/leaderboard.csv)
-expect_equal "model.hidden=$(cut -d, -f6 <<<"$best") optimizer.rate=$(cut -d, -f7 <<<"$best")" \
-    "$(sed -n '/The best so far/,/<\/table>/p' sweep.html | sed -n 's/^<tr><th scope="row">\([^<]*\).*/\1/p' | head -1)" "the best comes first"
+expect_equal "model.hidden=$(json leaderboard 0 settings model.hidden) optimizer.rate=$(json leaderboard 0 settings optimizer.rate)" \
+    "$(sed -n '/The best so far/,/<\/table>/p' half.html | sed -n 's/^<tr><th scope="row">\([^<]*\).*/\1/p' | head -1)" "the best comes first"
 # One trial in training, seen from outside; then the job is killed.
 "$COHORT" sweep sweep.ini data=class.h5 run=sweep2 train.epochs=1000000 train.patience=0 >sweep2.out 2>&1 &
 TRAINING=$!
@@ -232,6 +243,10 @@ section "folds"
 watch folds folds.html --wait 60
 run "$COHORT" train "${quick[@]}" run=folds train.folds=3 train.epochs=4 || fail "folds"
 ends 0 $WATCHER "the watcher ends with the folds"
+run "$COHORT" report folds -o folds-report.html || fail "report"
+expect_same folds-report.html folds.html
+mv folds/result.json .
+expect_status 85 "$COHORT" report --watch folds --wait 0 -o folds.html
 expect_match '<b>3 of 3 folds have ended' folds.html
 expect_equal 1 "$(grep -c '<svg' folds.html)" "the curves of all folds"
 
@@ -239,7 +254,10 @@ section "auto"
 watch auto auto.html --wait 60
 run "$COHORT" auto class.h5 run=auto --trials 4 || fail "auto"
 ends 0 $WATCHER "the watcher ends with auto"
-expect_match 'It is finished. The comparison of the models is in report.html' auto.html
+run "$COHORT" report auto -o auto-report.html || fail "report"
+expect_same auto-report.html auto.html
+mv auto/leaderboard.csv .
+expect_status 85 "$COHORT" report --watch auto --wait 0 -o auto.html
 expect_match '<b>4 of 4 trials have ended' auto.html
 expect_match '<tr><th scope="row">model.kind=' auto.html
 
