@@ -27,7 +27,7 @@ static const char style[] =
     "h2{font-size:1.3rem;margin:2.6rem 0 .6rem;padding-top:1rem;border-top:1px solid "
     "var(--line)}\n"
     "h3{font-size:1.05rem;margin:1.8rem 0 .4rem}\n"
-    "h1,h2,h3,p,li,dd,th,td,figcaption{overflow-wrap:anywhere}\n"
+    "h1,h2,h3,h4,p,li,dd,th,td,summary,figcaption{overflow-wrap:break-word}\n"
     "p,li,dd{max-width:46rem}p{margin:.5rem 0}\n"
     ".under,figcaption,.note{color:var(--soft)}\n"
     ".note,figcaption{font-size:.88rem}\n"
@@ -45,37 +45,38 @@ static const char style[] =
     "unicode-bidi:isolate;vertical-align:top}\n"
     "thead th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
     "th:first-child{text-align:left;padding-left:0}tbody th{font-weight:500}\n"
-    "td{white-space:nowrap}td,thead th{overflow-wrap:normal}td small{display:block;"
-    "color:var(--soft);white-space:normal}\n"
-    "th:first-child{min-width:8rem;white-space:normal;overflow-wrap:anywhere}\n"
-    "td.names{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9rem}"
+    "td{white-space:nowrap}td small{display:block;color:var(--soft);white-space:normal}\n"
+    "@media screen and (min-width:70rem){td small{white-space:nowrap}}\n"
+    "th:first-child{min-width:9rem;white-space:normal}th.any{overflow-wrap:anywhere}\n"
+    "td.names{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:14rem}"
     "table:has(td.names) thead th:last-child{text-align:left}\n"
     "tr.base{background:var(--tint)}"
-    "td.name{white-space:normal;overflow-wrap:anywhere;text-align:left}\n"
+    "td.name{white-space:normal;overflow-wrap:anywhere;text-align:left;min-width:9rem}\n"
     ".figures{display:flex;flex-wrap:wrap;gap:1.2rem 2rem;margin:1rem 0}\n"
     ".figures figure{flex:1 1 24rem;max-width:31rem;min-width:0}\n"
     "figure.full,.figures figure.full{flex-basis:100%;max-width:none}\n"
     ".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(21rem,100%),1fr));"
     "gap:.6rem 1rem;margin:.4rem 0}.panels div{break-inside:avoid;min-width:0}"
-    "h4{font-size:.95rem;font-weight:600;margin:.3rem 0;overflow-wrap:anywhere}\n"
+    "h4{font-size:.95rem;font-weight:600;margin:.3rem 0}\n"
     "figure{margin:0;break-inside:avoid}figure h3{margin:.4rem 0}\n"
     "svg{display:block;width:100%;height:auto}\n"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1.2rem;margin:.6rem "
+    "dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.35rem "
+    "1.2rem;margin:.6rem "
     "0}dt{font-weight:600}dd{margin:0}\n"
-    "@media (max-width:36rem){dl{grid-template-columns:1fr}dd{margin:0 0 .4rem}"
+    "@media (max-width:36rem){dl{grid-template-columns:minmax(0,1fr)}dd{margin:0 0 .4rem}"
     "body{padding:1rem 1rem 3rem}h1{font-size:1.5rem}.lead{font-size:1rem}"
     ".figures figure{flex-basis:100%}th,td{padding:.28rem .35rem}"
     "th:first-child{min-width:5rem}td:last-child{padding-right:0}}\n"
     ".board td{white-space:normal;overflow-wrap:anywhere}\n"
-    "thead th.long{overflow-wrap:anywhere;min-width:6rem}\n"
+    "thead th.long{min-width:6rem}\n"
     "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
     "font-size:.85rem}\n"
     "pre{background:var(--tint);padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap;"
     "overflow-wrap:anywhere}\n"
     "progress{display:block;width:100%;height:.6rem;margin:.6rem 0;accent-color:var(--good)}\n"
     "details{margin:.6rem 0}summary{cursor:pointer}\n"
-    "@media print{html{font-size:12px}body{max-width:none;padding:0}.wide{overflow:visible}"
-    "th,td{padding:.2rem .35rem;font-size:.8rem}h2,h3{break-after:avoid}"
+    "@media print{html{font-size:14px}body{max-width:none;padding:0}.wide{overflow:visible}"
+    "th,td{padding:.2rem .35rem;font-size:.8rem}small{font-size:.79rem}h2,h3{break-after:avoid}"
     "tr{break-inside:avoid}}\n";
 
 /* Rows of tables of this class as cards: the name of the row, then its cells, each below its
@@ -91,8 +92,9 @@ static void card_rules(FILE *out, const char *name, const char *columns, int n)
             ".%s th,.%s td{border:0;padding:.15rem .5rem .15rem 0;text-align:left;min-width:0;"
             "overflow-wrap:anywhere;white-space:normal}"
             ".%s th{grid-column:1/-1;font-weight:600}.%s td:empty{display:none}"
-            ".%s td::before{display:block;color:var(--soft);font-size:.78rem}",
-            name, name, name, name, name);
+            ".%s td::before{display:block;color:var(--soft);font-size:.79rem}"
+            ".%s small{white-space:normal}.%s td.name,.%s td.names{grid-column:1/-1}",
+            name, name, name, name, name, name, name, name);
     for (int c = 2; c <= n; c++)
         fprintf(out, ".%s td:nth-child(%d)::before{content:var(--h%d)}", name, c, c);
     fputc('\n', out);
@@ -139,7 +141,7 @@ void html_end(FILE *out)
     fputs("</body>\n</html>\n", out);
 }
 
-/* The character at `text` and its length in bytes; -1 and one byte for invalid UTF-8 and for
+/* The character at `text` and its length in bytes; -1 and one byte for invalid UTF-8; -1 for
  * characters that a page may not contain, or that would change the direction of the text after
  * them. */
 static int32_t decode(const char *text, size_t *length)
@@ -158,12 +160,13 @@ static int32_t decode(const char *text, size_t *length)
             return -1;
         code = code << 6 | (c[i] & 0x3f);
     }
-    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
-        code < 0xa0 || (code >= 0x202a && code <= 0x202e) ||
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return -1;
+    *length = n;
+    if (code < 0xa0 || (code >= 0x202a && code <= 0x202e) ||
         (code >= 0x2066 && code <= 0x2069) || (code & 0xfffe) == 0xfffe ||
         (code >= 0xfdd0 && code <= 0xfdef))
         return -1;
-    *length = n;
     return code;
 }
 
@@ -245,7 +248,10 @@ void html_text(FILE *out, const char *text)
 {
     for (size_t length = 0; *text != '\0'; text += length) {
         const int32_t code = decode(text, &length);
-        print_character(out, text, length, code);
+        if (code == ' ' && text[length] == '%')
+            fputs("\u00a0", out); /* a percentage is not broken into lines */
+        else
+            print_character(out, text, length, code);
     }
 }
 
@@ -324,6 +330,28 @@ static void css_text(FILE *out, const char *text)
     }
 }
 
+bool html_has_long_word(const char *text)
+{
+    enum { LONG = 24 };
+    size_t width = 0;
+    for (size_t length = 0; *text != '\0' && width <= LONG * COLUMN; text += length) {
+        const int32_t code = decode(text, &length);
+        width = code == ' ' ? 0 : width + width_of(code);
+    }
+    return width > LONG * COLUMN;
+}
+
+/* Names of columns may be broken after "_", by a space without width. */
+static void print_head(FILE *out, const char *head)
+{
+    for (size_t length = 0; *head != '\0'; head += length) {
+        const int32_t code = decode(head, &length);
+        print_character(out, head, length, code);
+        if (code == '_')
+            fputs("\u200b", out);
+    }
+}
+
 void html_table_begin(FILE *out, const char *const *heads, size_t n)
 {
     fputs("<div class=\"wide\"><table", out);
@@ -342,8 +370,10 @@ void html_table_begin(FILE *out, const char *const *heads, size_t n)
     fputs(">\n<thead><tr>", out);
     for (size_t h = 0; h < n; h++) {
         fprintf(out, "<th scope=\"col\"%s>",
-                html_columns(heads[h]) > 12 ? " class=\"long\"" : "");
-        html_text(out, heads[h]);
+                html_has_long_word(heads[h])  ? " class=\"any\""
+                : html_columns(heads[h]) > 12 ? " class=\"long\""
+                                              : "");
+        print_head(out, heads[h]);
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
@@ -351,7 +381,7 @@ void html_table_begin(FILE *out, const char *const *heads, size_t n)
 
 void html_row(FILE *out, const char *name)
 {
-    fputs("<tr><th scope=\"row\">", out);
+    fprintf(out, "<tr><th scope=\"row\"%s>", html_has_long_word(name) ? " class=\"any\"" : "");
     html_text(out, name);
     fputs("</th>", out);
 }
@@ -361,7 +391,7 @@ void html_number(FILE *out, int digits, double value)
     if (!isfinite(value))
         fputs("<td></td>", out);
     else
-        fprintf(out, "<td>%.*f</td>", digits, value);
+        fprintf(out, "<td>%s%.*f</td>", value < 0 ? "−" : "", digits, fabs(value));
 }
 
 void html_count(FILE *out, int64_t n)

@@ -13,7 +13,8 @@ void html_end(FILE *out);
 
 /* Any text: HTML's special characters are escaped; invalid UTF-8 and characters that a page may
  * not contain become the replacement character. html_cut prints at most `most` columns, with
- * an ellipsis for what it leaves out in the middle: names often begin alike. html_columns: the approximate width of a text. */
+ * an ellipsis for what it leaves out in the middle: names often begin alike. html_columns: the
+ * approximate width of a text. A percentage stays on one line. */
 void html_text(FILE *out, const char *text);
 void html_cut(FILE *out, const char *text, size_t most);
 size_t html_columns(const char *text);
@@ -24,6 +25,9 @@ void html_name(FILE *out, const char *name);
 /* The bytes of the first line of a text that is broken into lines of at most `most` columns:
  * after a space if there is one, else inside a word. At least one character. */
 size_t html_break(const char *text, size_t most);
+
+/* Whether a word is so long that a table has to break it: its cell is of class "any". */
+bool html_has_long_word(const char *text);
 
 /* <element>text</element>, the text escaped; `element` may have attributes. */
 void html_say(FILE *out, const char *element, const char *format, ...) PRINTF(3, 4);

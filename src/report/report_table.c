@@ -123,10 +123,12 @@ static void line_row(FILE *out, const struct report *report, const struct line *
 {
     const struct paired_entry *entry =
         line->entry != SIZE_MAX ? &report->pairs.paired.entries[line->entry] : NULL;
-    fprintf(out, "<tr%s><th scope=\"row\">", line->run == NULL ? " class=\"base\"" : "");
+    fprintf(out, "<tr%s><th scope=\"row\"%s>", line->run == NULL ? " class=\"base\"" : "",
+            html_has_long_word(line->name) ? " class=\"any\"" : "");
     html_cut(out, line->name, 60);
     if (line->run != NULL &&
-        (line->run->is_refit || strcmp(line->name, line->run->kind->name) != 0))
+        (line->run->is_refit ||
+         (!line->run->is_choice && strcmp(line->name, line->run->kind->name) != 0)))
         fprintf(out, " <small>%s%s</small>", line->run->kind->name,
                 line->run->is_refit ? ", refitted" : "");
     fputs("</th>", out);

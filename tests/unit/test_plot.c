@@ -130,10 +130,10 @@ static void test_text(void **state)
     check_text(print_text,
                "a\xff\x80"
                "b",
-               "a��b");                                        /* invalid UTF-8 */
-    check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");   /* overlong; lone surrogate */
-    check_text(print_text, "\xe5\xad", "��");                  /* truncated */
-    check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b��"); /* control characters */
+               "a��b");                                       /* invalid UTF-8 */
+    check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");  /* overlong; lone surrogate */
+    check_text(print_text, "\xe5\xad", "��");                 /* truncated */
+    check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b�"); /* control characters */
     check_text(print_cut, "abcd", "abcd");
     check_text(print_cut, "abcde", "ab…e");
     check_text(print_cut, "学生学生", "学…");
