@@ -231,11 +231,6 @@ static void check_choice(const struct auto_result *result)
 static enum status write_report(const struct comm *comm, const struct auto_result *result,
                                 const char *directory)
 {
-    const char *runs[REPORT_MOST_RUNS] = {result->best};
-    size_t n = 1;
-    for (size_t m = 0; m < result->n && n < COUNT(runs); m++)
-        if (result->blended || m != choice_of(result))
-            runs[n++] = result->models[m].run;
     char *output = memory_text("%s/report.html", directory);
     const struct report_plan plan = {.data = "",
                                      .title = "",
@@ -243,9 +238,8 @@ static enum status write_report(const struct comm *comm, const struct auto_resul
                                      .figures = "",
                                      .student = "",
                                      .split = result->split,
-                                     .n_rows = 20,
-                                     .compares = n > 1};
-    const enum status status = report_write(comm, runs, n, &plan);
+                                     .n_rows = 20};
+    const enum status status = report_write(comm, &directory, 1, &plan);
     memory_free(output);
     return status;
 }

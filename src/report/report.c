@@ -17,10 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers distinguish runs with equal labels. */
+/* Numbers distinguish runs with equal labels. What `cohort auto` chose is called that. */
 static void label_runs(struct report *report)
 {
     bool distinct = true;
+    if (report->whole == WHOLE_AUTO) {
+        struct report_run *choice = &report->runs[0];
+        choice->is_choice = true;
+        memory_free(choice->label);
+        choice->label = memory_text("chosen: %s", choice->kind->name);
+    }
     for (size_t a = 0; a < report->n_all; a++)
         for (size_t b = 0; b < a; b++)
             distinct &= strcmp(report->runs[a].label, report->runs[b].label) != 0;
@@ -97,7 +103,10 @@ static void print_page(FILE *out, size_t row, const void *arg)
     (void)row;
     char *title = title_of(report);
     html_begin(out, title);
-    report_show_lead(out, report);
+    if (report->whole == WHOLE_AUTO)
+        report_auto_lead(out, report);
+    else
+        report_show_lead(out, report);
     if (folds) {
         report_folds_warn(out, report);
         report_folds_show(out, report);
@@ -150,6 +159,7 @@ static enum status measure_again(struct report_run *run, const struct comm *comm
     struct report_run whole = {0};
     const enum status status = report_measure(&whole, comm, path, plan, NULL, true);
     whole.entry = run->entry;
+    whole.is_choice = run->is_choice;
     whole.model.low = run->model.low;
     whole.model.high = run->model.high;
     whole.item_mean.low = run->item_mean.low;
@@ -200,7 +210,7 @@ static enum status write_page(const struct comm *comm, const struct report_sourc
                             .n_folds = sources->n_folds,
                             .runs = NEW(struct report_run, sources->paths.n),
                             .pairs = {.baseline = {SIZE_MAX, SIZE_MAX}}};
-    if (sources->whole == WHOLE_FOLDS)
+    if (sources->whole != WHOLE_RUNS)
         report.path = report_shown(path, 1);
     const bool alone = sources->paths.n == 1 || sources->whole == WHOLE_FOLDS;
     paired_start(&report.pairs.paired, comm,

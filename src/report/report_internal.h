@@ -84,6 +84,7 @@ struct report_run {
     int64_t epochs; /* train.epochs */
     int monitor;    /* a metric; -1: the likelihood */
     bool is_refit, own_data;
+    bool is_choice;     /* of `cohort auto` */
     bool is_unfinished; /* training has not ended; set on rank 0 only */
     int split;          /* the scored split */
     char *held_out;     /* settings that decide which attempts are held out */
@@ -134,8 +135,8 @@ enum report_whole { WHOLE_RUNS, WHOLE_FOLDS, WHOLE_AUTO, WHOLE_SWEEP };
 /* The runs that the paths of a page stand for (report_sources.c). */
 struct report_sources {
     enum report_whole whole;
-    struct names paths;
-    int64_t n_folds; /* train.folds of a cross-validation */
+    struct names paths; /* of an auto: what it chose comes first */
+    int64_t n_folds;    /* train.folds of a cross-validation */
 };
 /* Collective. Free the paths. */
 CHECKED enum status report_sources_find(struct report_sources *sources, const struct comm *comm,
@@ -146,7 +147,7 @@ CHECKED enum status report_sources_find(struct report_sources *sources, const st
 struct report {
     const struct report_plan *plan;
     enum report_whole whole;
-    char *path;      /* of a cross-validation, as shown on the page; else NULL */
+    char *path;      /* of a cross-validation or an auto, as shown on the page; else NULL */
     int64_t n_folds; /* train.folds of a cross-validation */
     struct report_run *runs;
     size_t n, n_all;
@@ -242,6 +243,9 @@ void report_show_settings(FILE *out, const struct report *report);
 /* Collective: the page of a sweep. */
 CHECKED enum status report_sweep_write(const struct comm *comm, const char *path,
                                        const struct report_plan *plan);
+
+/* The head of the page of `cohort auto`. */
+void report_auto_lead(FILE *out, const struct report *report);
 
 /* Sections of a cross-validation. */
 void report_folds_lead(FILE *out, const struct report *report);

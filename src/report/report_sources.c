@@ -2,8 +2,8 @@
  *
  *     DIR/fold-1 ... fold-k           a cross-validation
  *     DIR/sweep.ini                   a sweep, which has a page of its own (report_sweep.c)
- *     DIR/kinds/sweep.ini, models     `cohort auto`: DIR/best and DIR/models/KIND; before it has
- *                                     models, the sweep DIR/kinds
+ *     DIR/kinds/sweep.ini, models     `cohort auto`: DIR/best, which it chose, and the other
+ *                                     DIR/models/KIND; before it has chosen, the sweep DIR/kinds
  *
  * Rank 0 looks, since a directory may change meanwhile, and tells the others. */
 #include "base/fail.h"
@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum report_whole whole_of(const char *path)
 {
@@ -73,28 +74,40 @@ static int compare(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Without models: DIR/kinds. */
-static void add_auto(struct report_sources *sources, const char *path)
+/* The choice may be a link to one of the models. */
+static bool is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+static void add_models(struct report_sources *sources, const char *directory, const char *best)
 {
     struct dirent **list = NULL;
-    char *models = memory_text("%s/models", path), *best = memory_text("%s/best", path);
-    const int n = scandir(models, &list, is_model, compare);
-    if (has_checkpoint(best))
-        add_path(sources, best);
+    const int n = scandir(directory, &list, is_model, compare);
     for (int i = 0; i < n; i++) {
-        char *model = memory_text("%s/%s", models, list[i]->d_name);
-        if (has_checkpoint(model))
+        char *model = memory_text("%s/%s", directory, list[i]->d_name);
+        if (has_checkpoint(model) && !is_same(model, best))
             add_path(sources, model);
         memory_free(model);
         free(list[i]);
     }
     free(list);
-    if (sources->paths.n == 0) {
-        char *kinds = memory_text("%s/kinds", path);
+}
+
+static void add_auto(struct report_sources *sources, const char *path)
+{
+    char *models = memory_text("%s/models", path), *best = memory_text("%s/best", path),
+         *kinds = memory_text("%s/kinds", path);
+    if (has_checkpoint(best)) {
+        add_path(sources, best);
+        add_models(sources, models, best);
+    } else {
         sources->whole = WHOLE_SWEEP;
         add_path(sources, kinds);
-        memory_free(kinds);
     }
+    memory_free(kinds);
     memory_free(models);
     memory_free(best);
 }

@@ -49,6 +49,21 @@ static char *setting_name(const struct page *page, size_t d)
     return memory_text("%s.%s", dimension->section, dimension->key);
 }
 
+/* "hidden 2, rate 0.1": the settings that differ between trials; caller frees. */
+static char *settings_of(const struct page *page, size_t place)
+{
+    const struct sweep *sweep = &page->sweep;
+    char *text = memory_text("%s", "");
+    for (size_t d = 0; d < sweep->n_dimensions; d++) {
+        char *longer =
+            memory_text("%s%s%s %s", text, d > 0 ? ", " : "", sweep->dimensions[d].key,
+                        sweep->trials[page->board.order[place]].values[d]);
+        memory_free(text);
+        text = longer;
+    }
+    return text;
+}
+
 /* ---- the lead */
 
 static void show_states(FILE *out, const struct page *page)
@@ -64,10 +79,10 @@ static void show_states(FILE *out, const struct page *page)
                  "waiting. This page shows what is known so far.",
                  n[SWEEP_DONE], page->sweep.n_trials, n[SWEEP_RUNNING], n[SWEEP_WAITING]);
     if (n[SWEEP_FAILED] > 0)
-        html_say(out, "p",
-                 "%zu trial%s failed; the reasons are below the leaderboard. `cohort sweep ... "
-                 "--retry` trains failed trials again.",
-                 n[SWEEP_FAILED], n[SWEEP_FAILED] == 1 ? "" : "s");
+        fprintf(out,
+                "<p>%zu trial%s failed; the reasons are below the leaderboard. <code>cohort "
+                "sweep ... --retry</code> trains failed trials again.</p>\n",
+                n[SWEEP_FAILED], n[SWEEP_FAILED] == 1 ? "" : "s");
     fputs("</div>\n", out);
 }
 
@@ -89,14 +104,14 @@ static void show_lead(FILE *out, const struct page *page)
         fputs("<p>The best of ", out);
         fprintf(out, "%zu finished trials is <b>%s</b>", page->board.n_by_state[SWEEP_DONE],
                 trial_name(page, 0));
-        for (size_t d = 0; d < sweep->n_dimensions; d++) {
-            fputs(d == 0 ? " (" : ", ", out);
-            html_text(out, sweep->dimensions[d].key);
-            fputs(" ", out);
-            html_text(out, sweep->trials[page->board.order[0]].values[d]);
+        char *settings = settings_of(page, 0);
+        if (settings[0] != '\0') {
+            fputs(" (", out);
+            html_text(out, settings);
+            fputs(")", out);
         }
-        fprintf(out, "%s: validation %s %.*f", sweep->n_dimensions > 0 ? ")" : "",
-                report_metric_words(sweep->metric), digits,
+        memory_free(settings);
+        fprintf(out, ": validation %s %.*f", report_metric_words(sweep->metric), digits,
                 report_metric_value(&best->valid, sweep->metric));
         if (best->test.n > 0)
             fprintf(out, ", test %s %.*f", report_metric_words(sweep->metric), digits,
@@ -108,6 +123,8 @@ static void show_lead(FILE *out, const struct page *page)
                      "good; the test score is not.");
     }
     fputs("</div>\n", out);
+    if (page->best.n > 0)
+        report_show_warnings(out, &page->best);
     show_states(out, page);
 }
 
@@ -352,11 +369,17 @@ static void show_curves(FILE *out, const struct page *page)
     struct report_curve curves[REPORT_MOST_RUNS];
     if (page->n_curves == 0)
         return;
-    for (size_t c = 0; c < page->n_curves; c++)
-        curves[c] = (struct report_curve){trial_name(page, c), &page->histories[c]};
+    char *names[REPORT_MOST_RUNS];
+    for (size_t c = 0; c < page->n_curves; c++) {
+        names[c] = settings_of(page, c);
+        curves[c] = (struct report_curve){names[c][0] != '\0' ? names[c] : trial_name(page, c),
+                                          &page->histories[c]};
+    }
     html_say(out, "h2", "Training: the best trials by epoch");
     report_history_draw(out, curves, page->n_curves, page->metric,
                         page->best.n > 0 ? page->best.runs[0].valid : NULL);
+    for (size_t c = 0; c < page->n_curves; c++)
+        memory_free(names[c]);
 }
 
 static void show_best(FILE *out, const struct page *page)
@@ -375,7 +398,6 @@ static void show_best(FILE *out, const struct page *page)
                        "shown.");
         return;
     }
-    report_show_warnings(out, &page->best);
     report_show_scores(out, &page->best);
     report_show_chances(out, &page->best);
     report_show_data(out, &page->best);
