@@ -13,7 +13,8 @@ static void pages(struct manual *manual)
          "learned, the data and the settings."},
         {"several of them",
          "All runs in one table, best first, with 95 % intervals; the differences from the "
-         "best run, and which of them are real, as `cohort evaluate A B C` computes them; and "
+         "best run, and which of them are more than chance, as `cohort evaluate A B C` "
+         "computes them; and "
          "the pictures of the best 8 with the same axes. Runs that were scored on different "
          "answers are shown but not ranked; `--data` scores all on one data set."},
         {"a cross-validation",
@@ -23,7 +24,7 @@ static void pages(struct manual *manual)
                     "the best trials, and the best trial. Running and failed trials are "
                     "counted."},
         {"a directory of cohort auto",
-         "Its best model and the models of its kinds, as several runs."},
+         "What it chose, and how the best model of each kind compares with that."},
     };
     manual_heading(manual, "PAGES");
     manual_paragraph(

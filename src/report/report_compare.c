@@ -1,4 +1,4 @@
-/* Which differences between runs are real: of scores on the same bootstrap samples of students
+/* Which differences between runs are more than chance: of scores on the same bootstrap samples of students
  * (runs/paired.c), as in `cohort evaluate A B C`. */
 #include "base/memory.h"
 #include "plot/html.h"
@@ -146,7 +146,7 @@ static void draw_scores(FILE *out, const struct report *report, const struct sid
     const struct plot_series points = {
         .style = PLOT_POINTS, .n = n, .x = score, .y = place, .low = low, .high = high};
     const char *word = report_metric_words(report->metric);
-    char *title = memory_text("%s of all runs with 95 %% intervals", word);
+    char *title = memory_text("%s of each run, with 95 %% intervals", word);
     html_figure(out, title);
     plot_draw(out, &(struct plot){.title = title,
                                   .x = {.label = word},
@@ -199,16 +199,20 @@ static void draw_differences(FILE *out, const struct report *report, const struc
     memory_free(title);
 }
 
-/* Those after sides[k] that are worse (-1) or better (1) for certain, or neither (0). */
+/* "a, b and c": those after sides[k] that are worse (-1) or better (1) for certain, or neither
+ * (0). */
 static size_t list(FILE *out, const struct report *report, const struct side *sides, size_t n,
                    size_t k, int better, const char *words)
 {
-    size_t n_listed = 0;
+    size_t n_all = 0, n_listed = 0;
+    for (size_t other = k + 1; other < n; other++)
+        n_all += difference(report, &sides[k], &sides[other], report->metric).better == better;
     for (size_t other = k + 1; other < n; other++) {
         if (difference(report, &sides[k], &sides[other], report->metric).better != better)
             continue;
-        fputs(n_listed++ > 0 ? ", " : words, out);
+        fputs(n_listed == 0 ? words : n_listed + 1 == n_all ? " and " : ", ", out);
         html_text(out, sides[other].name);
+        n_listed++;
     }
     return n_listed;
 }
@@ -226,8 +230,8 @@ static void show_words(FILE *out, const struct report *report, const struct side
         n_listed += list(out, report, sides, n, k, 1,
                          n_listed > 0 ? "; it is worse than " : " is worse than ");
         list(out, report, sides, n, k, 0,
-             n_listed > 0 ? "; no real difference from " : " has no real difference from ");
-        fputs("</li>\n", out);
+             n_listed > 0 ? "; it cannot be told from " : " cannot be told from ");
+        fputs(".</li>\n", out);
     }
     fputs("</ul>\n", out);
     if (n_shown + 1 < n)
@@ -252,11 +256,10 @@ void report_show_differences(FILE *out, const struct report *report)
 {
     size_t n = 0;
     struct side *sides = sides_of(report, &n);
-    html_say(out, "h2", "Which differences are real");
+    html_say(out, "h2", "Which differences are more than chance");
     html_say(out, "p",
-             "Each row is a run or a baseline minus %s, the best run. A difference is real if "
-             "its 95 %% "
-             "interval excludes 0.",
+             "Each row is a run or a baseline minus %s, the best run. A difference is "
+             "more than chance if its 95 %% interval excludes 0.",
              sides[0].name);
     show_table(out, report, sides, n);
     html_say(out, "p class=\"note\"",

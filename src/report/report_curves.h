@@ -65,7 +65,8 @@ void report_irt_show(FILE *out, const struct report_run *run);
 void report_wright_draw(FILE *out, const struct report_scales *scales, size_t k);
 void report_members_show(FILE *out, const struct report_run *run);
 /* A column of a table, sorted; `errors`: the column of its standard errors, or SIZE_MAX. */
-void report_effects_draw(FILE *out, const struct table *table, size_t column, size_t errors);
+void report_effects_draw(FILE *out, const char *kind, const struct table *table, size_t column,
+                         size_t errors);
 /* What right and wrong answers add (columns right, wrong); rows are counts. */
 void report_effects_counts(FILE *out, const struct table *table);
 /* The abilities of students with their intervals. */

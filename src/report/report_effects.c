@@ -8,6 +8,7 @@
 #include "plot/html.h"
 #include "plot/plot.h"
 #include "report/report_internal.h"
+#include "report/report_titles.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,10 @@ static void draw(FILE *out, struct effects *effects)
     if (effects->n > 1) {
         html_figure(out, effects->title);
         plot_draw(out, &(struct plot){.title = effects->title,
-                                      .x = {.label = named ? effects->label : label},
+                                      .x = {.label = named ? effects->label : label,
+                                            .low = named ? 0 : 1,
+                                            .high = named ? 0 : (double)effects->n,
+                                            .whole = !named},
                                       .y = {.label = effects->label,
                                             .names = named ? names : NULL,
                                             .n_names = named ? n : 0},
@@ -133,11 +137,12 @@ static void draw(FILE *out, struct effects *effects)
     memory_free(numbers);
 }
 
-void report_effects_draw(FILE *out, const struct table *table, size_t column, size_t errors)
+void report_effects_draw(FILE *out, const char *kind, const struct table *table, size_t column,
+                         size_t errors)
 {
-    const char *label = names_get(&table->columns, column);
-    char *title = memory_text(errors != SIZE_MAX ? "%s: %s with 95 %% intervals" : "%s: %s",
-                              table->name, label),
+    const char *label = report_title_of_values(kind, table, column);
+    char *words = report_title_of_column(kind, table, column),
+         *title = memory_text("%s%s", words, errors != SIZE_MAX ? ", with 95 % intervals" : ""),
          *rows = memory_text("%ss", table->row);
     struct effects effects = {.title = title,
                               .label = label,
@@ -155,6 +160,7 @@ void report_effects_draw(FILE *out, const struct table *table, size_t column, si
     }
     draw(out, &effects);
     memory_free(effects.list);
+    memory_free(words);
     memory_free(title);
     memory_free(rows);
 }

@@ -233,10 +233,14 @@ void report_folds_show(FILE *out, const struct report *report)
         if (spread_of(report, side, report->metric).n > 0)
             spread_row(out, report, side_words(report, side), side, false);
     html_table_end(out);
-    html_say(out, "p class=\"note\"",
-             "Each fold holds out other students. Rows of baselines are means over the folds."
-             "%s `cohort report %s/fold-1` writes the page of one fold.",
-             numbers ? "" : " Small numbers are 95 % intervals.", report->path);
+    fputs("<p class=\"note\">", out);
+    html_text(out,
+              "Each fold holds out different students. Rows of baselines are means over the "
+              "folds. ");
+    html_text(out, numbers ? "" : "Small numbers are 95 % intervals. ");
+    fputs("<code>cohort report ", out);
+    html_text(out, report->path);
+    fputs("/fold-1</code> writes the page of one fold.</p>\n", out);
     draw_folds(out, report);
     report_show_meanings(out, report->runs[0].task == TASK_TRACE, !numbers, numbers);
 }

@@ -12,6 +12,7 @@
 #include "plot/html.h"
 #include "plot/plot.h"
 #include "report/report_internal.h"
+#include "report/report_titles.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,22 @@ static void take_graph(struct report_run *run, const struct inference *inference
     memory_free(strength);
 }
 
+/* Abilities are skills if their scales have the names of skills. */
+static void name_abilities(struct report_run *run, const struct names *skills)
+{
+    const struct report_scales *scales = &run->scales;
+    bool are_skills = scales->n > 0 && scales->n_abilities == skills->n && skills->n > 1;
+    for (size_t k = 0; k < scales->n && are_skills; k++) {
+        bool is_one = false;
+        for (size_t s = 0; s < skills->n; s++)
+            is_one |= scales->list[k].name != NULL &&
+                      strcmp(scales->list[k].name, names_get(skills, s)) == 0;
+        are_skills = is_one;
+    }
+    for (size_t k = 0; k < run->n_tables && are_skills; k++)
+        report_titles_name_abilities(&run->tables[k], skills);
+}
+
 enum status report_learned(struct report_run *run, const struct inference *inference)
 {
     if (inference->own_data && run->kind->view.examine != NULL)
@@ -68,6 +85,7 @@ enum status report_learned(struct report_run *run, const struct inference *infer
         take_table(run, inference, k);
     take_graph(run, inference);
     report_scale_measure(run, inference);
+    name_abilities(run, &inference->dataset.skills);
     return OK;
 }
 
@@ -123,8 +141,8 @@ static bool is_spread(const struct table *table, size_t c)
 }
 
 /* The first rows, with their names: points for several columns, or bars for one. */
-static void draw_named(FILE *out, const struct table *table, const size_t *columns, size_t n,
-                       enum plot_style style)
+static void draw_named(FILE *out, const char *kind, const struct table *table,
+                       const size_t *columns, size_t n, enum plot_style style)
 {
     const size_t n_rows = size_min(table->n_rows, FEW_ROWS);
     const char **names = NEW(const char *, n_rows);
@@ -144,14 +162,15 @@ static void draw_named(FILE *out, const struct table *table, const size_t *colum
                                          .x = values + k * n_rows,
                                          .y = place};
     char *title = n > 1 ? memory_text("Rates of each %s", table->row)
-                        : memory_text("%s: %s", table->name, column_name(table, columns[0]));
-    struct plot plot = {.title = title,
-                        .x = {.label = n > 1 ? "chance" : column_name(table, columns[0]),
-                              .high = n > 1 ? 1 : 0,
-                              .percent = n > 1},
-                        .y = {.names = names, .n_names = n_rows},
-                        .series = series,
-                        .n_series = n};
+                        : report_title_of_column(kind, table, columns[0]);
+    struct plot plot = {
+        .title = title,
+        .x = {.label = n > 1 ? "chance" : report_title_of_values(kind, table, columns[0]),
+              .high = n > 1 ? 1 : 0,
+              .percent = n > 1},
+        .y = {.names = names, .n_names = n_rows},
+        .series = series,
+        .n_series = n};
     html_figure(out, title);
     plot_draw(out, &plot);
     if (n_rows < table->n_rows)
@@ -188,7 +207,7 @@ static void draw_groups(FILE *out, const struct table *table)
                                        .y = values,
                                        .low = values + 2 * n,
                                        .high = values + 3 * n};
-    char *title = memory_text("Weights by %s", table->row);
+    char *title = memory_text("Weight of each %s", table->row);
     html_figure(out, title);
     plot_draw(out, &(struct plot){.title = title,
                                   .x = {.label = "weight"},
@@ -211,7 +230,7 @@ static void draw_groups(FILE *out, const struct table *table)
     memory_free(values);
 }
 
-static void draw_table(FILE *out, const struct table *table)
+static void draw_table(FILE *out, const char *kind, const struct table *table)
 {
     size_t *rates = NEW(size_t, table->n_columns), n_rates = 0, n_pictures = 0;
     size_t chosen = SIZE_MAX;
@@ -223,7 +242,7 @@ static void draw_table(FILE *out, const struct table *table)
         if (is_rate(table, c))
             rates[n_rates++] = c;
         if (error_column(table, c) != SIZE_MAX && n_pictures < MOST_PICTURES) {
-            report_effects_draw(out, table, c, error_column(table, c));
+            report_effects_draw(out, kind, table, c, error_column(table, c));
             n_pictures++;
         }
     }
@@ -233,11 +252,11 @@ static void draw_table(FILE *out, const struct table *table)
     else if (strcmp(table->row, "count") == 0)
         report_effects_counts(out, table);
     else if (n_rates > 0)
-        draw_named(out, table, rates, n_rates, PLOT_POINTS);
+        draw_named(out, kind, table, rates, n_rates, PLOT_POINTS);
     else if (n_pictures == 0 && chosen != SIZE_MAX && table->n_rows <= FEW_ROWS)
-        draw_named(out, table, &chosen, 1, PLOT_ROWS);
+        draw_named(out, kind, table, &chosen, 1, PLOT_ROWS);
     else if (n_pictures == 0 && chosen != SIZE_MAX)
-        report_effects_draw(out, table, chosen, SIZE_MAX);
+        report_effects_draw(out, kind, table, chosen, SIZE_MAX);
     html_figures_end(out);
     memory_free(rates);
 }
@@ -246,14 +265,22 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
 {
     const char **heads = NEW(const char *, 1 + table->n_columns);
     const size_t n = size_min(table->n_rows, (size_t)n_rows);
+    /* What is less than a millionth of the largest number of its column is noise: 0. */
+    double *least = NEW(double, table->n_columns);
     heads[0] = table->row;
-    for (size_t c = 0; c < table->n_columns; c++)
+    for (size_t c = 0; c < table->n_columns; c++) {
         heads[1 + c] = column_name(table, c);
+        for (size_t r = 0; r < table->n_rows; r++)
+            least[c] = fmax(least[c], 1e-6 * fabs(table_row(table, r)[c]));
+    }
     html_table_begin(out, heads, 1 + table->n_columns);
     for (size_t r = 0; r < n; r++) {
         html_row(out, names_get(&table->row_names, r));
         for (size_t c = 0; c < table->n_columns; c++)
-            fprintf(out, "<td>%s</td>", html_short(table_row(table, r)[c]).text);
+            fprintf(
+                out, "<td>%s</td>",
+                html_short(fabs(table_row(table, r)[c]) < least[c] ? 0 : table_row(table, r)[c])
+                    .text);
         html_row_end(out);
     }
     html_table_end(out);
@@ -261,6 +288,7 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
         html_say(out, "p class=\"note\"",
                  "Rows not shown: %s. “cohort export” writes the whole table.",
                  html_whole((int64_t)(table->n_rows - n)).text);
+    memory_free(least);
     memory_free(heads);
 }
 
@@ -337,11 +365,13 @@ static void show_run(FILE *out, const struct report_run *run, int64_t n_rows)
     report_members_show(out, run);
     for (size_t k = 0; k < run->n_tables; k++) {
         const struct table *table = &run->tables[k];
-        html_say(out, "h3", "%s", table->name);
+        if (run->members.n > 0 && strcmp(table->row, "member") == 0)
+            continue; /* report_members_show has its weights */
+        html_say(out, "h3", "%s", report_title_of_table(run->kind->name, table));
         if (table->caption[0] != '\0')
             html_say(out, "p", "%s", table->caption);
         if (table->n_rows > 1)
-            draw_table(out, table);
+            draw_table(out, run->kind->name, table);
         list_table(out, table, n_rows);
     }
     if (run->graph.n > 1)

@@ -42,6 +42,19 @@ static enum status predict(struct blend_part *to, const struct inference *infere
     return OK;
 }
 
+/* The table numbers all members: "2 dkt". Without the number if no other has this kind. */
+static const char *short_name(const struct names *names, size_t m)
+{
+    static const char number[] = "0123456789 ";
+    const char *name = names_get(names, m), *kind = name + strspn(name, number);
+    for (size_t k = 0; k < names->n; k++) {
+        const char *other = names_get(names, k);
+        if (k != m && strcmp(other + strspn(other, number), kind) == 0)
+            return name;
+    }
+    return kind;
+}
+
 /* The weights of all members, as the table has them. */
 static void take_table(struct report_members *members, const struct report_run *run)
 {
@@ -51,9 +64,11 @@ static void take_table(struct report_members *members, const struct report_run *
         if (column == SIZE_MAX || strcmp(table->row, "member") != 0)
             continue;
         members->n = size_min(table->n_rows, BLEND_MOST);
-        names_copy(&members->names, &table->row_names);
-        for (size_t m = 0; m < members->n; m++)
+        for (size_t m = 0; m < members->n; m++) {
+            const char *name = short_name(&table->row_names, m);
+            names_add(&members->names, name, strlen(name));
             members->weight[m] = table_row(table, m)[column];
+        }
         return;
     }
 }

@@ -9,9 +9,12 @@ static void show_digests(FILE *out, const struct report_run *run)
 {
     fputs("<dl>\n", out);
     html_say(out, "dt", "checkpoint");
-    html_say(out, "dd", "%s, after epoch %lld, step %lld%s; digest %s", run->path,
-             (long long)run->progress.epoch, (long long)run->progress.all_steps,
-             run->is_unfinished ? "; training was not finished" : "", run->digest);
+    if (run->kind->made_by != NULL)
+        html_say(out, "dd", "%s; digest %s", run->path, run->digest);
+    else
+        html_say(out, "dd", "%s, after epoch %lld, step %lld%s; digest %s", run->path,
+                 (long long)run->progress.epoch, (long long)run->progress.all_steps,
+                 run->is_unfinished ? "; training was not finished" : "", run->digest);
     html_say(out, "dt", "trained on");
     html_say(out, "dd", "%s; digest %s", run->training != NULL ? run->training : "a data set",
              run->data_digest);
@@ -26,9 +29,15 @@ static void show_repeat(FILE *out, const struct report_run *run)
 {
     const char *data = run->training != NULL ? run->training : "DATA.h5";
     if (run->kind->made_by != NULL) {
-        html_say(out, "p",
-                 "A blend contains its members. This command makes it again from their runs:");
-        html_say(out, "pre", "cohort blend RUN... -o %s", run->path);
+        fputs("<p>A blend contains its members", out);
+        for (size_t m = 0; m < run->members.n; m++) {
+            fputs(m == 0 ? ": " : m + 1 == run->members.n ? " and " : ", ", out);
+            html_text(out, names_get(&run->members.names, m));
+        }
+        fputs(
+            ". It does not record the directories of their runs; <code>cohort blend</code> of "
+            "these runs, in this order, makes it again.</p>\n",
+            out);
     } else if (run->is_refit) {
         html_say(
             out, "p",

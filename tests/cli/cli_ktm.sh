@@ -202,7 +202,7 @@ run "$COHORT" predict "$TMP/truth-1" --split all -o "$TMP/truth.p.csv" || fail "
 awk -F, 'NR == FNR { theta[$1] = $2; next } FNR > 1 && !($1 in is) { is[$1]; printf "%s,%s\n", $1, theta[++n] }' \
     "$TMP/truth-tables/student.csv" "$TMP/truth.p.csv" >"$TMP/theta.csv"
 expect_status 0 "$COHORT" inspect "$TMP/truth-1" --truth --json
-expect_equal 'b item -(bias + weight of the item)' "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
+expect_equal "b item minus the sum of the bias and the weight of the item" "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
 expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
 expect_number "truth 0 correlation" ">=" 0.98
 expect_equal 'theta student the weight of a student with training attempts' \

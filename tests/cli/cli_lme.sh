@@ -126,7 +126,7 @@ for split in by-attempt by-student; do
     abilities $split-1 train >"$TMP/train.theta"
     abilities $split-1 test >"$TMP/test.theta"
     expect_status 0 "$COHORT" inspect "$TMP/$split-1" --truth --json
-    expect_equal 'b item -(intercept + total) of an item' "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
+    expect_equal "b item minus the sum of the intercept and the item's total" "$(json truth 0 name) $(json truth 0 of) $(json truth 0 estimate)"
     expect_beside 0 "$TMP/rasch_b.csv" "$TMP/b.csv"
     expect_number "truth 0 correlation" ">=" 0.98
     expect_number "truth 0 rmse" "<=" 0.25

@@ -93,9 +93,9 @@ expect_status 0 ranks 2 "$COHORT" report "$TMP/rbm1" "$TMP/foreign" -o "$TMP/mix
 check_sound "$TMP/mixed.html"
 expect_match 'were scored on different answers' "$TMP/mixed.html"
 expect_match 'give one data set to score them all on with --data' "$TMP/mixed.html"
-expect_no_match 'Which differences are real' "$TMP/mixed.html"
+expect_no_match 'Which differences are more than chance' "$TMP/mixed.html"
 expect_status 0 "$COHORT" report "$TMP/rbm1" "$TMP/foreign" --data "$TMP/class.h5" -o "$TMP/unmixed.html"
-expect_match 'Which differences are real' "$TMP/unmixed.html"
+expect_match 'Which differences are more than chance' "$TMP/unmixed.html"
 
 section "a cross-validation"
 train cv "$class" model.kind=ktm train.folds=4 train.epochs=3
@@ -137,6 +137,9 @@ best=${order[0]}
 expect_match "cohort report bad/trials/$best -o best.html" "$TMP/sweep.html"
 run "$COHORT" evaluate "$TMP/bad/trials/$best" --json || fail "evaluate"
 expect_match "<td>$(printf %.5f "$(json log_loss)")<small>" "$TMP/sweep.html"
+# The amber box is above the leaderboard; the curves have the settings as names.
+expect_equal 1 "$(sed '/<h2>/q' "$TMP/sweep.html" | grep -c 'no better than each student')" "the warning at the top"
+expect_match '<text [^>]*>hidden [23], rate 0\.[0-9]+</text>' "$TMP/sweep.html"
 # Without its data, a sweep still has its scores.
 mv "$TMP/class.h5" "$TMP/away.h5"
 expect_status 0 ranks 2 "$COHORT" report "$TMP/bad" -o "$TMP/away.html"
@@ -154,9 +157,24 @@ section "a directory of auto"
 run "$COHORT" auto "$TMP/class.h5" "run=$TMP/auto" --trials 6 || fail "auto"
 expect_status 0 "$COHORT" report "$TMP/auto" -o "$TMP/auto.html"
 check_sound "$TMP/auto.html"
-for row in best vae ktm; do
+chosen=$(sed -n 's/^kind = //p' "$TMP/auto/best/config.ini")
+for row in "chosen: $chosen" vae ktm; do
     expect_match "<tr><th scope=\"row\">$row" "$TMP/auto.html"
 done
-expect_match 'Which differences are real' "$TMP/auto.html"
+expect_match '<p>cohort auto chose <b>a blend of [a-z]+ \([0-9]+.%\).*</b>, by the validation answers. Use <code>auto/best</code>' "$TMP/auto.html"
+expect_match '( as well on these answers| by more than chance explains)' "$TMP/auto.html"
+expect_same "$TMP/auto/report.html" "$TMP/auto.html"
+expect_equal "$(($(wc -l <"$TMP/auto/leaderboard.csv") - 1))" \
+    "$(sed -n '/<tbody>/,/<\/tbody>/p;/<\/tbody>/q' "$TMP/auto.html" | grep -c '<tr')" "the rows of the leaderboard"
+# A choice that is a link to a model is one row.
+mv "$TMP/auto/best" "$TMP/auto/kept"
+ln -s models/ktm "$TMP/auto/best"
+expect_status 0 "$COHORT" report "$TMP/auto" -o "$TMP/link.html"
+expect_match '<p>cohort auto chose <b>ktm</b>, by the validation answers: no other model has weight' "$TMP/link.html"
+expect_match '<th scope="row">chosen: ktm</th>' "$TMP/link.html"
+expect_no_match '<th scope="row">ktm' "$TMP/link.html"
+rm "$TMP/auto/best"
+mv "$TMP/auto/kept" "$TMP/auto/best"
+expect_match 'Which differences are more than chance' "$TMP/auto.html"
 expect_status 1 "$COHORT" report "$TMP/auto" "$TMP/vae" -o "$TMP/no.html"
 expect_equal "" "$(find "$TMP" -maxdepth 1 -name 'no.html*')" "nothing is left behind"

@@ -63,8 +63,9 @@ void ktm_rasch(const struct model *model, void *memory, struct rasch *rasch)
         rasch->theta[s] = ktm_count_training(work->shard, s) > 0
                               ? (double)ktm_point(model).w[first_row + s]
                               : NAN;
-    snprintf(rasch->b_is, sizeof rasch->b_is, "-(bias + weight of the item%s)%s%s",
-             has_skills ? " + weights of its skills" : "",
+    snprintf(rasch->b_is, sizeof rasch->b_is,
+             "minus the sum of the bias and the weight%s of the item%s%s%s",
+             has_skills ? "s" : "", has_skills ? " and its skills" : "",
              has_counts ? " at a first attempt" : "",
              has_columns ? " with empty factors and covariates" : "");
     snprintf(rasch->theta_is, sizeof rasch->theta_is,

@@ -27,7 +27,8 @@ void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
                 : "its effects are on the outcome itself (link = identity), not on the logit";
         return;
     }
-    snprintf(rasch->b_is, sizeof rasch->b_is, "-(intercept + total) of an item");
+    snprintf(rasch->b_is, sizeof rasch->b_is,
+             "minus the sum of the intercept and the item's total");
     for (size_t k = 1; k < shape->n_fixed; k++) {
         const size_t n = strlen(rasch->b_is);
         snprintf(rasch->b_is + n, sizeof rasch->b_is - n, "%s %s = 0",
