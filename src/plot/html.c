@@ -69,15 +69,17 @@ static const char style[] =
     "th:first-child{min-width:5rem}td:last-child{padding-right:0}}\n"
     ".board td{white-space:normal;overflow-wrap:anywhere}\n"
     "thead th.long{min-width:6rem}\n"
-    "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;"
-    "font-size:.85rem}\n"
+    "code{font-size:.9em}pre{font-size:.85rem}"
+    "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}\n"
     "pre{background:var(--tint);padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap;"
     "overflow-wrap:anywhere}\n"
     "progress{display:block;width:100%;height:.6rem;margin:.6rem 0;accent-color:var(--good)}\n"
-    "details{margin:.6rem 0}summary{cursor:pointer}\n"
+    "details{margin:.6rem 0}summary{cursor:pointer}summary h3{display:inline}\n"
+    ".contents{columns:20rem;padding-left:1.2rem}.contents a{color:inherit}\n"
     "@media print{html{font-size:14px}body{max-width:none;padding:0}.wide{overflow:visible}"
     "th,td{padding:.2rem .35rem;font-size:.8rem}small{font-size:.79rem}h2,h3{break-after:avoid}"
-    "tr{break-inside:avoid}}\n";
+    "tr{break-inside:avoid}"
+    "details::details-content{content-visibility:visible;block-size:auto}}\n";
 
 /* Rows of tables of this class as cards: the name of the row, then its cells, each below its
  * head, which the variables --h2, --h3, ... of the table hold. */
@@ -139,6 +141,25 @@ void html_begin_live(FILE *out, const char *title, int64_t seconds)
 void html_end(FILE *out)
 {
     fputs("</body>\n</html>\n", out);
+}
+
+void html_sections(FILE *out, const char *sections)
+{
+    static const char head[] = "<h2>", end[] = "</h2>";
+    size_t n = 0;
+    fputs("<ul class=\"contents\">\n", out);
+    for (const char *at = sections; (at = strstr(at, head)) != NULL;) {
+        at += strlen(head);
+        fprintf(out, "<li><a href=\"#s%zu\">%.*s</a></li>\n", ++n, (int)(strstr(at, end) - at),
+                at);
+    }
+    fputs("</ul>\n", out);
+    n = 0;
+    for (const char *at = sections; (at = strstr(sections, head)) != NULL;) {
+        fprintf(out, "%.*s<h2 id=\"s%zu\">", (int)(at - sections), sections, ++n);
+        sections = at + strlen(head);
+    }
+    fputs(sections, out);
 }
 
 /* The character at `text` and its length in bytes; -1 and one byte for invalid UTF-8; -1 for
@@ -317,6 +338,13 @@ void html_say(FILE *out, const char *element, const char *format, ...)
     va_end(arguments);
 }
 
+void html_fold(FILE *out, const char *title)
+{
+    fputs("<details><summary>", out);
+    html_say(out, "h3", "%s", title);
+    fputs("</summary>\n", out);
+}
+
 /* Inside a quoted text of a style: everything but letters, digits and spaces is escaped. */
 static void css_text(FILE *out, const char *text)
 {
@@ -341,13 +369,13 @@ bool html_has_long_word(const char *text)
     return width > LONG * COLUMN;
 }
 
-/* Names of columns may be broken after "_", by a space without width. */
-static void print_head(FILE *out, const char *head)
+/* Long names of columns may be broken after "_": a space without width follows. */
+static void print_head(FILE *out, const char *head, bool is_long)
 {
     for (size_t length = 0; *head != '\0'; head += length) {
         const int32_t code = decode(head, &length);
         print_character(out, head, length, code);
-        if (code == '_')
+        if (code == '_' && is_long)
             fputs("\u200b", out);
     }
 }
@@ -369,11 +397,12 @@ void html_table_begin(FILE *out, const char *const *heads, size_t n)
     }
     fputs(">\n<thead><tr>", out);
     for (size_t h = 0; h < n; h++) {
+        const bool is_long = html_columns(heads[h]) > 12;
         fprintf(out, "<th scope=\"col\"%s>",
-                html_has_long_word(heads[h])  ? " class=\"any\""
-                : html_columns(heads[h]) > 12 ? " class=\"long\""
-                                              : "");
-        print_head(out, heads[h]);
+                html_has_long_word(heads[h]) ? " class=\"any\""
+                : is_long                    ? " class=\"long\""
+                                             : "");
+        print_head(out, heads[h], is_long);
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);

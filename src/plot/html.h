@@ -11,6 +11,12 @@ void html_begin(FILE *out, const char *title);
 void html_begin_live(FILE *out, const char *title, int64_t seconds);
 void html_end(FILE *out);
 
+/* Sections printed before: a list of links to their headings (h2), then the sections. */
+void html_sections(FILE *out, const char *sections);
+
+/* Begins a part that opens at a click on its title; </details> ends it. Paper shows all. */
+void html_fold(FILE *out, const char *title);
+
 /* Any text: HTML's special characters are escaped; invalid UTF-8 and characters that a page may
  * not contain become the replacement character. html_cut prints at most `most` columns, with
  * an ellipsis for what it leaves out in the middle: names often begin alike. html_columns: the

@@ -96,24 +96,13 @@ static char *title_of(const struct report *report)
                                               report->n_all > 1 ? " and others" : "");
 }
 
-static void print_page(FILE *out, size_t row, const void *arg)
+static void print_sections(FILE *out, const struct report *report)
 {
-    const struct report *report = arg;
     const bool folds = report->whole == WHOLE_FOLDS;
-    (void)row;
-    char *title = title_of(report);
-    html_begin(out, title);
-    if (report->whole == WHOLE_AUTO)
-        report_auto_lead(out, report);
-    else
-        report_show_lead(out, report);
-    if (folds) {
-        report_folds_warn(out, report);
+    if (folds)
         report_folds_show(out, report);
-    } else {
-        report_show_warnings(out, report);
+    else
         report_show_scores(out, report);
-    }
     report_show_chances(out, report);
     report_show_students(out, report);
     report_show_class(out, report);
@@ -126,6 +115,38 @@ static void print_page(FILE *out, size_t row, const void *arg)
         report_show_learned(out, report);
     report_show_data(out, report);
     report_show_settings(out, report);
+}
+
+/* The page of several runs is long: it has a list of its sections. */
+static void print_listed(FILE *out, const struct report *report)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *sections = memory_stream(&text, &n);
+    print_sections(sections, report);
+    fclose(sections);
+    html_sections(out, text);
+    free(text);
+}
+
+static void print_page(FILE *out, size_t row, const void *arg)
+{
+    const struct report *report = arg;
+    (void)row;
+    char *title = title_of(report);
+    html_begin(out, title);
+    if (report->whole == WHOLE_AUTO)
+        report_auto_lead(out, report);
+    else
+        report_show_lead(out, report);
+    if (report->whole == WHOLE_FOLDS)
+        report_folds_warn(out, report);
+    else
+        report_show_warnings(out, report);
+    if (report->n > 1)
+        print_listed(out, report);
+    else
+        print_sections(out, report);
     html_end(out);
     memory_free(title);
 }

@@ -385,7 +385,8 @@ void report_show_learned(FILE *out, const struct report *report)
              report->n > 1 ? "What the models have learned" : "What the model has learned");
     for (size_t r = 0; r < report->n; r++) {
         if (report->n > 1)
-            html_say(out, "h3", "%s", report->runs[r].label);
+            html_fold(out, report->runs[r].label);
         show_run(out, &report->runs[r], report->plan->n_rows);
+        fputs(report->n > 1 ? "</details>\n" : "", out);
     }
 }

@@ -76,13 +76,16 @@ void report_show_settings(FILE *out, const struct report *report)
                            : "Settings and how to reproduce this model");
     for (size_t r = 0; r < report->n; r++) {
         const struct report_run *run = &report->runs[r];
+        /* Folds differ in train.fold alone. */
+        const bool is_repeated = report->whole == WHOLE_FOLDS && r + 1 < report->n;
         if (report->n > 1)
-            html_say(out, "h3", "%s", run->label);
+            html_fold(out, run->label);
         show_digests(out, run);
-        if (report->whole == WHOLE_FOLDS && r + 1 < report->n)
-            continue; /* folds differ in train.fold alone */
-        show_repeat(out, run);
-        show_config(out, run);
+        if (!is_repeated) {
+            show_repeat(out, run);
+            show_config(out, run);
+        }
+        fputs(report->n > 1 ? "</details>\n" : "", out);
     }
     if (report->n < report->n_all)
         html_say(out, "h3", "Runs that are not drawn");

@@ -8,7 +8,7 @@
  *        ########  0 -
  *
  * A student at the height of an item answers it right in half of the cases. Items are named if
- * their names fit; else bars count them, like the students. And the abilities alone, beside the
+ * their names fit, whole or cut; else bars count them, like the students. And the abilities alone, beside the
  * normal distribution of the same mean and standard deviation. */
 #include "base/csv_quote.h"
 #include "base/memory.h"
@@ -27,6 +27,8 @@ enum {
     MOST_NAMED = 80, /* items */
     MOST_LINES = 44, /* of names, in all rows */
     COLUMNS = 25,    /* of names in a line */
+    SHORT = 11,      /* of a name, so that a line has two */
+    MOST_TOOLTIP = 80,
     CHARACTER = 8,
     LINE = 17,
     TOP = 28,
@@ -46,6 +48,7 @@ struct map {
     size_t students[MOST_ROWS], items[MOST_ROWS];
     size_t lines; /* of every row */
     size_t *row;  /* of each item; SIZE_MAX: outside */
+    size_t cut;   /* columns of a name, at most */
     bool named;
 };
 
@@ -78,6 +81,12 @@ static size_t row_at(const struct map *map, double value)
     return r;
 }
 
+/* Of its name, and the comma after it. */
+static size_t columns_of(const struct map *map, size_t i)
+{
+    return size_min(html_columns(name_of(map, i)), map->cut) + 2;
+}
+
 /* The lines that the names of a row need. */
 static size_t count_lines(const struct map *map, size_t r)
 {
@@ -85,7 +94,7 @@ static size_t count_lines(const struct map *map, size_t r)
     for (size_t i = 0; i < map->scale->n_items; i++) {
         if (map->row[i] != r)
             continue;
-        const size_t columns = html_columns(name_of(map, i)) + 2;
+        const size_t columns = columns_of(map, i);
         if (used + columns > COLUMNS + 2) {
             n++;
             used = 0;
@@ -110,7 +119,6 @@ static void place(struct map *map)
             map->n_beyond++;
         else
             map->items[map->row[i]]++;
-        map->named &= html_columns(name_of(map, i)) <= COLUMNS;
     }
     for (size_t i = 0; i < scale->n_students; i++) {
         const size_t r = row_at(map, scale->theta[i]);
@@ -125,12 +133,14 @@ static void place(struct map *map)
         map->lines = 1;
 }
 
-/* Fine rows if names fit into them, else coarse ones, else fine ones without names. All rows
- * have the same height, so that the scale is even. */
+/* Fine rows if names fit into them, else coarse ones, else the same with shorter names, else fine
+ * ones without names. All rows have the same height, so that the scale is even. */
 static void arrange(struct map *map)
 {
-    static const size_t most[] = {PLOT_MOST_TICKS, 7, PLOT_MOST_TICKS};
+    static const size_t most[] = {PLOT_MOST_TICKS, 7, PLOT_MOST_TICKS, 7, PLOT_MOST_TICKS},
+                        cuts[] = {COLUMNS, COLUMNS, SHORT, SHORT, SHORT};
     for (size_t k = 0; k < COUNT(most) && !map->named; k++) {
+        map->cut = cuts[k];
         settle(map, most[k]);
         place(map);
     }
@@ -144,6 +154,19 @@ static size_t most_of(const size_t *counts, size_t n)
     return most;
 }
 
+/* A name that is cut has all of itself as its tooltip. */
+static void draw_item(FILE *out, const struct map *map, size_t i)
+{
+    const char *name = name_of(map, i);
+    const bool is_cut = html_columns(name) > map->cut;
+    fputs(is_cut ? "<tspan><title>" : "", out);
+    if (is_cut)
+        html_cut(out, name, MOST_TOOLTIP);
+    fputs(is_cut ? "</title>" : "", out);
+    html_cut(out, name, map->cut);
+    fputs(is_cut ? "</tspan>" : "", out);
+}
+
 static void draw_names(FILE *out, const struct map *map, size_t r, double y)
 {
     size_t used = COLUMNS + 1, left = map->items[r];
@@ -151,7 +174,7 @@ static void draw_names(FILE *out, const struct map *map, size_t r, double y)
     for (size_t i = 0; i < map->scale->n_items; i++) {
         if (map->row[i] != r)
             continue;
-        const size_t columns = html_columns(name_of(map, i)) + 2;
+        const size_t columns = columns_of(map, i);
         if (used + columns > COLUMNS + 2) {
             fprintf(out, "%s<text class=\"ink\" x=\"%d\" y=\"%.1f\">", is_open ? "</text>" : "",
                     RIGHT, y + 13);
@@ -159,7 +182,7 @@ static void draw_names(FILE *out, const struct map *map, size_t r, double y)
             used = 0;
             is_open = true;
         }
-        html_text(out, name_of(map, i));
+        draw_item(out, map, i);
         fputs(--left > 0 ? ", " : "", out);
         used += columns;
     }
@@ -202,8 +225,11 @@ static void draw(FILE *out, const void *what)
     plot_begin(out, TOP + height + 12, map->title);
     fprintf(out,
             "<text x=\"%d\" y=\"14\" text-anchor=\"end\">students</text>"
-            "<text x=\"%d\" y=\"14\">items</text>\n",
+            "<text x=\"%d\" y=\"14\">items",
             AXIS - 46, RIGHT);
+    if (!map->named)
+        fprintf(out, " (longest bar: %zu)", most_of(map->items, map->n_rows));
+    fputs("</text>\n", out);
     for (size_t r = map->n_rows + 1; r-- > 0;) {
         /* Every second edge is a tick. */
         const double steps = map->edge[r] / (map->edge[1] - map->edge[0]);

@@ -45,13 +45,22 @@ expect_match 'class="arrow"' "$TMP/rtrbm.html"
 expect_match '<th scope="col">slip</th>' "$TMP/bkt.html"
 expect_match '<th scope="row">student</th>' "$TMP/lme.html"
 expect_match 'error_b' "$TMP/vae.html"
-expect_match 'explain .* % of the variance' "$TMP/scores.html"
+expect_match 'explain .*% of the variance' "$TMP/scores.html"
 expect_match 'best: epoch [1-4]' "$TMP/rbm.html"
 expect_match 'cohort train settings.ini data=class.h5 run=runs/again' "$TMP/rbm.html"
-expect_match 'cohort blend RUN' "$TMP/blend.html"
+expect_match 'A blend contains its members: rbm and lme\.' "$TMP/blend.html"
+expect_equal 1 "$(grep -c '<th scope="col">weight</th>' "$TMP/blend.html")" "the weights stand once"
+# Titles in words; no part of a page is called as a file.
+expect_match '<h3>Which information counts</h3>' "$TMP/ktm.html"
+expect_match '<h3>How easy each item is, with 95.% intervals</h3>' "$TMP/lme.html"
+expect_match 'minus the sum of the intercept and the item&#39;s total' "$TMP/lme.html"
+for kind in rbm rtrbm dkt vae lme bkt ktm blend; do
+    expect_no_match '<h[234]>(fit|spreads|fixed|common|counts|features|items|skills|levels|members)[<:]' "$TMP/$kind.html"
+    expect_no_match '[0-9] %( |<|\.)' <(sed 's/<svg.*//; s/<title>.*//' "$TMP/$kind.html" | grep '^<p\|^<dd\|figcaption')
+done
 # The weights of a blend are its own, and those of ktm's features are drawn even where a feature has only one.
 expect_no_match '0\.55 (RBM|p1)' "$TMP/blend.html"
-expect_match '<h3>Weights by feature</h3>' "$TMP/ktm.html"
+expect_match '<h3>Weight of each feature</h3>' "$TMP/ktm.html"
 expect_match 'class="reach"' "$TMP/ktm.html"
 
 section "a model that baselines beat"
@@ -93,7 +102,7 @@ numbers() {
         case $key in *cbd | *log_loss) digits=5 ;; esac
         # shellcheck disable=SC2086
         value=$(json $key)
-        expect_match "<td>$(printf '%.*f' "$digits" "$value")<" "$file"
+        expect_match "<td>$(printf '%.*f' "$digits" "$value" | sed 's/-/−/')<" "$file"
     done
 }
 expect_status 0 "$COHORT" evaluate "$TMP/rbm" --json
@@ -240,8 +249,8 @@ figure=$(echo "$TMP"/bkt-figures/*alidation-score*.csv)
 expect_match '^item mean,0,0' "$figure"
 expect_match '^running mean,10,0' "$figure"
 bottom=$(grep -o 'class="edge" d="M[0-9. ]*' "${figure%.csv}.svg" | head -1 | grep -o '[0-9.]*$')
-expect_equal "2 0" "$(grep -o 'class="guide"[^>]* d="M[0-9. ]*' "${figure%.csv}.svg" |
-    awk -v bottom="$bottom" '{ n++; bad += $NF > bottom - 5 } END { print n, bad }')" "lines that can be seen"
+expect_equal "2 0" "$(grep -o 'class="guide"[^>]* d="M[0-9. ]*L' "${figure%.csv}.svg" |
+    awk -v bottom="$bottom" '{ n++; bad += $NF + 0 > bottom - 5 } END { print n, bad }')" "lines that can be seen"
 
 section "wrong input"
 expect_status 2 "$COHORT" report

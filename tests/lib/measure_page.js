@@ -11,6 +11,9 @@
         return Math.min(a.right, b.right) - Math.max(a.left, b.left) > x && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > y;
     }
 
+    // What is folded is measured too.
+    all("details").forEach(function (e) { e.open = true; });
+
     // A name that became markup would be an element, an attribute or an address that no page has.
     var tags = (" html head meta title style body h1 h2 h3 h4 p b i em small span bdi ul ol li dl dt dd div table thead tbody tr th td " +
         "figure figcaption svg g path rect circle line text tspan title desc pre code details summary progress br a ").split(" ");

@@ -14,7 +14,8 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         assert tag not in ("script", "link", "img", "iframe", "object", "base"), "a %s" % tag
         for name, value in attributes:
-            assert name not in ("src", "href", "xlink:href", "srcset") and not name.startswith("on"), name
+            assert name not in ("src", "xlink:href", "srcset") and not name.startswith("on"), name
+            assert name != "href" or value.startswith("#"), value
         if tag != "meta":
             self.open.append(tag)
     def handle_startendtag(self, tag, attributes):
