@@ -252,6 +252,9 @@ END
 )" "every element of every figure"
 check "there are figures" test "$(find "$TMP"/figures-* -name '*.svg' | wc -l)" -ge 40
 
+# A long name does not take the names from the others.
+check "the Wright map has a name that is cut" grep -q '<tspan><title>a very long name' "$TMP"/figures-lme/*wright*.svg
+
 section "names of students"
 # Every student is called "<img ...": without --names no page, figure or table has a part of that.
 for kind in lme bkt vae ktm rbm; do
