@@ -35,7 +35,8 @@ enum {
     EDGE = 8, /* between names and cells, and on the right */
     N_SHADES = 10,
     SHADE = 18,
-    LEGEND = 50
+    LEGEND = 50,
+    MOST_WRITTEN = 8 /* rows and columns of a map with its numbers in the cells */
 };
 
 struct frame {
@@ -112,6 +113,11 @@ static void draw_cell(FILE *out, const struct frame *f, size_t r, size_t c, doub
             thin ? ROW - 13 : ROW - 1);
     draw_note(out, f->heat, r, c);
     fputs("</rect>", out);
+    if (f->heat->most > 0 && size_max(f->heat->n_rows, f->heat->n_columns) <= MOST_WRITTEN)
+        fprintf(out,
+                "<text class=\"ink named\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s"
+                "</text>",
+                x_of(f, (double)c + 0.5), y + 14, html_whole((int64_t)round(100 * value)).text);
 }
 
 static void draw_mark(FILE *out, const struct frame *f, size_t r, size_t c, double y)

@@ -92,6 +92,22 @@ static void curve_take(struct curve *curve, const struct report_history *history
     memory_free(with);
 }
 
+void report_history_say_loss(FILE *out, const struct model_kind *kind, bool is_final,
+                             const char *more)
+{
+    static const char final[] = "; with task=final, ";
+    const char *other = strstr(kind->loss, final);
+    const int n = other != NULL ? (int)(other - kind->loss) : (int)strlen(kind->loss);
+    if (is_final && other != NULL)
+        html_caption(out,
+                     "What training reduces: %s. A good curve falls and then levels off.%s",
+                     other + strlen(final), more);
+    else
+        html_caption(out,
+                     "What training reduces: %.*s. A good curve falls and then levels off.%s",
+                     n, kind->loss, more);
+}
+
 static void draw_loss(FILE *out, const struct report_run *run, const struct curve *curve)
 {
     char best[64];
@@ -108,10 +124,8 @@ static void draw_loss(FILE *out, const struct report_run *run, const struct curv
                                   .n_series = 1,
                                   .mark = (double)run->progress.best_epoch,
                                   .mark_name = run->progress.best_epoch > 0 ? best : NULL});
-    html_caption(out,
-                 "What training reduces: %s. A good curve falls and then levels off. The axis "
-                 "does not begin at 0.",
-                 run->kind->loss);
+    report_history_say_loss(out, run->kind, run->task != TASK_TRACE,
+                            " The axis does not begin at 0.");
 }
 
 /* Curves of all runs, the baselines as horizontal lines over the whole width, and an axis for all
@@ -154,6 +168,7 @@ static void course_clear(struct course *course, const struct plot_series *baseli
         y->low -= ticks.step;
     if (level <= y->high && y->high - level < slack)
         y->high += ticks.step;
+    plot_round(&y->low, &y->high);
 }
 
 static void course_scale(struct course *course, int metric)

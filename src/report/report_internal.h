@@ -263,6 +263,9 @@ struct report_curve {
     const char *name;
     const struct report_history *history;
 };
+/* The caption of the training loss, which is another one if a model predicts targets. */
+void report_history_say_loss(FILE *out, const struct model_kind *kind, bool is_final,
+                             const char *more);
 extern const char report_memorizing[]; /* how to see it in the curve of validation scores */
 void report_history_draw(FILE *out, const struct report_curve *curves, size_t n, int metric,
                          const struct score *valid);

@@ -261,6 +261,14 @@ static void draw_table(FILE *out, const char *kind, const struct table *table)
     memory_free(rates);
 }
 
+/* An exact zero without its standard error: an ability that the item does not need. */
+static bool is_no_estimate(const struct table *table, size_t r, size_t c)
+{
+    const size_t error = error_column(table, c);
+    return error != SIZE_MAX && table_row(table, r)[c] == 0 &&
+           !isfinite(table_row(table, r)[error]);
+}
+
 static void list_table(FILE *out, const struct table *table, int64_t n_rows)
 {
     const char **heads = NEW(const char *, 1 + table->n_columns);
@@ -276,11 +284,13 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
     html_table_begin(out, heads, 1 + table->n_columns);
     for (size_t r = 0; r < n; r++) {
         html_row(out, names_get(&table->row_names, r));
-        for (size_t c = 0; c < table->n_columns; c++)
-            fprintf(
-                out, "<td>%s</td>",
-                html_short(fabs(table_row(table, r)[c]) < least[c] ? 0 : table_row(table, r)[c])
-                    .text);
+        for (size_t c = 0; c < table->n_columns; c++) {
+            const double value = table_row(table, r)[c];
+            fputs("<td>", out);
+            if (!is_no_estimate(table, r, c))
+                fputs(html_short(fabs(value) < least[c] ? 0 : value).text, out);
+            fputs("</td>", out);
+        }
         html_row_end(out);
     }
     html_table_end(out);

@@ -29,7 +29,8 @@ struct watch_run {
     char *data;                    /* as shown on the page, or NULL */
     int64_t epochs;                /* at most; 0: not known yet */
     bool may_end_early;
-    int monitor; /* a metric; -1: the likelihood */
+    bool is_final; /* it predicts targets of students */
+    int monitor;   /* a metric; -1: the likelihood */
     struct report_history history;
     double elapsed, pace; /* seconds of training; seconds per epoch, NaN: not known */
     bool has_saved;

@@ -61,7 +61,9 @@ static void read_settings(struct watch_run *run, const struct config *config)
     const char *kind = config_get(config, "model", "kind");
     const char *patience = config_get(config, "train", "patience");
     const char *data = config_get(config, "data", "file");
+    const char *task = config_get(config, "model", "task");
     run->kind = kind != NULL ? model_find(kind) : NULL;
+    run->is_final = task != NULL && strcmp(task, "final") == 0;
     run->epochs = report_epochs(config);
     run->monitor = report_monitor(config);
     run->may_end_early = (patience != NULL && strtoll(patience, NULL, 10) > 0) ||
@@ -393,8 +395,10 @@ static void draw_loss(FILE *out, const struct watch_run *run)
                                       .y = {.label = "loss"},
                                       .series = &series,
                                       .n_series = 1});
-        html_caption(out, "What training reduces%s%s. A good curve falls and then levels off.",
-                     run->kind != NULL ? ": " : "", run->kind != NULL ? run->kind->loss : "");
+        if (run->kind != NULL)
+            report_history_say_loss(out, run->kind, run->is_final, "");
+        else
+            html_caption(out, "What training reduces.");
     }
     memory_free(x);
 }

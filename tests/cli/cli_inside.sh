@@ -100,7 +100,7 @@ Items in the plane of their two main components
 Influence between skills: percentage points
 Strongest influences between skills" "$(figures "$TMP/rbm.html" | sed "s/epoch $(json_of "$TMP/rbm/result.json" best_epoch),/epoch 12,/")" \
     "the pictures"
-expect_match 'component 1 \([0-9]+ % of variance\)' "$TMP/rbm.html"
+expect_match 'component 1 \([0-9]+.% of variance\)' "$TMP/rbm.html"
 expect_match 'class="ink named".*item-[0-9]+</text>' "$TMP/rbm.html"
 # A model whose best epoch is followed by others stands at its place in time.
 train early "$class" model.kind=rbm model.hidden=5 optimizer.rate=3 train.epochs=8 train.patience=0 run.snapshots='0 1 6 7 8'

@@ -138,7 +138,7 @@ for what in items skills; do
     check "$what: values, intervals and order" awk -F, 'FILENAME == ARGV[1] { value[$1] = $2; error[$1] = $3; next }
         FNR > 1 && $5 > $4 && $1 != "guide" { if ($2 > last || ($2 - value[$3]) ^ 2 + ($5 - $2 - 1.96 * error[$3]) ^ 2 > 1e-12) bad = 1; last = $2; n++ }
         BEGIN { last = 9 } END { exit bad || n < 4 }' <(sed "s/\"$long\"/skill3/" "$TMP/lme-tables/table_$what.csv") \
-        <(sed "s/\"$long\"/skill3/" "$(figure lme "$what-${what%s}-with")")
+        <(sed "s/\"$long\"/skill3/" "$(figure lme "how-easy-each-${what%s}-is-with")")
 done
 
 section "counts and weights"
@@ -151,7 +151,7 @@ check "groups: mean and range" awk -F, 'NR == FNR { if (FNR > 1) for (c = 2; c <
             if (n[c] == 1 || $c < least[c]) least[c] = $c
             if (n[c] == 1 || $c > most[c]) most[c] = $c } next }
     FNR > 1 { c = FNR; if (($2 - sum[c] / n[c]) ^ 2 + ($4 - least[c]) ^ 2 + ($5 - most[c]) ^ 2 > 1e-11) bad = 1; rows++ }
-    END { exit bad || rows != 3 }' <(sed "s/\"$long\"/skill3/" "$TMP/pfa-tables/table_skills.csv") "$(figure pfa weights-by-feature)"
+    END { exit bad || rows != 3 }' <(sed "s/\"$long\"/skill3/" "$TMP/pfa-tables/table_skills.csv") "$(figure pfa weight-of-each-feature)"
 
 section "members of a blend"
 # What is left without a member is the blend of the other two, which `cohort blend` scores as a pair.
@@ -159,8 +159,8 @@ for pair in "1 2" "2 1" "3 0"; do
     read -r member other <<<"$pair"
     without=$(python3 -c "import json; print('%.5f' % json.load(open('$TMP/blend.json'))['pairs'][$other]['test']['log_loss'])")
     alone=$(python3 -c "import json; print('%.5f' % json.load(open('$TMP/blend.json'))['members'][$member - 1]['test']['log_loss'])")
-    row=$(sed -n '/Members: what each adds/,/<\/table>/p' "$TMP/blend-1.html" | grep "<th scope=\"row\">$member ")
-    expect_equal "$alone $without" "$(sed 's/<[^>]*>/ /g' <<<"$row" | awk '{ print $4, $6 }')" "member $member: alone, and the rest without it"
+    row=$(sed -n '/Members: what each adds/,/<\/table>/p' "$TMP/blend-1.html" | grep '<th scope="row">' | sed -n "${member}p")
+    expect_equal "$alone $without" "$(sed 's/<[^>]*>/ /g' <<<"$row" | awk '{ print $3, $5 }')" "member $member: alone, and the rest without it"
 done
 expect_match '<h3>What each member adds</h3>' "$TMP/blend-1.html"
 

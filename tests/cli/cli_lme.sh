@@ -142,12 +142,12 @@ for split in by-attempt by-student; do
     fi
 done
 expect_status 0 "$COHORT" inspect "$TMP/by-student-1" --truth
-expect_match '^b of the truth is compared with -\(intercept \+ total\) of an item$'
+expect_match "^b of the truth is compared with minus the sum of the intercept and the item's total$"
 expect_equal 1 "$(output | grep -c "^theta of the truth is compared with the student's effect")" "says of theta once"
 expect_no_match '^note'
 train 1 moved "data=$TMP/by-attempt.h5" model.fixed=position
 expect_status 0 "$COHORT" inspect "$TMP/moved" --truth
-expect_match 'compared with -\(intercept \+ total\) of an item where position = 0$'
+expect_match "compared with minus the sum of the intercept and the item's total where position = 0$"
 train 1 linear "data=$TMP/by-attempt.h5" model.link=identity
 expect_status 1 "$COHORT" inspect "$TMP/linear" --truth
 expect_match 'this lme has no difficulties and abilities to compare with the truth: its effects are on the outcome itself'

@@ -58,6 +58,11 @@ for kind in rbm rtrbm dkt vae lme bkt ktm blend; do
     expect_no_match '<h[234]>(fit|spreads|fixed|common|counts|features|items|skills|levels|members)[<:]' "$TMP/$kind.html"
     expect_no_match '[0-9] %( |<|\.)' <(sed 's/<svg.*//; s/<title>.*//' "$TMP/$kind.html" | grep '^<p\|^<dd\|figcaption')
 done
+expect_match 'reduces: cross-entropy of training answers in nats, plus penalties\. A good' "$TMP/dkt.html"
+expect_match 'reduces: the loss that model.loss selects\. A good' "$TMP/scores.html"
+# A small matrix has its numbers: those of three skills.
+expect_equal 9 "$(sed -n '/aria-label="Influence between skills/,/<.svg>/p' "$TMP/dkt.html" |
+    grep -o 'class="ink named"[^>]*>−\?[0-9]*</text>' | wc -l)" "numbers in the cells"
 # The weights of a blend are its own, and those of ktm's features are drawn even where a feature has only one.
 expect_no_match '0\.55 (RBM|p1)' "$TMP/blend.html"
 expect_match '<h3>Weight of each feature</h3>' "$TMP/ktm.html"
