@@ -142,7 +142,7 @@ void report_effects_draw(FILE *out, const char *kind, const struct table *table,
 {
     const char *label = report_title_of_values(kind, table, column);
     char *words = report_title_of_column(kind, table, column),
-         *title = memory_text("%s%s", words, errors != SIZE_MAX ? ", with 95 % intervals" : ""),
+         *title = memory_text("%s%s", words, errors != SIZE_MAX ? " (95 % intervals)" : ""),
          *rows = memory_text("%ss", table->row);
     struct effects effects = {.title = title,
                               .label = label,

@@ -138,7 +138,7 @@ for what in items skills; do
     check "$what: values, intervals and order" awk -F, 'FILENAME == ARGV[1] { value[$1] = $2; error[$1] = $3; next }
         FNR > 1 && $5 > $4 && $1 != "guide" { if ($2 > last || ($2 - value[$3]) ^ 2 + ($5 - $2 - 1.96 * error[$3]) ^ 2 > 1e-12) bad = 1; last = $2; n++ }
         BEGIN { last = 9 } END { exit bad || n < 4 }' <(sed "s/\"$long\"/skill3/" "$TMP/lme-tables/table_$what.csv") \
-        <(sed "s/\"$long\"/skill3/" "$(figure lme "how-easy-each-${what%s}-is-with")")
+        <(sed "s/\"$long\"/skill3/" "$(figure lme "how-easy-each-${what%s}-is-95")")
 done
 
 section "counts and weights"

@@ -52,7 +52,7 @@ expect_match 'A blend contains its members: rbm and lme\.' "$TMP/blend.html"
 expect_equal 1 "$(grep -c '<th scope="col">weight</th>' "$TMP/blend.html")" "the weights stand once"
 # Titles in words; no part of a page is called as a file.
 expect_match '<h3>Which information counts</h3>' "$TMP/ktm.html"
-expect_match '<h3>How easy each item is, with 95.% intervals</h3>' "$TMP/lme.html"
+expect_match '<h3>How easy each item is \(95.% intervals\)</h3>' "$TMP/lme.html"
 expect_match 'minus the sum of the intercept and the item&#39;s total' "$TMP/lme.html"
 for kind in rbm rtrbm dkt vae lme bkt ktm blend; do
     expect_no_match '<h[234]>(fit|spreads|fixed|common|counts|features|items|skills|levels|members)[<:]' "$TMP/$kind.html"

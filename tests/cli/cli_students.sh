@@ -89,9 +89,9 @@ expect_match "^wrote $TMP/s7.html$"
 expect_match '<h1><bdi>s7</bdi></h1>' "$TMP/s7.html"
 expect_equal "$(awk -F, '$1 == "s7" { printf "%s,%.0f\n", $2, 100 * $4 }' "$TMP/mastery.csv" | sort)" \
     "$(states "$TMP/s7.html" s7 | awk -F, '$3 != "NEXT" { print $2 "," $4 }' | sort)" "the mastery of predict --mastery"
-expect_match 'a mastery of at least 85 % after at least 3 answers' "$TMP/s7.html"
+expect_match 'a mastery of at least 85.% after at least 3 answers' "$TMP/s7.html"
 expect_status 0 "$COHORT" report "$TMP/ktm" --student s7 -o "$TMP/ktm7.html"
-expect_match 'a mastery of at least 75 % after at least 3 answers' "$TMP/ktm7.html"
+expect_match 'a mastery of at least 75.% after at least 3 answers' "$TMP/ktm7.html"
 expect_status 0 "$COHORT" help report
 expect_match 'at least 85 %'
 expect_match 'at least 75 %'
