@@ -134,6 +134,11 @@ static void test_text(void **state)
     check_text(print_text, "\xc0\xaf\xed\xa0\x80", "�����");  /* overlong; lone surrogate */
     check_text(print_text, "\xe5\xad", "��");                 /* truncated */
     check_text(print_text, "a\x01\x7f\tb\xc2\x85", "a�� b�"); /* control characters */
+    check_text(print_text,
+               "a\u202e"
+               "b",
+               "a�b"); /* would turn the text after it */
+    check_text(print_text, "95 % of 7", "95\u00a0% of 7");
     check_text(print_cut, "abcd", "abcd");
     check_text(print_cut, "abcde", "ab…e");
     check_text(print_cut, "学生学生", "学…");
