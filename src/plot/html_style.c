@@ -53,7 +53,7 @@ static const char style[] =
     "@media (max-width:36rem){dl{grid-template-columns:minmax(0,1fr)}dd{margin:0 0 .4rem}"
     "body{padding:1rem 1rem 3rem}h1{font-size:1.5rem}.lead{font-size:1rem}"
     ".figures figure{flex-basis:100%}th,td{padding:.28rem .35rem}"
-    "th:first-child{min-width:5rem;overflow-wrap:anywhere}td.names{min-width:9rem}td.name{min-"
+    "th:first-child{min-width:5rem;overflow-wrap:anywhere}td.names{min-width:7rem}td.name{min-"
     "width:0}"
     "td:last-child{padding-right:0}}\n"
     ".board td{white-space:normal;overflow-wrap:anywhere}\n"

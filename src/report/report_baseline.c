@@ -86,7 +86,7 @@ static void show_differences(FILE *out, const struct report *report,
         if (!has(baselines, b) || !find_difference(report, run, b, &difference))
             continue;
         fprintf(out,
-                n++ == 0 ? "<p>The difference from %s is %s (95 %% interval %s to %s)"
+                n++ == 0 ? "<p>The difference from %s is %s (95\u00a0%% interval %s to %s)"
                          : "; from %s %s (%s to %s)",
                 run->task == TASK_TRACE ? words[b] : "that mean",
                 html_short(difference.value).text, html_short(difference.low).text,

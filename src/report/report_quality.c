@@ -299,6 +299,7 @@ static void draw_seen(FILE *out, const struct report *report, const struct repor
 static void draw_tenths(FILE *out, const struct report *report, const struct report_run *run,
                         const char *title)
 {
+    (void)report;
     double place[REPORT_TENTHS], observed[REPORT_TENTHS], mean[REPORT_TENTHS],
         model[REPORT_TENTHS], low[REPORT_TENTHS], high[REPORT_TENTHS];
     for (size_t k = 0; k < REPORT_TENTHS; k++) {
@@ -309,25 +310,17 @@ static void draw_tenths(FILE *out, const struct report *report, const struct rep
         mean[k] = enough ? run->tenths[k].item_mean : NAN;
         report_wilson(run->tenths[k].correct, run->tenths[k].n, &low[k], &high[k]);
     }
-    const bool alone = report->n == 1;
-    const struct plot_series series[] = {{.name = alone ? "the model" : NULL,
-                                          .style = PLOT_LINE,
-                                          .n = REPORT_TENTHS,
-                                          .x = place,
-                                          .y = model},
-                                         {.name = "observed",
-                                          .style = PLOT_POINTS,
-                                          .colour = 1,
-                                          .n = REPORT_TENTHS,
-                                          .x = place,
-                                          .y = observed,
-                                          .low = low,
-                                          .high = high},
-                                         {.name = alone ? "item mean" : NULL,
-                                          .style = PLOT_GUIDE,
-                                          .n = REPORT_TENTHS,
-                                          .x = place,
-                                          .y = mean}};
+    const struct plot_series series[] = {
+        {.name = "the model", .style = PLOT_LINE, .n = REPORT_TENTHS, .x = place, .y = model},
+        {.name = "observed",
+         .style = PLOT_POINTS,
+         .colour = 1,
+         .n = REPORT_TENTHS,
+         .x = place,
+         .y = observed,
+         .low = low,
+         .high = high},
+        {.name = "item mean", .style = PLOT_GUIDE, .n = REPORT_TENTHS, .x = place, .y = mean}};
     plot_draw(
         out,
         &(struct plot){

@@ -3,6 +3,7 @@
 #include "cohort.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
+#include "runs/run_find.h"
 #include <string.h>
 
 static void show_digests(FILE *out, const struct report_run *run)
@@ -46,6 +47,16 @@ static void show_repeat(FILE *out, const struct report_run *run)
             run->origin != NULL ? run->origin : "another run");
         html_say(out, "pre", "cohort train refit=%s run=runs/again",
                  run->origin != NULL ? run->origin : "RUN");
+    } else if (strstr(run->config, "\n[update]\n") != NULL) {
+        char *base = run_setting(run->path, "train", "update");
+        html_say(
+            out, "p",
+            "An update: the model of another run, trained on with these data. This command "
+            "repeats it, with those of the settings below in [train] and [optimizer] that "
+            "were changed:");
+        html_say(out, "pre", "cohort update %s --data %s run=runs/again",
+                 base != NULL ? base : "RUN", data);
+        memory_free(base);
     } else {
         html_say(
             out, "p",

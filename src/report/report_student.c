@@ -242,10 +242,10 @@ static void show_reason(FILE *out, const struct page *page, const struct standin
                       "%d %%.",
                 percent);
     else if (at->answers.n_recent == 1)
-        fprintf(out, ": mastery %d %%; the only answer was %s.", percent,
+        fprintf(out, ": mastery %d\u00a0%%; the only answer was %s.", percent,
                 at->answers.recent_right == 1 ? "right" : "wrong");
     else
-        fprintf(out, ": mastery %d %%; %" PRId64 " of the last %" PRId64 " answers right.",
+        fprintf(out, ": mastery %d\u00a0%%; %" PRId64 " of the last %" PRId64 " answers right.",
                 percent, at->answers.recent_right, at->answers.n_recent);
     if (at->advice == ADVISE_UNKNOWN && at->answers.n < page->rule.answers)
         fprintf(out, " Ask %s more before deciding.",

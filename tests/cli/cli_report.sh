@@ -75,7 +75,7 @@ expect_match '<p>This model is hardly better than each .* a difference that may 
 expect_match 'A useful model beats the mean of the training targets' "$TMP/scores.html"
 expect_match '<th scope="row">running mean</th>' "$TMP/ktm.html"
 
-expect_match '<p>The difference from the running mean is .* \(95 % interval −.* to .*\)' "$TMP/ktm.html"
+expect_match '<p>The difference from the running mean is .* \(95.% interval −.* to .*\)' "$TMP/ktm.html"
 # Shuffled answers: neither baseline is beaten, and both are named with their scores.
 run "$COHORT" simulate irt --students 300 --items 20 --skills 3 --seed 1 --shuffle-outcomes -o "$TMP/shuffled.h5" || fail "simulate"
 # shellcheck disable=SC2086

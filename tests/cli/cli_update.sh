@@ -183,3 +183,8 @@ expect_no_match 'starts anew'
 expect_status 0 "$COHORT" predict both --data old.h5 -o before.csv
 expect_status 0 "$COHORT" predict both-0 --data old.h5 -o after.csv
 expect_same before.csv after.csv
+
+section "the report of an update"
+expect_status 0 "$COHORT" report rbm-0 -o update.html
+expect_match '<pre>cohort update rbm --data whole.h5 run=runs/again</pre>' update.html
+expect_no_match 'settings.ini' update.html
