@@ -206,9 +206,10 @@ void import_report(const struct import *import, const struct builder_result *res
         log_say("skipped %" PRIu64 " student%s without attempts", result->n_idle_students,
                 plural(result->n_idle_students));
     if (result->n_regrouped > 0)
-        log_say("note: in %" PRIu64
-                " row%s the item has a different group than before; the first group is kept",
-                result->n_regrouped, plural(result->n_regrouped));
+        log_say("note: %" PRIu64
+                " item%s different groups in different rows; an item keeps its "
+                "first one. Groups of students or of attempts, such as classes, are --factors",
+                result->n_regrouped, result->n_regrouped == 1 ? " has" : "s have");
     report_contradictions(import, result);
     if (import->n_undescribed > 0)
         log_say("note: %" PRIu64 " item%s not in %s", import->n_undescribed,

@@ -4,6 +4,7 @@
 #include "base/config.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/manual.h"
 #include "base/memory.h"
 #include <ctype.h>
@@ -80,6 +81,14 @@ enum status subcommands_check_output(const struct subcommands *menu, const char 
                       folder, strerror(errno));
     memory_free(folder);
     return status;
+}
+
+void subcommands_say_replaced(const char *path)
+{
+    log_say(
+        "note: %s replaced an earlier file of this name; runs that were trained on that one "
+        "cannot continue on this one",
+        path);
 }
 
 /* "options: --a --b", or those of an earlier entry that takes the same. Caller frees. */

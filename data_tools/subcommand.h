@@ -28,6 +28,9 @@ CHECKED enum status subcommands_check_flags(const struct subcommands *menu,
 /* Refuses a path where no data set can be written, before any work is done. */
 CHECKED enum status subcommands_check_output(const struct subcommands *menu, const char *path);
 
+/* Notes that a data set took the place of an earlier file. */
+void subcommands_say_replaced(const char *path);
+
 /* Adds a section with all rows to a page. */
 struct manual;
 void subcommands_print(const struct subcommands *menu, struct manual *manual);

@@ -55,7 +55,7 @@ static bool has_intervals(const struct auto_result *result)
     return metrics_has_interval(result->paired.entries[0].score.n_students);
 }
 
-/* Whether the leader is really better than a model, in one word; none if that is not known. */
+/* Whether the leader is better than a model by more than chance, in one word; none if that is not known. */
 static const char *verdict(const struct auto_result *result, size_t entry, size_t best)
 {
     if (entry == best)
@@ -164,6 +164,20 @@ static enum status write_board(const struct auto_result *result, const size_t *o
     return status;
 }
 
+/* The difference between the choice and the single model that is best on validation. */
+static void say_gain(const struct auto_result *result, const struct paired_difference *gain,
+                     const char *lead)
+{
+    printf("On the %s attempts the choice differs from %s by %+.5f in log-loss",
+           result->split == TEST ? "test" : "validation", lead, gain->value);
+    if (has_intervals(result))
+        printf(" (%+.5f to %+.5f): %s", gain->low, gain->high,
+               gain->better < 0   ? "it is better"
+               : gain->better > 0 ? "it is worse"
+                                  : "that may be chance");
+    printf(".\n");
+}
+
 /* In plain words: what was chosen, and why. */
 static void say_choice(const struct auto_result *result, const char *directory)
 {
@@ -190,13 +204,10 @@ static void say_choice(const struct auto_result *result, const char *directory)
                result->models[heaviest].kind);
     else
         printf(", a blend of %zu models with weights fitted on the validation attempts.\nOf "
-               "single models, %s has the best validation log-loss; the blend is %s.\n",
-               n_members, result->models[lead].kind,
-               !has_intervals(result) ? gain.value < 0 ? "better on the one student scored"
-                                                       : "not better on the one student scored"
-               : gain.better < 0      ? "really better (the interval excludes 0)"
-               : gain.better > 0      ? "really worse (the interval excludes 0)"
-                                 : "about as good: they do not differ by more than chance");
+               "single models, %s has the best validation log-loss.\n",
+               n_members, result->models[lead].kind);
+    if (result->n > 1 && choice != lead)
+        say_gain(result, &gain, result->models[lead].kind);
     printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nSee: "
            "%s/report.html, %s/leaderboard.csv\n",
            result->best, directory, directory);

@@ -1,7 +1,6 @@
 /* cohort import: options and help; data_tools/import.c does the work. */
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/flag_rows.h"
@@ -120,10 +119,7 @@ static enum status read_and_write(const struct command *command, int argc, char 
     if (status == OK)
         status = import_run(format, &values, words + 1, (size_t)n_words - 1);
     if (status == OK && replaces)
-        log_say(
-            "note: %s replaced an earlier file of this name; runs that were trained on that "
-            "one cannot continue on this one",
-            values.output);
+        subcommands_say_replaced(values.output);
     memory_free(words);
     return status;
 }
@@ -164,7 +160,7 @@ static void more_help(struct manual *manual)
         "%%M %%S %%f %%z "
         "%%s %%F %%T %%D %%R; a fraction after %%S is read too. Times are kept to the "
         "microsecond, "
-        "and `cohort predict` writes them as they were.");
+        "and `cohort predict` writes them in the form of the column.");
     manual_heading(manual, "SPLITS");
     manual_paragraph(manual,
                      "Numbers are percentages for training, validation and test. With --test "

@@ -1,4 +1,5 @@
 /* cohort simulate: options and help; data_tools/simulate.c does the work. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/flag_rows.h"
@@ -49,8 +50,11 @@ static enum status make_and_write(const struct command *command, int argc, char 
         status = subcommands_check_flags(&simulate_menu, kind, argc, argv);
     if (status == OK)
         status = subcommands_check_output(&simulate_menu, values.output);
+    const bool replaces = status == OK && file_exists(values.output);
     if (status == OK)
         status = simulate_run(kind, &values);
+    if (status == OK && replaces)
+        subcommands_say_replaced(values.output);
     memory_free(words);
     return status;
 }

@@ -140,6 +140,7 @@ static enum status compare(const struct comm *comm, const char *before, const ch
     char *task =
         comm_share_text(comm, comm->rank == 0 ? run_setting(run, "model", "task") : NULL);
     const char *const runs[] = {run, before};
+    log_say("compare %s with %s, the original, on the new data:", run, before);
     enum status status = OK;
     if (task == NULL || strcmp(task, "final") != 0)
         status = evaluate(comm, runs, COUNT(runs), data, shared);

@@ -169,7 +169,7 @@ static void add_tables(struct manual *manual)
 {
     static const char *const csv[][2] = {
         {"student, item", "names as they were imported"},
-        {"time", "as the source wrote it; empty: none"},
+        {"time", "in the form of the source, one form for all; empty: none"},
         {"outcome", "1 correct, 0 incorrect; empty: unknown"},
         {"probability", "predicted probability of a correct answer, with 9 digits"},
         {"split", "train, valid or test, as the data set has it; it tells nothing about what "

@@ -320,9 +320,11 @@ void builder_item_skill(struct builder *builder, uint32_t item, uint32_t skill)
 
 void builder_item_group(struct builder *builder, uint32_t item, uint32_t group)
 {
-    int32_t *place = &builder->item[item].group;
-    if (*place == -1)
-        *place = (int32_t)group;
-    else if (*place != (int32_t)group)
+    struct item *of = &builder->item[item];
+    if (of->group == -1) {
+        of->group = (int32_t)group;
+    } else if (of->group != (int32_t)group && !of->regrouped) {
+        of->regrouped = true;
         builder->n_regrouped++;
+    }
 }

@@ -100,7 +100,7 @@ struct builder_result {
     uint64_t n_next, n_falls; /* rows after another of their student; of these, earlier ones */
     bool forgot_times;        /* by builder_forget_times */
     uint64_t n_idle_students; /* skipped: no attempts */
-    uint64_t n_regrouped;     /* rows whose item was already in another group */
+    uint64_t n_regrouped;     /* items with another group in another row */
     uint64_t n_retitled;      /* titles that replace another */
 };
 

@@ -31,6 +31,7 @@ struct pile {
 
 struct item {
     int32_t group;  /* -1: none */
+    bool regrouped; /* another row has another group */
     uint32_t title; /* INDEX_NONE: its name is its title */
 };
 

@@ -82,13 +82,22 @@ static bool is_same(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+/* Updates of auto's models may be beside them. */
+static bool is_update(const char *path)
+{
+    char *original = run_setting(path, "train", "update");
+    const bool is = original != NULL;
+    memory_free(original);
+    return is;
+}
+
 static void add_models(struct report_sources *sources, const char *directory, const char *best)
 {
     struct dirent **list = NULL;
     const int n = scandir(directory, &list, is_model, compare);
     for (int i = 0; i < n; i++) {
         char *model = memory_text("%s/%s", directory, list[i]->d_name);
-        if (has_checkpoint(model) && !is_same(model, best))
+        if (has_checkpoint(model) && !is_same(model, best) && !is_update(model))
             add_path(sources, model);
         memory_free(model);
         free(list[i]);

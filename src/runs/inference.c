@@ -114,6 +114,12 @@ static void say_differences(const struct inference *inference)
     comm_sum_i64(inference->comm, n, N_BASES);
     const int64_t n_all = n[BASIS_SKILL] + n[BASIS_GROUP] + n[BASIS_MEAN];
     const size_t n_new = dataset->unseen.items.n;
+    int64_t n_known = inference->stand_ins.n[BASIS_ITEM];
+    comm_sum_i64(inference->comm, &n_known, 1);
+    if (n_known == 0)
+        log_warn(
+            "%s: the model was trained on none of these items; is this the right data set?",
+            dataset->path);
     log_say("note: %" PRId64 " attempt%s at %zu item%s that the model was not trained on %s "
             "predicted from other items: %" PRId64 " of their skills, %" PRId64
             " of their group, %" PRId64 " of all items",

@@ -96,6 +96,22 @@ static enum status choose_split(const struct auto_work *work, struct auto_result
     return status;
 }
 
+/* Defaults know nothing of these columns. */
+static void say_columns(const struct dataset *dataset)
+{
+    const struct names *names = &dataset->covariates.names;
+    if (names->n == 0)
+        return;
+    char *list = memory_text("%s", names_get(names, 0));
+    for (size_t k = 1; k < names->n; k++)
+        memory_append(&list, ", %s", names_get(names, k));
+    log_say(
+        "note: no model of auto uses the factors and covariates of the data (%s); lme and ktm "
+        "can, in runs of their own: `cohort help models`",
+        list);
+    memory_free(list);
+}
+
 /* Collective: scores item means on the validation attempts, by which models are chosen. */
 static enum status score_item_means(const struct auto_work *work, struct auto_result *result)
 {
@@ -104,6 +120,8 @@ static enum status score_item_means(const struct auto_work *work, struct auto_re
     struct score score;
     double baselines[N_BASELINES] = {NAN, NAN};
     enum status status = inference_open(&inference, work->models[0].run, "", work->comm);
+    if (status == OK)
+        say_columns(&inference.dataset);
     if (status == OK && inference_counts(&inference, &counts)) {
         status = split_score(work->comm, inference.model, inference.work, &inference.shard,
                              VALID, &counts, &score, baselines);

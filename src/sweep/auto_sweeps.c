@@ -279,15 +279,16 @@ static bool is_there(const struct auto_work *work, const char *name)
 }
 
 /* Why fewer trials were made than allowed. `least`: of the sweeps that --trials excluded, the
- * trials of the smallest; 0: it excluded none. */
-static void say_unused(const struct auto_work *work, int64_t least, bool short_of_time)
+ * trials of the smallest, which is of a kind; 0: it excluded none. */
+static void say_unused(const struct auto_work *work, int64_t least, const char *kind,
+                       bool short_of_time)
 {
     const long long most = work->plan->trials, unused = most - work->n_trials;
     if (unused <= 0 || short_of_time)
         return;
     if (least > 0)
-        log_say("trials not used: %lld of %lld (the settings around another kind need %lld)",
-                unused, most, (long long)least);
+        log_say("trials not used: %lld of %lld (the settings around %s need %lld)", unused,
+                most, kind, (long long)least);
     else
         log_say("trials not used: %lld of %lld (there is nothing else to try)", unused, most);
 }
@@ -295,6 +296,7 @@ static void say_unused(const struct auto_work *work, int64_t least, bool short_o
 enum status auto_sweeps_around(struct auto_work *work)
 {
     int64_t least = 0;
+    const char *smallest = "";
     bool short_of_time = false;
     struct candidate *order = NEW(struct candidate, work->n_kinds);
     memcpy(order, work->kinds, work->n_kinds * sizeof *order);
@@ -308,7 +310,10 @@ enum status auto_sweeps_around(struct auto_work *work)
         if (n == 0)
             continue;
         if (!was_begun && work->n_trials + n > work->plan->trials) {
-            least = least == 0 || n < least ? n : least;
+            if (least == 0 || n < least) {
+                least = n;
+                smallest = entry->kind;
+            }
             continue;
         }
         if (!was_begun && !has_time(work, &order[k], n)) {
@@ -326,6 +331,6 @@ enum status auto_sweeps_around(struct auto_work *work)
     memory_free(order);
     sort_kinds(work);
     if (status == OK)
-        say_unused(work, least, short_of_time);
+        say_unused(work, least, smallest, short_of_time);
     return status;
 }

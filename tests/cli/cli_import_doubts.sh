@@ -135,3 +135,11 @@ check 'nothing is written' test ! -e y.h5
 section "ties"
 expect_status 0 "$COHORT" import csv --help
 expect_match 'order of the rows|keep the order'
+
+section "groups of students are no groups of items"
+awk 'BEGIN { print "student,item,group,correct"; for (s = 0; s < 8; s++) for (i = 1; i < 4; i++)
+    print "s" s ",q" i "," (i == 3 ? "C" : s < 2 ? "A" : "B") "," (s + i) % 2 }' >"$TMP/teachers.csv"
+expect_status 0 "$COHORT" import csv "$TMP/teachers.csv" --group group -o "$TMP/teachers.h5"
+expect_match '^note: 2 items have different groups in different rows; an item keeps its first one\. Groups of students'
+expect_status 0 "$COHORT" simulate irt --students 20 -o "$TMP/teachers.h5"
+expect_match '^note: .*teachers.h5 replaced an earlier file of this name'

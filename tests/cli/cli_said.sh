@@ -18,7 +18,7 @@ expect_status 0 "$COHORT" inspect names.h5 --items
 # Numbers end in one column: names are padded by what a terminal shows.
 expect_match '^two\\nlines {24}90 {5}50.00%'
 expect_match '^Größe1 {28}30 {5}'
-expect_status 0 "$COHORT" train data=names.h5 run=bkt model.kind=bkt
+expect_status 0 "$COHORT" train data=names.h5 run=bkt model.kind=bkt model.items=yes
 expect_status 0 "$COHORT" inspect bkt
 expect_match '^two\\nlines +0\.'
 ends=$(output | sed -n '/^skills$/,/^$/p' | grep -E '^(sum|加法)' | sed 's/加法/abcd/' | awk '{print length}' | sort -u | wc -l)
