@@ -40,32 +40,32 @@ for run in dkt dkt_both rtrbm vae lme bkt ktm blend rbm; do
     expect_status 0 "$COHORT" predict "$run" -o with.csv
     expect_status 0 ranks 3 "$COHORT" predict "$run" --data bare.h5 -o without.csv
     expect_same with.csv without.csv
-    expect_status 0 "$COHORT" predict "$run" --data gaps.h5 -o gaps.csv
-    expect_equal "$(cut -d, -f1-7 with.csv | sort)" "$(cut -d, -f1-7 gaps.csv | sort)" "items in another order, one without a skill"
+    expect_status 0 "$COHORT" predict "$run" --data gaps.h5 -o gaps-answers.csv
+    expect_equal "$(cut -d, -f1-7 with.csv | sort)" "$(cut -d, -f1-7 gaps-answers.csv | sort)" "items in another order, one without a skill"
 
     section "$run: data that contradict the model"
     if [ "$run" = rbm ]; then # which knows nothing of skills
-        expect_status 0 "$COHORT" predict rbm --data less.h5 -o less.csv
-        expect_same with.csv less.csv
+        expect_status 0 "$COHORT" predict rbm --data less.h5 -o less-answers.csv
+        expect_same with.csv less-answers.csv
         expect_status 0 "$COHORT" evaluate rbm --data moved.h5 --groups
         expect_match "u1"
         continue
     fi
-    expect_status 0 ranks 2 "$COHORT" predict "$run" --data less.h5 -o less.csv
+    expect_status 0 ranks 2 "$COHORT" predict "$run" --data less.h5 -o less-answers.csv
     expect_match "^note: less.h5: item 'q3' has skills 'adding', but 'adding', 'taking' in the model's training data; the model's are used"
-    expect_same with.csv less.csv
+    expect_same with.csv less-answers.csv
     expect_status 1 ranks 2 "$COHORT" predict "$run" --data less.h5 --strict -o never.csv
     expect_match "^cohort: less.h5: item 'q3' has skills 'adding', but 'adding', 'taking' in the model's training data; import"
     check "nothing is written" test ! -e never.csv
     if [ "$run" = lme ]; then
-        expect_status 0 "$COHORT" predict lme --data moved.h5 -o moved.csv
+        expect_status 0 "$COHORT" predict lme --data moved.h5 -o moved-answers.csv
         expect_match "^note: moved.h5: item 'q1' is in group 'u1', but in 'u2' in the model's training data; the model's are used"
-        expect_same with.csv moved.csv
+        expect_same with.csv moved-answers.csv
         expect_status 1 "$COHORT" evaluate lme --data moved.h5 --strict
         expect_match "^cohort: moved.h5: item 'q1' is in group 'u1', but in 'u2' in the model's training data; import"
     else
-        expect_status 0 "$COHORT" predict "$run" --data moved.h5 -o moved.csv
-        expect_same with.csv moved.csv
+        expect_status 0 "$COHORT" predict "$run" --data moved.h5 -o moved-answers.csv
+        expect_same with.csv moved-answers.csv
     fi
 done
 
