@@ -233,10 +233,10 @@ void report_influence_show(FILE *out, const struct report_influence *influence)
             : memory_text("%s", "");
     html_say(out, "h3", "Influence between %ss", thing);
     html_say(out, "p",
-             "A new student gives one answer at %s A. If it is right, the model's chance of a "
-             "right answer at %s B is higher than if it is wrong: by this many percentage "
-             "points%s.%s",
-             thing, thing, influence->by_item ? "" : ", averaged over items of A and of B",
+             "A new student gives one answer at %s A. The picture of numbers shows how many "
+             "percentage points higher (lower, if negative) the chance of a right answer at %s "
+             "B is after a right than after a wrong answer at %s A%s.%s",
+             thing, thing, thing, influence->by_item ? "" : ", averaged over their items",
              which);
     html_figures(out);
     draw_matrix(out, influence, names, thing);

@@ -277,6 +277,37 @@ static void test_graph(void **state)
     memory_free(text);
 }
 
+static void print_ring(FILE *out, const void *arg)
+{
+    const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    plot_graph(out, "a ring", names, 6, arg, 0.5);
+}
+
+/* No edge begins or ends where another one does: their ends at a node are apart. */
+static void test_graph_ends(void **state)
+{
+    (void)state;
+    double weight[36] = {0}, x[16], y[16];
+    for (size_t i = 0; i < 6;
+         i++) /* each to the next but one, and all to b, which leads to a */
+        weight[i * 6 + (i + 2) % 6] = weight[i * 6 + 1] = 1;
+    weight[6] = 1;
+    char *text = printed(print_ring, weight);
+    size_t n = 0;
+    const char *line = text;
+    while ((line = strstr(line + 1, "class=\"line\"")) != NULL && n + 2 <= COUNT(x)) {
+        const char *tip = strstr(line, "class=\"arrow\"");
+        assert_int_equal(sscanf(strstr(line, " d="), " d=\"M%lf %lf", &x[n], &y[n]), 2);
+        assert_int_equal(sscanf(strstr(tip, " d="), " d=\"M%lf %lf", &x[n + 1], &y[n + 1]), 2);
+        n += 2;
+    }
+    assert_int_equal(n, COUNT(x));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(hypot(x[i] - x[k], y[i] - y[k]) > 6);
+    memory_free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,7 +315,7 @@ int main(void)
         cmocka_unit_test(test_scales),     cmocka_unit_test(test_text),
         cmocka_unit_test(test_words),      cmocka_unit_test(test_plots),
         cmocka_unit_test(test_graph),      cmocka_unit_test(test_span),
-        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_graph_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
