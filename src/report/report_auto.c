@@ -1,18 +1,11 @@
 /* The head of the page of `cohort auto`: what it chose, what to use, and how the other models
  * compare with that on the scored answers. The choice is made by the validation answers, so on
  * the test answers another model may score better. */
+#include "base/memory.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
 #include <math.h>
 #include <string.h>
-
-static const struct report_run *choice_of(const struct report *report)
-{
-    const struct report_run *choice = report->runs;
-    while (!choice->is_choice)
-        choice++;
-    return choice;
-}
 
 /* "ktm (63 %), dkt (28 %) and average (9 %)"; members have numbers before their names. */
 static void list_members(FILE *out, const struct report_members *members)
@@ -101,9 +94,22 @@ static void say_others(FILE *out, const struct report *report, const struct repo
     fputs("</p>\n", out);
 }
 
+/* The models of a kind after the first, which are called KIND-2, ... (sweep/auto_blend.c). */
+static void say_seconds(FILE *out, const struct report *report)
+{
+    for (size_t r = 0; r < report->n_all; r++) {
+        const struct report_run *run = &report->runs[r];
+        char *second = memory_text("%s-2", run->kind->name);
+        if (strcmp(run->label, second) == 0)
+            html_say(out, "p", "%s: the second-best setting of %s, by validation.", second,
+                     run->kind->name);
+        memory_free(second);
+    }
+}
+
 void report_auto_lead(FILE *out, const struct report *report)
 {
-    const struct report_run *choice = choice_of(report);
+    const struct report_run *choice = report_reference(report);
     if (report->plan->title[0] != '\0')
         html_say(out, "h1 dir=\"auto\"", "%s", report->plan->title);
     else
@@ -118,6 +124,7 @@ void report_auto_lead(FILE *out, const struct report *report)
     say_scores(out, choice);
     if (report->n_all > 1 && choice->entry != SIZE_MAX)
         say_others(out, report, choice);
+    say_seconds(out, report);
     if (report->n < report->n_all)
         html_say(out, "p", "The table of scores has all %zu models; the best %zu are drawn.",
                  report->n_all, report->n);

@@ -1,5 +1,6 @@
 /* Which differences between runs are more than chance: of scores on the same bootstrap samples of students
- * (runs/paired.c), as in `cohort evaluate A B C`. */
+ * (runs/paired.c), as in `cohort evaluate A B C`. All are compared with the best run, or with what
+ * `cohort auto` chose. */
 #include "base/memory.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
@@ -20,7 +21,15 @@ static double goodness(const struct report *report, const struct side *side)
     return metrics_up(report->metric) ? value : -value;
 }
 
-/* The best run, then the other runs and the baselines, best first. */
+const struct report_run *report_reference(const struct report *report)
+{
+    for (size_t r = 0; r < report->n_all; r++)
+        if (report->runs[r].is_choice)
+            return &report->runs[r];
+    return &report->runs[0];
+}
+
+/* The reference, then the other runs and the baselines, best first. */
 static struct side *sides_of(const struct report *report, size_t *n)
 {
     const struct report_run *first = &report->runs[0];
@@ -28,9 +37,12 @@ static struct side *sides_of(const struct report *report, size_t *n)
         first->task == TASK_TRACE ? "item mean" : "mean of the training targets",
         "running mean"};
     struct side *sides = NEW(struct side, report->n_all + N_BASELINES);
+    const struct report_run *reference = report_reference(report);
     *n = 0;
+    sides[(*n)++] = (struct side){reference->label, reference->entry, false};
     for (size_t r = 0; r < report->n_all; r++)
-        sides[(*n)++] = (struct side){report->runs[r].label, report->runs[r].entry, false};
+        if (&report->runs[r] != reference)
+            sides[(*n)++] = (struct side){report->runs[r].label, report->runs[r].entry, false};
     for (int b = 0; b < N_BASELINES; b++)
         if (report->pairs.baseline[b] != SIZE_MAX) {
             const struct side side = {names[b], report->pairs.baseline[b], true};
@@ -192,29 +204,37 @@ static void draw_differences(FILE *out, const struct report *report, const struc
                                   .mark = 0,
                                   .mark_name = "equally good"});
     html_caption(out,
-                 "Runs whose bar touches the line at 0 may be as good as the best one. All "
+                 "Runs whose bar touches the line at 0 may be as good as %s. All "
                  "are compared on the same students, so these bars are shorter than those of "
-                 "the scores.");
+                 "the scores.",
+                 sides[0].name);
     memory_free(label);
     memory_free(title);
 }
 
-/* "a, b and c": those after sides[k] that are worse (-1) or better (1) for certain, or neither
- * (0). */
-static size_t list(FILE *out, const struct report *report, const struct side *sides, size_t n,
-                   size_t k, int better, const char *words)
+/* How many after sides[k] are worse (-1) or better (1) for certain, or neither (0). */
+static size_t count(const struct report *report, const struct side *sides, size_t n, size_t k,
+                    int better)
 {
-    size_t n_all = 0, n_listed = 0;
+    size_t n_such = 0;
     for (size_t other = k + 1; other < n; other++)
-        n_all += difference(report, &sides[k], &sides[other], report->metric).better == better;
+        n_such += difference(report, &sides[k], &sides[other], report->metric).better == better;
+    return n_such;
+}
+
+/* "a, b and c": those that `count` counts. */
+static void list(FILE *out, const struct report *report, const struct side *sides, size_t n,
+                 size_t k, int better)
+{
+    const size_t n_all = count(report, sides, n, k, better);
+    size_t n_listed = 0;
     for (size_t other = k + 1; other < n; other++) {
         if (difference(report, &sides[k], &sides[other], report->metric).better != better)
             continue;
-        fputs(n_listed == 0 ? words : n_listed + 1 == n_all ? " and " : ", ", out);
+        fputs(n_listed == 0 ? " " : n_listed + 1 == n_all ? " and " : ", ", out);
         html_text(out, sides[other].name);
         n_listed++;
     }
-    return n_listed;
 }
 
 static void show_words(FILE *out, const struct report *report, const struct side *sides,
@@ -226,11 +246,23 @@ static void show_words(FILE *out, const struct report *report, const struct side
         fputs("<li><b>", out);
         html_text(out, sides[k].name);
         fputs("</b>", out);
-        size_t n_listed = list(out, report, sides, n, k, -1, " is better than ");
-        n_listed += list(out, report, sides, n, k, 1,
-                         n_listed > 0 ? "; it is worse than " : " is worse than ");
-        list(out, report, sides, n, k, 0,
-             n_listed > 0 ? "; it cannot be told from " : " cannot be told from ");
+        const size_t n_worse = count(report, sides, n, k, -1),
+                     n_better = count(report, sides, n, k, 1),
+                     n_open = count(report, sides, n, k, 0);
+        if (n_worse > 0) {
+            fputs(" is better than", out);
+            list(out, report, sides, n, k, -1);
+        }
+        if (n_better > 0) {
+            fputs(n_worse > 0 ? "; it is worse than" : " is worse than", out);
+            list(out, report, sides, n, k, 1);
+        }
+        if (n_open > 0) {
+            fprintf(out, "%s its difference%s from", n_worse + n_better > 0 ? ";" : ":",
+                    n_open == 1 ? "" : "s");
+            list(out, report, sides, n, k, 0);
+            fputs(" may be chance", out);
+        }
         fputs(".</li>\n", out);
     }
     fputs("</ul>\n", out);
@@ -258,9 +290,10 @@ void report_show_differences(FILE *out, const struct report *report)
     struct side *sides = sides_of(report, &n);
     html_say(out, "h2", "Which differences are more than chance");
     html_say(out, "p",
-             "Each row is a run or a baseline minus %s, the best run. A difference is "
+             "Each row is a run or a baseline minus %s, %s. A difference is "
              "more than chance if its 95 %% interval excludes 0.",
-             sides[0].name);
+             sides[0].name,
+             report_reference(report)->is_choice ? "what cohort auto chose" : "the best run");
     show_table(out, report, sides, n);
     html_say(out, "p class=\"note\"",
              "Small numbers are 95 %% intervals of the difference: all runs are scored on the "

@@ -159,6 +159,8 @@ struct report {
 /* Entry a minus entry b of the comparison; nothing is certain where scores have no interval. */
 struct paired_difference report_difference(const struct report *report, size_t a, size_t b,
                                            enum metric metric);
+/* The run that others are compared with: what `cohort auto` chose, or the best one. */
+const struct report_run *report_reference(const struct report *report);
 
 /* Collective. `pairs`: the comparison that the run joins if it can; NULL: it gets no intervals.
  * `whole`: measures all sections of the page, not only the scores. Call report_run_free also

@@ -183,6 +183,11 @@ run "$COHORT" blend "$TMP/auto/models/ktm" "$TMP/auto/models/vae" -o "$TMP/auto/
 expect_status 0 "$COHORT" report "$TMP/auto" -o "$TMP/blend.html"
 expect_match '<p>cohort auto chose <b>a blend of ktm \([0-9]+.%\) and vae \([0-9]+.%\)</b>, by the validation answers. Use' "$TMP/blend.html"
 expect_match '<th scope="row">chosen: blend</th>' "$TMP/blend.html"
+# The table of differences is about the same pairs as the head: those with the choice.
+expect_match 'minus chosen: blend, what cohort auto chose' "$TMP/blend.html"
+expect_no_match 'minus ktm|the best run\.' "$TMP/blend.html"
+expect_equal "$(find "$TMP/auto/models" -name '*-2' -exec basename {} ';' | sort)" \
+    "$(sed -n 's/^<p>\([a-z]*-2\): the second-best setting of .*, by validation\.<\/p>$/\1/p' "$TMP/blend.html" | sort)" "second models"
 rm -r "$TMP/auto/best"
 mv "$TMP/auto/kept" "$TMP/auto/best"
 expect_match 'Which differences are more than chance' "$TMP/auto.html"
