@@ -268,22 +268,27 @@ static void draw_course(FILE *out, const struct course *course, const char *titl
                                   .mark_name = mark_name});
 }
 
+bool report_history_is_validated(const struct report_history *history, int metric)
+{
+    const double *values = metric < 0 ? history->likelihood : history->valid[metric];
+    bool any = false;
+    for (size_t r = 0; r < history->n; r++)
+        any |= isfinite(values[r]);
+    return any;
+}
+
 void report_history_draw(FILE *out, const struct report_curve *runs, size_t n, int metric,
                          const struct score *valid)
 {
     struct course *course = NEW(struct course, 1);
+    char *title = memory_text("Validation %s by epoch", report_metric_words(metric));
     course_take(course, runs, n, metric, valid);
-    if (course->n_curves > 0) {
-        char *title = memory_text("Validation %s by epoch", report_metric_words(metric));
-        html_figures(out);
-        html_figure(out, title);
-        draw_course(out, course, title, 0, NULL);
-        course_caption(out, course, metric, n);
-        html_figures_end(out);
-        memory_free(title);
-    } else {
-        html_say(out, "p", "None of these runs was validated during training.");
-    }
+    html_figures(out);
+    html_figure(out, title);
+    draw_course(out, course, title, 0, NULL);
+    course_caption(out, course, metric, n);
+    html_figures_end(out);
+    memory_free(title);
     memory_free(course->curves);
     memory_free(course);
 }
@@ -311,7 +316,6 @@ static void show_one(FILE *out, const struct report *report)
     if (course->n_curves > 0) {
         snprintf(best, sizeof best, "best: epoch %lld", (long long)run->progress.best_epoch);
         html_figure(out, "Validation score by epoch");
-        course->series[0].colour = 1;
         draw_course(out, course, "Validation score by epoch", (double)run->progress.best_epoch,
                     run->progress.best_epoch > 0 ? best : NULL);
         course_caption(out, course, metric, 1);
@@ -325,8 +329,14 @@ static void show_one(FILE *out, const struct report *report)
 static void show_several(FILE *out, const struct report *report)
 {
     struct report_curve runs[REPORT_MOST_RUNS];
-    for (size_t r = 0; r < report->n; r++)
+    bool any = false;
+    for (size_t r = 0; r < report->n; r++) {
         runs[r] = (struct report_curve){report->runs[r].label, &report->runs[r].history};
+        any |= report_history_is_validated(runs[r].history, report->metric);
+    }
+    if (!any)
+        return;
+    html_say(out, "h2", "Training: validation scores by epoch");
     report_history_draw(out, runs, report->n, report->metric,
                         report->comparable ? report->runs[0].valid : NULL);
 }
@@ -363,14 +373,20 @@ static void say(FILE *out, const struct report_run *run)
 
 void report_show_history(FILE *out, const struct report *report)
 {
-    html_say(out, "h2",
-             report->n > 1 ? "Training: validation scores by epoch"
-                           : "Training: loss and validation score by epoch");
+    const struct report_run *run = &report->runs[0];
     if (report->n > 1) {
         show_several(out, report);
         return;
     }
-    say(out, &report->runs[0]);
-    if (report->runs[0].history.n > 0)
+    if (run->kind->made_by != NULL)
+        html_say(out, "h2", "How this %s was made", run->kind->name);
+    else
+        html_say(out, "h2", "Training%s",
+                 run->history.n == 0 ? ""
+                 : report_history_is_validated(&run->history, metric_of(report))
+                     ? ": loss and validation score by epoch"
+                     : ": loss by epoch");
+    say(out, run);
+    if (run->history.n > 0)
         show_one(out, report);
 }

@@ -269,6 +269,9 @@ struct report_curve {
 void report_history_say_loss(FILE *out, const struct model_kind *kind, bool is_final,
                              const char *more);
 extern const char report_memorizing[]; /* how to see it in the curve of validation scores */
+/* Whether any epoch has a score of this metric; -1: a likelihood. */
+bool report_history_is_validated(const struct report_history *history, int metric);
+/* Of runs of which at least one was validated. */
 void report_history_draw(FILE *out, const struct report_curve *curves, size_t n, int metric,
                          const struct score *valid);
 

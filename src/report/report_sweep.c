@@ -367,7 +367,10 @@ static void show_settings(FILE *out, const struct page *page)
 static void show_curves(FILE *out, const struct page *page)
 {
     struct report_curve curves[REPORT_MOST_RUNS];
-    if (page->n_curves == 0)
+    bool any = false;
+    for (size_t c = 0; c < page->n_curves; c++)
+        any |= report_history_is_validated(&page->histories[c], page->metric);
+    if (!any)
         return;
     char *names[REPORT_MOST_RUNS];
     for (size_t c = 0; c < page->n_curves; c++) {

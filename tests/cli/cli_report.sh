@@ -50,6 +50,10 @@ expect_match 'best: epoch [1-4]' "$TMP/rbm.html"
 expect_match 'cohort train settings.ini data=class.h5 run=runs/again' "$TMP/rbm.html"
 expect_match 'A blend contains its members: rbm and lme\.' "$TMP/blend.html"
 expect_equal 1 "$(grep -c '<th scope="col">weight</th>' "$TMP/blend.html")" "the weights stand once"
+# The heading names the curves that there are.
+expect_match '<h2>How this blend was made</h2>' "$TMP/blend.html"
+expect_match '<h2>Training: loss by epoch</h2>' "$TMP/lme.html"
+expect_match '<h2>Training: loss and validation score by epoch</h2>' "$TMP/rbm.html"
 # Titles in words; no part of a page is called as a file.
 expect_match '<h3>Which information counts</h3>' "$TMP/ktm.html"
 expect_match '<h3>How easy each item is \(95.% intervals\)</h3>' "$TMP/lme.html"

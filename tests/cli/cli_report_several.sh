@@ -108,6 +108,7 @@ expect_same "$TMP/cv.html" "$TMP/cv3.html"
 check_sound "$TMP/cv.html"
 expect_match 'Each fold holds out different students.*<code>cohort report cv/fold-1</code>' "$TMP/cv.html"
 expect_no_match '`' "$TMP/cv.html"
+expect_no_match 'Training: validation' "$TMP/cv.html"
 in_order "$TMP/cv.html" fold-1 fold-2 fold-3 fold-4 'mean over folds' 'standard deviation' 'item mean' 'running mean'
 cp "$TMP/cv/result.json" "$LIB_OUT"
 expect_match "mean <b>log-loss is $(printf '%.5f ± %.5f' "$(json test log_loss mean)" "$(json test log_loss spread)")</b>" "$TMP/cv.html"
