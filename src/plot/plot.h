@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include <stdio.h>
 
+enum { PLOT_COLOURS = 8 };
+
 enum plot_style {
     PLOT_LINE,   /* a line through the points, with a dot on each if they are few */
     PLOT_POINTS, /* dots, with bars from `low` to `high` if those are given */
@@ -18,7 +20,8 @@ enum plot_style {
 struct plot_series {
     const char *name; /* in the legend; NULL: not listed */
     enum plot_style style;
-    size_t colour; /* 0, 1, ...; also selects the dash pattern and the shape of points */
+    size_t
+        colour; /* 0 .. PLOT_COLOURS - 1, then again; also selects the dash pattern and the shape of points */
     size_t n;
     const double *x, *y;
     const double *low, *high; /* along y; along x if the y axis has names. NULL: none */

@@ -30,7 +30,6 @@ void plot_numbers(FILE *out, const void *what);
 void plot_begin(FILE *out, double height, const char *title);
 
 enum {
-    PLOT_COLOURS = 8,
     PLOT_CHARACTER = 8,   /* width of a character */
     PLOT_ROW_HEIGHT = 22, /* height of a row with a name */
     PLOT_LEGEND_LINE = 20 /* height of a line of the legend */
@@ -40,6 +39,8 @@ enum {
 void plot_shape(FILE *out, size_t colour, double x, double y, double r);
 /* An open triangle at the edge that points to a value beyond it: up (1) or down (-1). */
 void plot_beyond(FILE *out, double x, double y, int side);
+/* Whether its points are drawn: not those of a long line. */
+bool plot_has_dots(const struct plot_series *s);
 /* The dash pattern of a line. */
 const char *plot_dashes(const struct plot *plot, const struct plot_series *s);
 size_t plot_legend_lines(const struct plot *plot);

@@ -92,10 +92,10 @@ static void draw_axes(FILE *out, const struct frame *f)
 static void draw_panel(FILE *out, const struct plot_panel *panel, const struct frame *f)
 {
     draw_axes(out, f);
-    fputs("<g class=\"c1\"><path class=\"line\" d=\"", out);
+    fputs("<g class=\"c0\"><path class=\"line\" d=\"", out);
     for (size_t i = 0; i < panel->n; i++)
         fprintf(out, "%c%.1f %.1f", i > 0 ? 'L' : 'M', x_of(f, i), y_of(f, panel->line[i]));
-    fputs("\"/></g><g class=\"c0\">", out);
+    fputs("\"/></g><g class=\"c1\">", out);
     for (size_t i = 0; i < panel->n; i++)
         fprintf(out,
                 "<path class=\"reach\" d=\"M%.1f %.1fV%.1f\"/><circle class=\"dot\" "
@@ -108,12 +108,12 @@ static void draw_panel(FILE *out, const struct plot_panel *panel, const struct f
 static void draw_legend(FILE *out, const struct plot_panels *panels)
 {
     const size_t right = 40 + 8 * html_columns(panels->dots);
-    fputs("<g class=\"c0\"><circle class=\"dot\" cx=\"14\" cy=\"10\" r=\"4\"/></g>"
+    fputs("<g class=\"c1\"><circle class=\"dot\" cx=\"14\" cy=\"10\" r=\"4\"/></g>"
           "<text x=\"28\" y=\"14\">",
           out);
     html_text(out, panels->dots);
     fprintf(out,
-            "</text><g class=\"c1\"><path class=\"line\" d=\"M%zu 10h22\"/></g>"
+            "</text><g class=\"c0\"><path class=\"line\" d=\"M%zu 10h22\"/></g>"
             "<text x=\"%zu\" y=\"14\">",
             right + 2, right + 28);
     html_text(out, panels->line);

@@ -6,6 +6,11 @@
 
 enum { FEW_DOTS = 60, FEW_NOTES = 120 };
 
+bool plot_has_dots(const struct plot_series *s)
+{
+    return s->style == PLOT_POINTS || (s->style == PLOT_LINE && s->n <= FEW_DOTS);
+}
+
 /* The tooltip of a shape. */
 static void draw_note(FILE *out, const struct plot_frame *f, const struct plot_series *s,
                       size_t i)
@@ -187,7 +192,7 @@ void plot_series_draw(FILE *out, const struct plot_frame *f, const struct plot_s
         draw_rows(out, f, s);
     else if (s->style != PLOT_POINTS)
         draw_line(out, f, s);
-    if (s->style == PLOT_POINTS || (s->style == PLOT_LINE && s->n <= FEW_DOTS))
+    if (plot_has_dots(s))
         draw_points(out, f, s);
     if (s->style == PLOT_POINTS || s->style == PLOT_LINE || s->style == PLOT_GUIDE)
         draw_all_beyond(out, f, s);

@@ -85,11 +85,11 @@ static void draw_sign(FILE *out, const struct plot *plot, size_t k, double x, do
     if (s->style == PLOT_BARS || s->style == PLOT_ROWS)
         fprintf(out, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"11\"/>",
                 x + 8, y - 9);
-    else if (s->style == PLOT_POINTS)
-        plot_shape(out, s->colour, x + 14, y - 4, 4);
-    else
+    else if (s->style != PLOT_POINTS)
         fprintf(out, "<path class=\"%s\" stroke-dasharray=\"%s\" d=\"M%.1f %.1fh22\"/>",
                 s->style == PLOT_GUIDE ? "guide" : "line", plot_dashes(plot, s), x + 2, y - 4);
+    if (plot_has_dots(s))
+        plot_shape(out, s->colour, x + 14, y - 4, 4);
     fputs("</g>", out);
 }
 

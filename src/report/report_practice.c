@@ -132,7 +132,8 @@ static void take(struct curve *curve, const struct practice_point *points)
     }
 }
 
-/* All skills together: the data, and the line of every run. */
+/* All skills together: the data, and the line of every run, which has its colour of other
+ * pictures. */
 static void draw_all(FILE *out, const struct report *report, const char *thing)
 {
     struct curve *curves = NEW(struct curve, report->n);
@@ -144,6 +145,7 @@ static void draw_all(FILE *out, const struct report *report, const char *thing)
         take(&curves[r], report->runs[r].practice.points[0]);
     series[0] = (struct plot_series){.name = "students",
                                      .style = PLOT_POINTS,
+                                     .colour = report->n > 1 ? PLOT_COLOURS - 1 : 1,
                                      .n = curves[0].n,
                                      .x = curves[0].x,
                                      .y = curves[0].share,
@@ -153,7 +155,7 @@ static void draw_all(FILE *out, const struct report *report, const char *thing)
         series[1 + r] =
             (struct plot_series){.name = report->n > 1 ? report->runs[r].label : "model",
                                  .style = PLOT_LINE,
-                                 .colour = 1 + r,
+                                 .colour = r,
                                  .n = curves[r].n,
                                  .x = curves[r].x,
                                  .y = curves[r].chance};

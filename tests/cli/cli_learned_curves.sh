@@ -73,6 +73,10 @@ expect_equal skill4 "$(tail -1 "$(figure bkt learning-curves)" | cut -d , -f 1)"
 expect_equal "adding and subtracting fractions wi…rs, in words" "$(sed -n '/aria-label="Learning curves of skills"/,/<\/svg>/p' "$TMP/bkt-1.html" |
     grep -o 'class="ink"[^<]*' | sed 's/.*>//' | awk '/^adding/ { on = 1 } /^skill/ { on = 0 } on' | tr -d '\n')" "a long name"
 expect_match 'leave the later points to those who practise longer' "$TMP/bkt-1.html"
+# The model has the first colour and what was observed the second; the sign of a line with dots has a dot.
+expect_match '<g class="c1"><path class="dot"[^>]*/></g><text[^>]*>students</text>' "$TMP/bkt-1.html"
+expect_match '<g class="c0"><path class="line"[^>]*/><circle class="dot"[^>]*/></g><text[^>]*>model</text>' "$TMP/bkt-1.html"
+expect_match '<g class="c1"><circle class="dot"[^>]*/></g><text[^>]*>students</text><g class="c0"><path class="line"' "$TMP/bkt-1.html"
 expect_match '<h3>Rates of each skill</h3>' "$TMP/bkt-1.html"
 # One outcome more, one point more: all skills together are the sum of the skills.
 check "all skills" awk -F, 'NR == FNR { if (FNR > 1) { n[$2] += $3; right[$2] += $3 * $4 } next }
