@@ -318,7 +318,7 @@ void html_number(FILE *out, int digits, double value)
     if (!isfinite(value))
         fputs("<td></td>", out);
     else
-        fprintf(out, "<td>%s%.*f</td>", value < 0 ? "−" : "", digits, fabs(value));
+        fprintf(out, "<td>%s</td>", html_fixed(digits, value).text);
 }
 
 void html_count(FILE *out, int64_t n)
@@ -399,6 +399,16 @@ struct html_word html_whole(int64_t n)
             to += sprintf(to, "\u202f");
         *to++ = digits[i];
     }
+    return word;
+}
+
+struct html_word html_fixed(int digits, double value)
+{
+    struct html_word word, size;
+    snprintf(size.text, sizeof size.text, "%.*f", digits, fabs(value));
+    const bool is_zero = size.text[strspn(size.text, "0.")] == '\0';
+    snprintf(word.text, sizeof word.text, "%s%.*f", value < 0 && !is_zero ? "−" : "", digits,
+             fabs(value));
     return word;
 }
 

@@ -69,5 +69,7 @@ struct html_word {
 };
 struct html_word html_whole(int64_t n);
 struct html_word html_short(double value);
+/* Digits after the point, with a true minus; what rounds to zero has none. */
+struct html_word html_fixed(int digits, double value);
 
 #endif

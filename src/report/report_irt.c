@@ -188,15 +188,6 @@ static void measure_test(struct test *test, const struct report_scale *scale)
             test->error[p] = NAN;
 }
 
-/* Two digits after the point, with a true minus. */
-static struct html_word signed_text(double value)
-{
-    struct html_word word;
-    const double rounded = round(100 * value) / 100;
-    snprintf(word.text, sizeof word.text, "%s%.2f", rounded < 0 ? "−" : "", fabs(rounded));
-    return word;
-}
-
 static void draw_information(FILE *out, const struct report_scale *scale,
                              const struct test *test, const char *title)
 {
@@ -215,7 +206,7 @@ static void draw_information(FILE *out, const struct report_scale *scale,
                  "measure best near ability %s. A good test has its peak where the students "
                  "are: their mean is %s.",
                  html_whole((int64_t)scale->n_items).text,
-                 signed_text(test->x[test->best]).text, signed_text(scale->mean).text);
+                 html_fixed(2, test->x[test->best]).text, html_fixed(2, scale->mean).text);
 }
 
 static void draw_error(FILE *out, const struct report_scale *scale, const struct test *test,

@@ -335,8 +335,8 @@ static void draw_abilities(FILE *out, const struct report_scales *scales,
                  "Abilities as estimated from all answers that the model has seen: %s "
                  "student%s%s, mean %.2f, standard deviation %.2f.%s",
                  html_whole((int64_t)scale->n_students).text, scale->n_students == 1 ? "" : "s",
-                 scales->n_all_students > scale->n_students ? " of the data" : "", scale->mean,
-                 scale->spread, words);
+                 scales->n_all_students > scale->n_students ? " of the data" : "",
+                 html_fixed(2, scale->mean).text, scale->spread, words);
     memory_free(words);
 }
 

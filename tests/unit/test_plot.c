@@ -157,6 +157,8 @@ static void test_words(void **state)
     assert_string_equal(html_short(0.123456).text, "0.1235");
     assert_string_equal(html_short(-2.5).text, "−2.5");
     assert_string_equal(html_short(NAN).text, "");
+    assert_string_equal(html_fixed(2, -0.035).text, "−0.04");
+    assert_string_equal(html_fixed(5, -0.000004).text, "0.00000");
 }
 
 static void print_plot(FILE *out, const void *arg)
