@@ -212,6 +212,7 @@ struct sample_sink {
 struct rasch {
     double *b, *theta; /* items; students of the shard, NAN: not known. Caller frees. */
     double *error;     /* standard errors of theta, or NULL. Caller frees. */
+    double spread;     /* the model's standard deviation of theta; 0: it has none */
     char b_is[256], theta_is[64]; /* how they follow from the model */
     const char *why_not;          /* NULL, or why this model has no such view */
 };

@@ -19,6 +19,7 @@ struct report_scale {
     double *theta, *error;        /* of students, with standard errors (NaN: not known) */
     double mean, spread, squares; /* of theta: mean, standard deviation; mean squared error */
     double true_spread;           /* of true abilities */
+    bool knows_spread;            /* it is the model's, not an estimate from theta */
     double low, high;             /* the part of the scale that is drawn */
 };
 enum { REPORT_MOST_SCALES = 3 };

@@ -236,10 +236,11 @@ static void draw_error(FILE *out, const struct report_scale *scale, const struct
                  "By how much an ability measured by all %s items is typically wrong (one over "
                  "the root of the information): %.2f where it is smallest. Lower is better. "
                  "Above the dashed "
-                 "line (%.2f, the standard deviation of true abilities in the model) the items "
+                 "line (%.2f, the standard deviation of true abilities%s) the items "
                  "hardly tell students apart.",
                  html_whole((int64_t)scale->n_items).text, test->error[test->best],
-                 scale->true_spread);
+                 scale->true_spread,
+                 scale->knows_spread ? " in the model" : ", estimated from these students");
 }
 
 static char *titled(const char *what, const struct report_scale *scale)

@@ -128,12 +128,12 @@ static bool is_known(const struct shard *shard, size_t s)
 
 /* Rank 0: splits pairs of ability and error, without the abilities that are not known.
  *
- * An estimate is drawn towards the mean, so estimates vary less than true abilities. Those of a
- * model with a table of items are N(0, 1) by its prior. For the Rasch view
+ * An estimate is drawn towards the mean, so estimates vary less than true abilities. The model
+ * may know their spread: 1 by its prior, or a parameter. If not,
  *
  *     variance of abilities = variance of estimates + mean squared error */
 static void take_students(struct report_scale *scale, const double *pairs, size_t n,
-                          bool is_rasch)
+                          double spread)
 {
     scale->theta = NEW_SCRATCH(double, n);
     scale->error = NEW_SCRATCH(double, n);
@@ -150,7 +150,8 @@ static void take_students(struct report_scale *scale, const double *pairs, size_
         squares += (scale->theta[i] - scale->mean) * (scale->theta[i] - scale->mean);
     scale->spread = sqrt(squares / (double)scale->n_students);
     scale->squares = errors / (double)scale->n_students;
-    scale->true_spread = !is_rasch ? 1
+    scale->knows_spread = spread > 0;
+    scale->true_spread = spread > 0 ? spread
                          : isfinite(scale->squares)
                              ? sqrt(scale->spread * scale->spread + scale->squares)
                              : scale->spread;
@@ -189,12 +190,12 @@ static void settle(struct report_scale *scale)
 }
 
 static void finish(struct report_scale *scale, const struct comm *comm, const double *own,
-                   size_t n_own, bool is_rasch)
+                   size_t n_own, double spread)
 {
     size_t n_bytes = 0;
     double *pairs = comm_gather(comm, own, 2 * n_own * sizeof *own, &n_bytes);
     if (comm->rank == 0) {
-        take_students(scale, pairs, n_bytes / (2 * sizeof *pairs), is_rasch);
+        take_students(scale, pairs, n_bytes / (2 * sizeof *pairs), spread);
         settle(scale);
     }
     memory_free(pairs);
@@ -223,7 +224,7 @@ static void measure_table(struct report_scales *scales, const struct inference *
             pairs[2 * i + 1] = axes[k].sigma != SIZE_MAX ? (double)row[axes[k].sigma] : NAN;
         }
         take_items(scale, table, axes[k].column);
-        finish(scale, inference->comm, pairs, n_own, false);
+        finish(scale, inference->comm, pairs, n_own, 1);
         if (scales->n_abilities > 1)
             scale->name =
                 by_skill
@@ -258,7 +259,7 @@ static void measure_rasch(struct report_scales *scales, const struct inference *
             pairs[2 * i + 1] = rasch.error != NULL ? rasch.error[own[i]] : (double)NAN;
         }
         take_items(scale, &table, 0);
-        finish(scale, inference->comm, pairs, n_own, true);
+        finish(scale, inference->comm, pairs, n_own, rasch.spread);
         names_copy(&scales->items, &inference->checkpoint.items);
         scales->n_abilities = 1;
         scales->is_rasch = true;

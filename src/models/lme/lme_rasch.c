@@ -36,6 +36,7 @@ void lme_rasch(const struct model *model, void *memory, struct rasch *rasch)
     }
     snprintf(rasch->theta_is, sizeof rasch->theta_is,
              "the student's effect given all shown answers");
+    rasch->spread = (double)params_rows(&model->params, shape->spread_panel)[0];
     const size_t n_students = work->shard->n_students;
     const double intercept = (double)params_rows(&model->params, shape->fixed_panel)[0];
     const real *total = params_rows(&model->params, shape->total_panel);
