@@ -57,14 +57,23 @@ static const char *name_of(const struct map *map, size_t i)
     return names_get(&map->scales->items, map->scale->item[i]);
 }
 
-/* Half steps between at most `most` ticks of the scale. */
+/* Half steps between at most `most` ticks of the scale, which is longer here by items that are not
+ * far beyond it. */
 static void settle(struct map *map, size_t most)
 {
     struct plot_ticks ticks;
     const struct report_scale *scale = map->scale;
-    plot_ticks_between(&ticks, scale->low, scale->high, most);
-    const double step = ticks.step / 2, first = floor(scale->low / step),
-                 last = ceil(scale->high / step);
+    const double reach = 0.3 * (scale->high - scale->low);
+    double low = scale->low, high = scale->high;
+    for (size_t i = 0; i < scale->n_items; i++) {
+        const double at = information_place(scale->a[i], scale->b[i]);
+        if (at >= scale->low - reach && at <= scale->high + reach) {
+            low = fmin(low, at);
+            high = fmax(high, at);
+        }
+    }
+    plot_ticks_between(&ticks, low, high, most);
+    const double step = ticks.step / 2, first = floor(low / step), last = ceil(high / step);
     map->n_rows = size_min((size_t)(last - first), MOST_ROWS);
     map->digits = ticks.digits;
     for (size_t r = 0; r <= map->n_rows; r++)
@@ -266,6 +275,27 @@ static void print_numbers(FILE *out, const void *what)
     }
 }
 
+/* " Not drawn, ...: a, b and 4 more." or nothing. Caller frees. */
+static char *say_beyond(const struct map *map)
+{
+    enum { MOST = 3 };
+    char *text = memory_text("%s", "");
+    size_t n = 0;
+    for (size_t i = 0; i < map->scale->n_items && n < MOST; i++) {
+        if (map->row[i] != SIZE_MAX)
+            continue;
+        char *longer = memory_text("%s%s%s", text, n++ > 0 ? ", " : "", name_of(map, i));
+        memory_free(text);
+        text = longer;
+    }
+    char *all = n == 0 ? memory_text("%s", "")
+                       : memory_text(" Not drawn, as they lie beyond the scale or their chance "
+                                     "does not grow with the ability: %s%s.",
+                                     text, map->n_beyond > n ? ", ..." : "");
+    memory_free(text);
+    return all;
+}
+
 static void draw_map(FILE *out, const struct report_scales *scales,
                      const struct report_scale *scale, const char *title)
 {
@@ -278,6 +308,7 @@ static void draw_map(FILE *out, const struct report_scales *scales,
     html_figure(out, title);
     draw(out, map);
     plot_figures_keep(title, map, draw, print_numbers);
+    char *beyond = say_beyond(map);
     html_caption(out,
                  "The scale of the ability runs from low (bottom) to high. On the left, "
                  "students (the longest bar is %zu). On the right, %s, at the ability with "
@@ -285,9 +316,8 @@ static void draw_map(FILE *out, const struct report_scales *scales,
                  "below and to fail at what is above. Good items lie where the students are; "
                  "a gap on the right beside many students is a place for new items.%s",
                  most_of(map->students, map->n_rows), map->named ? "items" : "numbers of items",
-                 map->n_beyond > 0 ? " Items that lie beyond the scale, or whose chance does "
-                                     "not grow with the ability, are not drawn."
-                                   : "");
+                 beyond);
+    memory_free(beyond);
     memory_free(map->row);
     memory_free(map);
 }
@@ -333,7 +363,7 @@ static void draw_abilities(FILE *out, const struct report_scales *scales,
                       : memory_text("%s", "");
     html_caption(out,
                  "Abilities as estimated from all answers that the model has seen: %s "
-                 "student%s%s, mean %.2f, standard deviation %.2f.%s",
+                 "student%s%s, mean %s, standard deviation %.2f.%s",
                  html_whole((int64_t)scale->n_students).text, scale->n_students == 1 ? "" : "s",
                  scales->n_all_students > scale->n_students ? " of the data" : "",
                  html_fixed(2, scale->mean).text, scale->spread, words);

@@ -135,6 +135,19 @@ check "difficulties" awk -F, 'FILENAME == ARGV[1] { if ($1 == "intercept") inter
     FILENAME == ARGV[2] { total[$1] = $4; next }
     $1 == "item" { if (($4 + intercept + total[$6]) ^ 2 > 1e-11) bad = 1; n++ }
     END { exit bad || n != 12 }' "$TMP/lme-tables/table_fixed.csv" "$TMP/lme-tables/table_items.csv" "$(figure lme wright)"
+# An item much easier than all others is on the map.
+awk 'BEGIN { srand(7); print "student,item,outcome"
+    for (s = 1; s <= 150; s++) for (j = 1; j <= 20; j++)
+        printf "s%d,item%d,%d\n", s, j, rand() < (j == 20 ? 0.997 : 0.4 + 0.01 * j) }' >"$TMP/ends.csv"
+run "$COHORT" import csv "$TMP/ends.csv" --split by-student=60/20/20 -o "$TMP/ends.h5" || fail "import"
+train ends data="$TMP/ends.h5" model.kind=lme train.epochs=10
+expect_status 0 "$COHORT" report "$TMP/ends" -o "$TMP/ends.html" --figures "$TMP/ends-1"
+check "the scale reaches its outermost items" awk -F, '$1 == "students" { if (low == "" || $2 < low) low = $2; if ($3 > high) high = $3 }
+    $1 == "item" { beyond += $4 < low || $4 > high; far += $4 < -3 } END { exit beyond > 0 || far != 1 }' \
+    "$(figure ends wright)"
+expect_no_match 'Not drawn' "$TMP/ends.html"
+# One factor: its effects are the total.
+expect_match '<th scope="col">item</th><th scope="col">effect</th><th scope="col"[^>]*>standard error</th></tr>' "$TMP/ends.html"
 
 section "effects"
 for what in items skills; do
