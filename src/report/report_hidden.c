@@ -167,8 +167,7 @@ enum status report_hidden_measure(struct report_hidden *hidden,
         return OK;
     hidden->n_students = report_sample_students(&inference->dataset, 1, MOST_STUDENTS,
                                                 &students, &hidden->n_all);
-    hidden->n_all_units = view->n_hidden(model);
-    hidden->n_units = size_min(hidden->n_all_units, MOST_UNITS);
+    hidden->n_units = view->n_hidden(model);
     struct sample sample = {.own = NEW_SCRATCH(uint32_t, hidden->n_students)};
     sample.n = report_sample_own(&inference->shard, students, hidden->n_students, sample.own);
     enum status status = measure_snapshots(hidden, inference, &sample);
@@ -223,10 +222,11 @@ static size_t count_separating(const struct report_hidden *hidden, size_t panel)
 static void draw_panel(FILE *out, const struct report_hidden *hidden, size_t panel,
                        const struct ranked *ranked, const char *const *rows)
 {
-    const size_t n = hidden->n_students, m = hidden->n_units;
+    const size_t n = hidden->n_students, n_all = hidden->n_units,
+                 m = size_min(n_all, MOST_UNITS);
     double *value = NEW_SCRATCH(double, n *m);
     for (size_t i = 0; i < n; i++)
-        memcpy(value + i * m, hidden->chance[panel] + ranked[i].i * m, m * sizeof *value);
+        memcpy(value + i * m, hidden->chance[panel] + ranked[i].i * n_all, m * sizeof *value);
     char *when = hidden->epoch[panel] == 0
                      ? memory_text("%s", "before training")
                      : memory_text("after epoch %lld%s", (long long)hidden->epoch[panel],
@@ -242,7 +242,7 @@ static void draw_panel(FILE *out, const struct report_hidden *hidden, size_t pan
                                             .scale = "probability",
                                             .value = value});
     html_caption(out, "Units that separate students: %zu of %zu.",
-                 count_separating(hidden, panel), m);
+                 count_separating(hidden, panel), n_all);
     memory_free(when);
     memory_free(title);
     memory_free(value);
@@ -270,8 +270,7 @@ void report_hidden_show(FILE *out, const struct report_hidden *hidden)
              "or always 1, carries nothing; a unit separates students here if its standard "
              "deviation is at least %g.%s",
              n < hidden->n_all ? ", an even selection of the class" : "",
-             hidden->n_units < hidden->n_all_units ? " (the first ones are shown)" : "",
-             separates,
+             hidden->n_units > MOST_UNITS ? " (the first ones are drawn)" : "", separates,
              hidden->n_panels == 1 ? " Train with “run.snapshots=0 1 3 10” to see how they "
                                      "came to be."
                                    : "");

@@ -28,7 +28,7 @@ void report_plane_show(FILE *out, const struct report_plane *plane);
 enum { REPORT_MOST_PANELS = 6 };
 struct report_hidden {
     size_t n_students, n_all; /* 0 students: none */
-    size_t n_units, n_all_units;
+    size_t n_units;
     size_t n_panels, own; /* own: the panel of the model itself */
     int64_t epoch[REPORT_MOST_PANELS];
     double *chance[REPORT_MOST_PANELS]; /* n_students x n_units */

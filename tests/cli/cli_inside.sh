@@ -127,6 +127,10 @@ expect_status 0 "$COHORT" report "$TMP/two" -o "$TMP/two.html"
 expect_match 'Items in the plane of two hidden units' "$TMP/two.html"
 expect_match 'weight of hidden unit 1' "$TMP/two.html"
 expect_match 'run.snapshots=0 1 3 10' "$TMP/two.html"
+# Of many units the first are drawn, and all are counted.
+train many "${rbm[@]}" model.hidden=45 train.epochs=2
+expect_status 0 "$COHORT" report "$TMP/many" -o "$TMP/many.html"
+expect_match 'Units that separate students: [0-9]+ of 45\.' "$TMP/many.html"
 
 section "models of sequences"
 # shellcheck disable=SC2086
