@@ -119,8 +119,8 @@ static void show_lead(FILE *out, const struct page *page)
         fputs(".</p>\n", out);
         if (best->test.n > 0)
             html_say(out, "p",
-                     "It was chosen by its validation score, which is therefore a little too "
-                     "good; the test score is not.");
+                     "Its validation score looks a little too good, because it was picked for "
+                     "it; trust the test score.");
     }
     fputs("</div>\n", out);
     if (page->best.n > 0)

@@ -151,6 +151,7 @@ mv "$TMP/class.h5" "$TMP/away.h5"
 expect_status 0 ranks 2 "$COHORT" report "$TMP/bad" -o "$TMP/away.html"
 expect_match 'note: the best trial is not shown in detail'
 expect_match 'only its scores are shown' "$TMP/away.html"
+expect_match 'looks a little too good, because it was picked for it; trust the test score' "$TMP/sweep.html"
 mv "$TMP/away.h5" "$TMP/class.h5"
 # Trials that are cross-validations.
 run "$COHORT" sweep "run=$TMP/folds" "$class" model.kind=ktm 'train.epochs={1,2}' train.folds=3 || fail "sweep"
