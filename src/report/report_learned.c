@@ -219,11 +219,12 @@ static void draw_groups(FILE *out, const struct table *table)
             ? memory_text(" The first %zu of %s %ss, in the order of the table below.", n,
                           html_whole((int64_t)table->n_rows).text, table->row)
             : memory_text("%s", "");
-    html_caption(out,
-                 "Dots are means, bars reach from the smallest to the largest weight. Above "
-                 "zero raises the chance of a right answer. A dot without a bar is a single "
-                 "weight.%s",
-                 which);
+    html_caption(
+        out,
+        "Dots are means, bars reach from the smallest to the largest weight. Above "
+        "zero raises the chance of a right answer. A dot without a bar: one weight, or "
+        "all weights equal.%s",
+        which);
     memory_free(which);
     memory_free(title);
     memory_free(names);
@@ -269,22 +270,65 @@ static bool is_no_estimate(const struct table *table, size_t r, size_t c)
            !isfinite(table_row(table, r)[error]);
 }
 
+/* A sum of one column repeats it. */
+static bool is_repeated(const struct table *table, size_t c)
+{
+    bool same = c > 0 && strcmp(column_name(table, c), "total") == 0;
+    for (size_t r = 0; r < table->n_rows && same; r++)
+        same = table_row(table, r)[c] == table_row(table, r)[0];
+    return same;
+}
+
+/* A feature of earlier answers that no student has. */
+static bool is_unused(const struct table *table, size_t c)
+{
+    bool zero = strcmp(table->row, "count") == 0;
+    for (size_t r = 0; r < table->n_rows && zero; r++)
+        zero = table_row(table, r)[c] == 0;
+    return zero;
+}
+
+static void say_unused(FILE *out, const struct table *table)
+{
+    char *text = NULL;
+    for (size_t c = 0; c < table->n_columns; c++) {
+        if (!is_unused(table, c))
+            continue;
+        char *longer = memory_text("%s%s%s", text != NULL ? text : "", text != NULL ? ", " : "",
+                                   column_name(table, c));
+        memory_free(text);
+        text = longer;
+    }
+    if (text != NULL)
+        html_say(out, "p class=\"note\"",
+                 "Columns not shown, because they are 0 in all rows: %s. A feature that no "
+                 "training answer has, such as earlier answers to the same item if no item was "
+                 "answered twice, has no weight.",
+                 text);
+    memory_free(text);
+}
+
 static void list_table(FILE *out, const struct table *table, int64_t n_rows)
 {
     const char **heads = NEW(const char *, 1 + table->n_columns);
+    size_t *columns = NEW(size_t, table->n_columns), n_columns = 0;
     const size_t n = size_min(table->n_rows, (size_t)n_rows);
     /* What is less than a millionth of the largest number of its column is noise: 0. */
     double *least = NEW(double, table->n_columns);
     heads[0] = table->row;
     for (size_t c = 0; c < table->n_columns; c++) {
-        heads[1 + c] = column_name(table, c);
+        if (is_repeated(table, c) || is_unused(table, c))
+            continue;
+        heads[1 + n_columns] = report_title_of_head(table, c);
+        columns[n_columns++] = c;
         for (size_t r = 0; r < table->n_rows; r++)
             least[c] = fmax(least[c], 1e-6 * fabs(table_row(table, r)[c]));
     }
-    html_table_begin(out, heads, 1 + table->n_columns);
+    html_table_begin(out, heads, 1 + n_columns);
     for (size_t r = 0; r < n; r++) {
         html_row(out, names_get(&table->row_names, r));
-        for (size_t c = 0; c < table->n_columns; c++) {
+        for (size_t k = 0; k < n_columns; k++) {
+            const size_t c = columns[k];
             const double value = table_row(table, r)[c];
             fputs("<td>", out);
             if (!is_no_estimate(table, r, c))
@@ -298,7 +342,9 @@ static void list_table(FILE *out, const struct table *table, int64_t n_rows)
         html_say(out, "p class=\"note\"",
                  "Rows not shown: %s. “cohort export” writes the whole table.",
                  html_whole((int64_t)(table->n_rows - n)).text);
+    say_unused(out, table);
     memory_free(least);
+    memory_free(columns);
     memory_free(heads);
 }
 

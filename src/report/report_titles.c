@@ -77,6 +77,17 @@ const char *report_title_of_values(const char *kind, const struct table *table, 
     return entry != NULL ? entry->label : names_get(&table->columns, column);
 }
 
+const char *report_title_of_head(const struct table *table, size_t column)
+{
+    const char *name = names_get(&table->columns, column);
+    const size_t n = strlen(table->row);
+    if (strncmp(name, table->row, n) != 0)
+        return name;
+    return name[n] == '\0'                   ? "effect"
+           : strcmp(name + n, "_error") == 0 ? "standard error"
+                                             : name;
+}
+
 void report_titles_name_abilities(struct table *table, const struct names *skills)
 {
     struct names renamed = {0};

@@ -158,6 +158,10 @@ for what in items skills; do
 done
 
 section "counts and weights"
+train ktm data="$TMP/irt.h5" model.kind=ktm train.epochs=2
+expect_status 0 "$COHORT" report "$TMP/ktm" -o "$TMP/ktm.html"
+expect_match 'Columns not shown, because they are 0 in all rows: [^.]*wins_item.*no item was answered twice' "$TMP/ktm.html"
+expect_match 'A dot without a bar: one weight, or all weights equal' "$TMP/pfa-1.html"
 expect_status 0 "$COHORT" export "$TMP/pfa" -o "$TMP/pfa-tables"
 check "right and wrong answers in a row" awk -F, 'NR == FNR { n += FNR > 1; right += $3; wrong += $4; next }
     $1 == "right answers" { if (($3 - $2 * right / n) ^ 2 > 1e-10) bad = 1; points++ }
