@@ -108,7 +108,12 @@ expect_same "$TMP/cv.html" "$TMP/cv3.html"
 check_sound "$TMP/cv.html"
 expect_match 'Each fold holds out different students.*<code>cohort report cv/fold-1</code>' "$TMP/cv.html"
 expect_no_match '`' "$TMP/cv.html"
-expect_no_match 'Training: validation' "$TMP/cv.html"
+# Without validation during training, there are no curves to show.
+expect_match '<h2 id="s[0-9]*">Training: validation scores by epoch</h2>' "$TMP/cv.html"
+train cvl "$class" model.kind=lme train.folds=3
+expect_status 0 "$COHORT" report "$TMP/cvl" -o "$TMP/cvl.html"
+check_sound "$TMP/cvl.html"
+expect_no_match 'Training: validation' "$TMP/cvl.html"
 in_order "$TMP/cv.html" fold-1 fold-2 fold-3 fold-4 'mean over folds' 'standard deviation' 'item mean' 'running mean'
 cp "$TMP/cv/result.json" "$LIB_OUT"
 expect_match "mean <b>log-loss is $(printf '%.5f ± %.5f' "$(json test log_loss mean)" "$(json test log_loss spread)")</b>" "$TMP/cv.html"
@@ -146,12 +151,12 @@ expect_match "<td>$(printf %.5f "$(json log_loss)")<small>" "$TMP/sweep.html"
 # The amber box is above the leaderboard; the curves have the settings as names.
 expect_equal 1 "$(sed '/<h2>/q' "$TMP/sweep.html" | grep -c 'no better than each student')" "the warning at the top"
 expect_match '<text [^>]*>hidden [23], rate 0\.[0-9]+</text>' "$TMP/sweep.html"
+expect_match 'looks a little too good, because it was picked for it; trust the test score' "$TMP/sweep.html"
 # Without its data, a sweep still has its scores.
 mv "$TMP/class.h5" "$TMP/away.h5"
 expect_status 0 ranks 2 "$COHORT" report "$TMP/bad" -o "$TMP/away.html"
 expect_match 'note: the best trial is not shown in detail'
 expect_match 'only its scores are shown' "$TMP/away.html"
-expect_match 'looks a little too good, because it was picked for it; trust the test score' "$TMP/sweep.html"
 mv "$TMP/away.h5" "$TMP/class.h5"
 # Trials that are cross-validations.
 run "$COHORT" sweep "run=$TMP/folds" "$class" model.kind=ktm 'train.epochs={1,2}' train.folds=3 || fail "sweep"
