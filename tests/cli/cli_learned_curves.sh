@@ -138,7 +138,7 @@ check "difficulties" awk -F, 'FILENAME == ARGV[1] { if ($1 == "intercept") inter
 # An item much easier than all others is on the map.
 awk 'BEGIN { srand(7); print "student,item,outcome"
     for (s = 1; s <= 150; s++) for (j = 1; j <= 20; j++)
-        printf "s%d,item%d,%d\n", s, j, rand() < (j == 20 ? 0.997 : 0.4 + 0.01 * j) }' >"$TMP/ends.csv"
+        printf "s%d,item%d,%d\n", s, j, rand() < (j == 18 ? 0.997 : j == 19 ? 0.2 : j == 20 ? 0.12 : 0.4 + 0.01 * j) }' >"$TMP/ends.csv"
 run "$COHORT" import csv "$TMP/ends.csv" --split by-student=60/20/20 -o "$TMP/ends.h5" || fail "import"
 train ends data="$TMP/ends.h5" model.kind=lme train.epochs=10
 expect_status 0 "$COHORT" report "$TMP/ends" -o "$TMP/ends.html" --figures "$TMP/ends-1"
