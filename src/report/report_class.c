@@ -1,7 +1,8 @@
 /* The section about the students of a class: mastery of students and skills, who needs help with
  * what, growth over time, and the path of one student.
  *
- * Students are "student 7", their number in the data set, unless their names are wanted. */
+ * Students are "no. 7", their place in the data set, unless their names are wanted. "student 7"
+ * would look like the name student-7, which is another student's. */
 #include "base/memory.h"
 #include "plot/html.h"
 #include "plot/plot.h"
@@ -28,7 +29,7 @@ char *report_class_label(const struct report_class *class, size_t i)
 {
     return class->names.n > 0
                ? memory_text("%s", names_get(&class->names, i))
-               : memory_text("student %llu", (unsigned long long)class->student[i] + 1);
+               : memory_text("no. %llu", (unsigned long long)class->student[i] + 1);
 }
 
 static const char *skill_name(const struct report_class *class, size_t k)
@@ -229,8 +230,10 @@ void report_show_class(FILE *out, const struct report *report)
     if (class->names.n == 0)
         html_say(
             out, "p class=\"note\"",
-            "Students are numbered as in the data set; “cohort report --names” shows their "
-            "names. “cohort report --student NAME” writes the page of one student.");
+            "Students are numbered by their place in the data set. These numbers are not "
+            "names: "
+            "no. 31 need not be the student called student-31. “cohort report --names” shows "
+            "their names; “cohort report --student NAME” writes the page of one student.");
     html_figures(out);
     draw_map(out, class);
     if (class->n_grown > 0)

@@ -130,7 +130,7 @@ done
 section "the class"
 expect_match '<h2>Students: what they have mastered</h2>' "$TMP/bkt.html"
 expect_equal 2 "$(grep -cE 'aria-label="(Mastery of students|The path of one student)' "$TMP/bkt.html")" "heat map and path"
-expect_equal 40 "$(sed -n '/Mastery of students/,/<\/figure>/p' "$TMP/bkt.html" | grep -o '>student [0-9]*</text>' | sort -u | wc -l)" \
+expect_equal 40 "$(sed -n '/Mastery of students/,/<\/figure>/p' "$TMP/bkt.html" | grep -o '>no\. [0-9]*</text>' | sort -u | wc -l)" \
     "40 students of 300"
 section "a class with many skills"
 # The tables count all skills and students, also those that no picture has.
@@ -163,11 +163,14 @@ expect_match 'Based on 60 students with at least 10 attempts and on the 20 of 40
 
 section "names"
 expect_no_match '>s[0-9]+<|s[0-9]+,' "$TMP/bkt.html"
-expect_match 'student [0-9]+</text>' "$TMP/bkt.html"
+expect_match '>no\. [0-9]+</text>' "$TMP/bkt.html"
+# No label looks like a name of the data set: names are s1, s2, ..., or in simulated data student-1.
+expect_no_match 'student [0-9]+<' "$TMP/bkt.html"
+expect_match 'no. 31 need not be the student called student-31' "$TMP/bkt.html"
 expect_status 0 "$COHORT" report "$TMP/bkt" --names -o "$TMP/named.html"
 expect_match '>s[0-9]+</text>' "$TMP/named.html"
 expect_match '<bdi>s[0-9]+</bdi>' "$TMP/named.html"
-expect_no_match 'student [0-9]+</text>' "$TMP/named.html"
+expect_no_match '>no\. [0-9]+<|These numbers are not names' "$TMP/named.html"
 expect_status 1 ranks 2 "$COHORT" report "$TMP/bkt" --student s1234 -o "$TMP/no.html"
 expect_match "no student is called 's1234'; .* the nearest: 's123', 's124', 's134'"
 expect_status 2 "$COHORT" report "$TMP/bkt" "$TMP/ktm" --student s1 -o "$TMP/no.html"
