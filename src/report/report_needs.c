@@ -8,7 +8,8 @@
  *        3       4       1      12 %     not judged
  *
  * The largest share comes first. It is ranked by the low end of its 95 % interval, or 1 of 1
- * would come before 30 of 40.
+ * would come before 30 of 40. Of equal shares, the lowest mean mastery comes first: where many
+ * students need help with 3 of 3 skills, the weakest must be among those shown.
  *
  * Where no skill has enough answers of one student, nobody can be judged, which is not the same
  * as that nobody needs help. */
@@ -33,7 +34,8 @@ static bool needs_help(const struct report_class *class, const struct report_tri
 struct need {
     size_t one;
     int64_t n_help, n_judged;
-    double least; /* the low end of the share's interval */
+    double least;   /* the low end of the share's interval */
+    double mastery; /* mean over those judged */
 };
 
 static size_t one_of(const struct report_tried *tried, bool by_skill)
@@ -44,8 +46,9 @@ static size_t one_of(const struct report_tried *tried, bool by_skill)
 static int compare_needs(const void *a, const void *b)
 {
     const struct need *x = a, *y = b;
-    return x->least != y->least ? (x->least < y->least ? 1 : -1)
-                                : (x->one > y->one) - (x->one < y->one);
+    return x->least != y->least       ? (x->least < y->least ? 1 : -1)
+           : x->mastery != y->mastery ? (x->mastery > y->mastery ? 1 : -1)
+                                      : (x->one > y->one) - (x->one < y->one);
 }
 
 static int compare_mastery(const void *a, const void *b)
@@ -70,7 +73,9 @@ static struct need *find_needs(const struct report_class *class, bool by_skill, 
         needs[i].one = i;
     for (size_t t = 0; t < class->n_tried; t++) {
         struct need *need = &needs[one_of(&class->tried[t], by_skill)];
-        need->n_judged += is_judged(class, &class->tried[t]);
+        const bool judged = is_judged(class, &class->tried[t]);
+        need->n_judged += judged;
+        need->mastery += judged ? class->tried[t].mastery : 0;
         need->n_help += needs_help(class, &class->tried[t]);
     }
     *n = 0;
@@ -78,6 +83,7 @@ static struct need *find_needs(const struct report_class *class, bool by_skill, 
         if (needs[i].n_help > 0) {
             double high = 0;
             report_wilson(share_of(&needs[i]), needs[i].n_judged, &needs[i].least, &high);
+            needs[i].mastery /= (double)needs[i].n_judged;
             needs[(*n)++] = needs[i];
         }
     qsort(needs, *n, sizeof *needs, compare_needs);
@@ -178,8 +184,10 @@ void report_needs_show(FILE *out, const struct report_class *class, int64_t n_ro
     html_say(
         out, "p class=\"note\"",
         "The tables count all %ss%s. %s %s of a student is judged after %d answers: %s of %s "
-        "tried. The largest shares come first, those of few later.",
+        "tried. Students who need help with the largest share of their %ss come first, a share "
+        "of few %ss later; of equals, the one with the lowest mean mastery. The first table is "
+        "ordered likewise.",
         thing, class->n < class->n_all ? " of the selected students" : "",
         class->by_item ? "An" : "A", thing, fewest, html_whole(n_judged).text,
-        html_whole((int64_t) class->n_tried).text);
+        html_whole((int64_t) class->n_tried).text, thing, thing);
 }

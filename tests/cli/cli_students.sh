@@ -143,17 +143,19 @@ rows() {
     sed -n "/$1/,/<\\/table>/p" "$TMP/wide.html" |
         awk '/^<tr><th scope="row">/ { split($0, part, /<[^>]*>/); print part[3], part[5] }'
 }
-# needs COLUMN: the same by predict --mastery, by the low end of Wilson's interval. Ties: as in the data.
+# needs COLUMN: the same by predict --mastery, by the low end of Wilson's interval. Ties: by mean mastery, lowest first,
+# then as in the data.
 needs() {
     awk -F, -v c="$1" 'NR > 1 && !($c in first) { first[$c] = NR }
-        NR > 1 && $3 >= 3 { n[$c]++; help[$c] += $4 < 0.5 }
+        NR > 1 && $3 >= 3 { n[$c]++; help[$c] += $4 < 0.5; sum[$c] += $4 }
         END { for (one in help) if (help[one]) { z = 1.959964; p = help[one] / n[one]; z2 = z * z / n[one]
-            printf "%.12f\t%d\t%s %d of %d (%.0f %%)\n", (p + z2 / 2 - z * sqrt(p * (1 - p) / n[one] + z2 / n[one] / 4)) / (1 + z2),
-                first[one], one, help[one], n[one], 100 * p } }' "$TMP/wide.csv" | sort -t "$(printf '\t')" -k 1,1nr -k 2,2n | cut -f 3
+            printf "%.12f\t%.9f\t%d\t%s %d of %d (%.0f %%)\n", (p + z2 / 2 - z * sqrt(p * (1 - p) / n[one] + z2 / n[one] / 4)) / (1 + z2),
+                sum[one] / n[one], first[one], one, help[one], n[one], 100 * p } }' "$TMP/wide.csv" | sort -t "$(printf '\t')" -k 1,1nr -k 2,2n -k 3,3n | cut -f 4
 }
 check "more than 20 skills" test "$(needs 2 | wc -l)" -gt 20
 expect_equal "$(needs 2)" "$(rows 'Which skills need help')" "skills that need help"
 expect_equal "$(needs 1)" "$(rows 'Which students need help')" "students who need help"
+expect_match 'of equals, the one with the lowest mean mastery' "$TMP/wide.html"
 expect_match '<th scope="col" class="long">of students with 3 or more answers</th>' "$TMP/wide.html"
 expect_match '<th scope="col" class="long">of skills with 3 or more answers</th>' "$TMP/wide.html"
 expect_status 0 "$COHORT" report "$TMP/wide" -o "$TMP/wide.html"
