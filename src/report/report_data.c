@@ -45,6 +45,11 @@ static void show_splits(FILE *out, const struct report_data *data)
         "validation: decides on settings and the best epoch",
         "test: held out to score the model"};
     static const char *const heads[] = {"split", "attempts", "students"};
+    if (data->fold > 0)
+        html_say(out, "p",
+                 "Fold %s of %s; every other fold holds out other students or attempts of the "
+                 "same data.",
+                 html_whole(data->fold).text, html_whole(data->n_folds).text);
     html_table_begin(out, heads, COUNT(heads));
     for (int split = 0; split < N_SPLITS; split++) {
         if (data->attempts[split] == 0)
@@ -52,6 +57,13 @@ static void show_splits(FILE *out, const struct report_data *data)
         html_row(out, words[split]);
         html_count(out, data->attempts[split]);
         html_count(out, data->students[split]);
+        html_row_end(out);
+    }
+    if (data->unused_attempts > 0) {
+        html_row(out, "not used by any fold: the test split of the data set, and unknown "
+                      "outcomes");
+        html_count(out, data->unused_attempts);
+        html_count(out, data->unused_students);
         html_row_end(out);
     }
     html_table_end(out);

@@ -41,7 +41,9 @@ struct report_data {
     int64_t known, correct;
     int64_t unseen; /* known outcomes at items that the model was not trained on */
     int64_t attempts[N_SPLITS], students[N_SPLITS];
-    int64_t least, most, median; /* attempts per student */
+    int64_t fold, n_folds;                    /* 0: not of a cross-validation */
+    int64_t unused_attempts, unused_students; /* by a fold; counted in no split */
+    int64_t least, most, median;              /* attempts per student */
     int64_t lengths[REPORT_BUCKETS], shares[REPORT_BINS];
     int64_t n_targets;
 };
@@ -216,6 +218,8 @@ void report_history_free(struct report_history *history);
  * likelihood), and the number of epochs, at most. */
 int report_monitor(const struct config *config);
 int64_t report_epochs(const struct config *config);
+/* The fold of a cross-validation, and how many there are; 0: not of one. */
+void report_fold(const struct config *config, int64_t *fold, int64_t *n_folds);
 
 /* A path as shown on the page: of an absolute one, which would reveal private details of the
  * machine, only the last n_parts. Caller frees. */

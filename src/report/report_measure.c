@@ -85,6 +85,8 @@ static void describe(struct report_run *run, const struct inference *inference,
     run->held_out = inference_held_out(inference);
     run->data.name = report_shown(inference->dataset.path, 1);
     memcpy(run->data.digest, inference->dataset.digest, sizeof run->data.digest);
+    if (run->own_data)
+        report_fold(inference->config, &run->data.fold, &run->data.n_folds);
 }
 
 static int compare(const void *a, const void *b)
@@ -111,7 +113,8 @@ static void count_lengths(struct report_data *data, const struct dataset *datase
     memory_free(length);
 }
 
-/* Collective: the counts of the data set. */
+/* Collective: the counts of the data set. To a fold, test attempts of the import are unknown ones
+ * for training, which teach nothing (data/resplit.c). */
 static void count_data(struct report_run *run, const struct inference *inference)
 {
     const struct dataset *dataset = &inference->dataset;
@@ -127,11 +130,14 @@ static void count_data(struct report_run *run, const struct inference *inference
         data->n_targets += !isnan(dataset->target[s]);
     int64_t *known = NEW(int64_t, 2 * dataset->n_items), *right = known + dataset->n_items;
     for (size_t s = 0; s < shard->n_students; s++) {
-        bool has[N_SPLITS] = {false};
+        bool has[N_SPLITS] = {false}, is_used = false;
         for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
             const enum outcome outcome = mark_outcome(shard->mark[t]);
-            has[mark_split(shard->mark[t])] = true;
-            data->attempts[mark_split(shard->mark[t])]++;
+            const bool is_unused = data->fold > 0 && outcome == UNKNOWN;
+            has[mark_split(shard->mark[t])] |= !is_unused;
+            is_used |= !is_unused;
+            data->unused_attempts += is_unused;
+            data->attempts[mark_split(shard->mark[t])] += !is_unused;
             data->known += outcome != UNKNOWN;
             data->correct += outcome == CORRECT;
             if (stand_ins_basis(&inference->stand_ins, t) != BASIS_ITEM) {
@@ -143,9 +149,11 @@ static void count_data(struct report_run *run, const struct inference *inference
         }
         for (int split = 0; split < N_SPLITS; split++)
             data->students[split] += has[split];
+        data->unused_students += !is_used && shard->first[s + 1] > shard->first[s];
     }
     comm_sum_i64(inference->comm, known, 2 * dataset->n_items);
-    int64_t *const sums[] = {&data->known, &data->correct, &data->unseen};
+    int64_t *const sums[] = {&data->known, &data->correct, &data->unseen,
+                             &data->unused_attempts, &data->unused_students};
     for (size_t k = 0; k < COUNT(sums); k++)
         comm_sum_i64(inference->comm, sums[k], 1);
     comm_sum_i64(inference->comm, data->attempts, N_SPLITS);

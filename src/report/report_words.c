@@ -48,3 +48,15 @@ int64_t report_epochs(const struct config *config)
         epochs = refit;
     return epochs != NULL ? strtoll(epochs, NULL, 10) : 0;
 }
+
+static int64_t train_integer(const struct config *config, const char *key)
+{
+    const char *value = config_get(config, "train", key);
+    return value != NULL ? strtoll(value, NULL, 10) : 0;
+}
+
+void report_fold(const struct config *config, int64_t *fold, int64_t *n_folds)
+{
+    *fold = train_integer(config, "fold");
+    *n_folds = *fold > 0 ? train_integer(config, "folds") : 0;
+}

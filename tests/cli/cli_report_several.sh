@@ -115,6 +115,15 @@ expect_status 0 "$COHORT" report "$TMP/cvl" -o "$TMP/cvl.html"
 check_sound "$TMP/cvl.html"
 expect_no_match 'Training: validation' "$TMP/cvl.html"
 in_order "$TMP/cv.html" fold-1 fold-2 fold-3 fold-4 'mean over folds' 'standard deviation' 'item mean' 'running mean'
+# The data are those of fold 1, in its own splits; the test split of the data set, 30 of 300 students, is in no fold.
+# The same on the page of a fold.
+expect_status 0 "$COHORT" report "$TMP/cv/fold-2" -o "$TMP/fold.html"
+expect_match '<p>Fold 1 of 4; ' "$TMP/cv.html"
+expect_match '<p>Fold 2 of 4; ' "$TMP/fold.html"
+for page in cv fold; do
+    expect_equal "300 30" "$(sed -n '/>split</,/<\/table>/p' "$TMP/$page.html" | sed 's/,//g' | awk -F '<[^>]*>' '
+        /scope="row"/ { n += $5; students += $7 } /not used by any fold/ { unused = $7 } END { print students, unused }')" "$page: students"
+done
 cp "$TMP/cv/result.json" "$LIB_OUT"
 expect_match "mean <b>log-loss is $(printf '%.5f ± %.5f' "$(json test log_loss mean)" "$(json test log_loss spread)")</b>" "$TMP/cv.html"
 expect_match "mean over folds</th><td>$(printf %.4f "$(json test auc mean)")</td>" "$TMP/cv.html"
