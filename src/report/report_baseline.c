@@ -8,17 +8,19 @@
  *     model - baseline, 95 % interval     0
  *                            |-----o----| |           better: no box
  *                                  |----o-+--|        hardly better: the lead may be chance
- *                                         |  o        no better */
+ *                                         |  o        no better
+ *                                         | |--o--|   worse */
 #include "base/memory.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
 #include <math.h>
 
 /* Which baselines a run does not beat, as bits: those that are as good as the run or better, and
- * those that are worse, though perhaps by chance. */
+ * those that are worse, though perhaps by chance. `certain`: those that are better, by more than chance
+ * explains. */
 enum { NEITHER = 1 << BASELINE_ITEMS | 1 << BASELINE_AVERAGE };
 struct judgement {
-    unsigned better, close;
+    unsigned better, close, certain;
     double own, theirs[N_BASELINES];
 };
 
@@ -66,13 +68,23 @@ static struct judgement judge(const struct report *report, const struct report_r
         judgement.theirs[BASELINE_AVERAGE] = run->running_mean.log_loss;
     for (int b = 0; b < N_BASELINES; b++) {
         struct paired_difference difference;
+        const bool known = find_difference(report, run, b, &difference);
         if (judgement.own >= judgement.theirs[b])
             judgement.better |= 1u << b;
-        else if (isfinite(judgement.theirs[b]) &&
-                 find_difference(report, run, b, &difference) && difference.better == 0)
+        else if (isfinite(judgement.theirs[b]) && known && difference.better == 0)
             judgement.close |= 1u << b;
+        if (known && difference.better > 0)
+            judgement.certain |= 1u << b;
     }
     return judgement;
+}
+
+/* How a run compares with all baselines that a page names. */
+static const char *compared(const struct judgement *judgement)
+{
+    return judgement->better == 0                    ? "hardly better"
+           : judgement->better == judgement->certain ? "worse"
+                                                     : "no better";
 }
 
 /* The differences of a run from the baselines that it does not beat, with their intervals. */
@@ -85,14 +97,15 @@ static void show_differences(FILE *out, const struct report *report,
         struct paired_difference difference;
         if (!has(baselines, b) || !find_difference(report, run, b, &difference))
             continue;
-        fprintf(out,
-                n++ == 0 ? "<p>The difference from %s is %s (95\u00a0%% interval %s to %s)"
-                         : "; from %s %s (%s to %s)",
-                run->task == TASK_TRACE ? words[b] : "that mean",
-                html_short(difference.value).text, html_short(difference.low).text,
-                html_short(difference.high).text);
+        fprintf(
+            out,
+            "%s log-loss is %s %s than that of %s; the 95\u00a0%% interval, %s to %s, %s 0.",
+            n++ == 0 ? "<p>Its" : " Its", html_short(fabs(difference.value)).text,
+            difference.value < 0 ? "lower (better)" : "higher (worse)",
+            run->task == TASK_TRACE ? words[b] : "that mean", html_short(difference.low).text,
+            html_short(difference.high).text, difference.better == 0 ? "includes" : "excludes");
     }
-    fputs(n > 0 ? ".</p>\n" : "", out);
+    fputs(n > 0 ? "</p>\n" : "", out);
 }
 
 static void warn_of_one(FILE *out, const struct report *report, const struct report_run *run,
@@ -110,12 +123,22 @@ static void warn_of_one(FILE *out, const struct report *report, const struct rep
                   html_short(judgement->theirs[has(which, BASELINE_ITEMS) ? BASELINE_ITEMS
                                                                           : BASELINE_AVERAGE])
                       .text);
-    html_say(out, "p", "%s is %s better than %s: its %s is %s; %s%s.", name,
-             judgement->better != 0 ? "no" : "hardly", words_of(run, which), score,
-             html_short(judgement->own).text, theirs,
+    html_say(out, "p", "%s is %s than %s: its %s is %s; %s%s.", name, compared(judgement),
+             words_of(run, which), score, html_short(judgement->own).text, theirs,
              judgement->better != 0 ? "" : ", a difference that may be chance");
     show_differences(out, report, run, which);
     memory_free(theirs);
+}
+
+const char *report_longer(const struct report *report)
+{
+    bool longer = false;
+    for (size_t r = 0; r < report->n_all; r++) {
+        const struct report_run *run = &report->runs[r];
+        longer |= run->kind->made_by == NULL && !run->is_refit && run->epochs > 0 &&
+                  run->progress.epoch >= run->epochs;
+    }
+    return longer ? ", train longer" : "";
 }
 
 /* Of several runs, those with one judgement in one sentence. */
@@ -200,11 +223,11 @@ void report_show_warnings(FILE *out, const struct report *report)
         }
         if (report->n_all == 1)
             warn_of_one(out, report, &report->runs[0], "This model", &judgements[0]);
-        html_say(out, "p",
-                 "%s Check the data and the settings, train longer, or try another model.",
+        html_say(out, "p", "%s Check the data and the settings%s, or try another model.",
                  report->runs[0].task == TASK_TRACE
                      ? "A useful model beats both the item mean and the running mean."
-                     : "A useful model beats the mean of the training targets.");
+                     : "A useful model beats the mean of the training targets.",
+                 report_longer(report));
         fputs("</div>\n", out);
     }
     memory_free(judgements);
@@ -226,9 +249,8 @@ void report_warn_teacher(FILE *out, const struct report *report)
                  html_whole(run->model.all.n_students).text,
                  run->model.all.n_students == 1 ? "" : "s");
     else
-        html_say(out, "p",
-                 "Do not rely on this page. Its model predicts answers %s better than %s%s.",
-                 judgement.better != 0 ? "no" : "hardly", words_of(run, unbeaten(&judgement)),
+        html_say(out, "p", "Do not rely on this page. Its model predicts answers %s than %s%s.",
+                 compared(&judgement), words_of(run, unbeaten(&judgement)),
                  judgement.better != 0 ? "" : ", and the difference may be chance");
     html_say(out, "p",
              "What it says on mastery and practice may be wrong: trust your own impression of "

@@ -113,7 +113,8 @@ void report_folds_warn(FILE *out, const struct report *report)
     if (begun) {
         html_say(out, "p",
                  "A useful model beats its baselines in every fold. Check the data and the "
-                 "settings, train longer, or try another model.");
+                 "settings%s, or try another model.",
+                 report_longer(report));
         fputs("</div>\n", out);
     }
 }

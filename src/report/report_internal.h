@@ -231,6 +231,8 @@ void report_show_lead(FILE *out, const struct report *report);
 bool report_proves_nothing(const struct report_run *run);
 /* Why what a run says is not to be relied on, as the end of a sentence; NULL: it may be. */
 const char *report_distrust(const struct report *report, const struct report_run *run);
+/* Advice to train longer, in a list: where the epoch used was the last one allowed, else "". */
+const char *report_longer(const struct report *report);
 void report_show_warnings(FILE *out, const struct report *report);
 /* The same on a page for the teacher of one student. */
 void report_warn_teacher(FILE *out, const struct report *report);
