@@ -26,29 +26,48 @@ static bool is_seen(const struct report_run *run)
     return run->split == TRAIN || run->split == REPORT_ALL;
 }
 
-/* The calibration error that a perfectly calibrated model with these chances has by chance: of n
- * answers with a mean chance p, the share that is right differs from p by about
+/* The calibration error that a perfectly calibrated model with these chances has by chance. Of n
+ * answers with a mean chance p, the share that is right differs from p by d, which is nearly
+ * normal:
  *
- *     sqrt(2 / pi * p (1 - p) / n) */
-static double chance_error(const struct report_run *run)
+ *     mean of |d|    sqrt(2 / pi * p (1 - p) / n)        variance    (1 - 2 / pi) p (1 - p) / n */
+struct chance {
+    double mean, deviation;
+};
+
+static struct chance chance_error(const struct report_run *run)
 {
-    double sum = 0, n_all = 0;
+    double sum = 0, squares = 0, n_all = 0;
     for (size_t b = 0; b < N_CALIBRATION_BINS; b++) {
         const double n = (double)run->bins[b].n, p = run->bins[b].probability;
-        sum += n > 0 ? sqrt(2 / M_PI * p * (1 - p) * n) : 0;
+        if (n == 0)
+            continue;
+        sum += sqrt(2 / M_PI * p * (1 - p) * n);
+        squares += (1 - 2 / M_PI) * p * (1 - p) * n;
         n_all += n;
     }
-    return n_all > 0 ? sum / n_all : NAN;
+    return n_all > 0 ? (struct chance){sum / n_all, sqrt(squares) / n_all}
+                     : (struct chance){NAN, NAN};
 }
 
-/* What chance explains is not held against a model, nor for it. */
-static const char *calibration_words(double error, double chance)
+static bool is_rough(struct chance chance)
 {
-    return error - chance >= 0.05 ? "Use its chances to rank answers, not as exact percentages"
-           : chance >= 0.03       ? "So few answers can hardly show how literally its "
-                                    "chances can be taken"
-           : error - chance >= 0.02 ? "Its chances can be taken almost literally"
-                                    : "Its chances can be taken literally";
+    return chance.mean >= 0.03;
+}
+
+/* One rule: an error is the model's if it is two standard deviations beyond chance. `trusted`: the
+ * model beats its baselines; what does not gets no praise. */
+static const char *calibration_words(double error, struct chance chance, bool trusted)
+{
+    const double excess = error - chance.mean;
+    return excess > 2 * chance.deviation && excess >= 0.02
+               ? " This model's chances are less exact than they should be: use them to rank "
+                 "answers, not as exact percentages."
+           : excess > 2 * chance.deviation
+               ? (trusted ? " They can be taken almost literally." : "")
+           : is_rough(chance) ? " The difference is too small to judge."
+           : trusted          ? " They can be taken literally."
+                              : "";
 }
 
 static void lead_answers(FILE *out, const struct report *report)
@@ -76,16 +95,16 @@ static void lead_answers(FILE *out, const struct report *report)
                          : "");
     if (!isfinite(score->auc))
         return;
-    const double error = score->calibration_error, chance = chance_error(run);
-    char *words = report_distrust(report, run) == NULL
-                      ? memory_text("%s: on average they", calibration_words(error, chance))
-                      : memory_text("On average, its chances");
+    const double error = score->calibration_error;
+    const struct chance chance = chance_error(run);
     html_say(out, "p",
              "In other words: of one right and one wrong answer, it gives the right one the "
-             "higher chance %.0f times out of 100. %s differ by %.1f percentage points from "
-             "what was observed; about %.1f points would be chance with %s answers.",
-             100 * score->auc, words, 100 * error, 100 * chance, html_whole(score->n).text);
-    memory_free(words);
+             "higher chance %.0f times out of 100. Its chances are off by %.1f percentage "
+             "points on average; with %s%s answers, a perfectly calibrated model would be off "
+             "by about %.1f.%s",
+             100 * score->auc, 100 * error, is_rough(chance) ? "only " : "",
+             html_whole(score->n).text, 100 * chance.mean,
+             calibration_words(error, chance, report_distrust(report, run) == NULL));
 }
 
 static void lead_targets(FILE *out, const struct report_run *run)
