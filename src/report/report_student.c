@@ -142,6 +142,13 @@ static bool is_out_of_reach(const struct standing_at *at)
     return at->answers.n > 0 && at->advice != ADVISE_NOT && at->needed > REPORT_MOST_NEEDED;
 }
 
+/* Called in need of help although nearly all of the last answers were right. */
+static bool is_contradicted(const struct standing_at *at)
+{
+    return at->state == STATE_HELP && at->answers.n_recent == REPORT_RECENT &&
+           at->answers.recent_right >= REPORT_RECENT - 1;
+}
+
 /* Whether x is to be practised before y. */
 static bool is_before(const struct standing_at *x, const struct standing_at *y)
 {
@@ -187,6 +194,32 @@ static void print_bold(FILE *out, const char *element, const char *name)
     fprintf(out, "</bdi></%s>", element);
 }
 
+/* "3 mastered, 1 in progress and 2 in need of help": those that there are. */
+static void show_tally(FILE *out, const struct page *page)
+{
+    static const char *const words[] = {[STATE_MASTERED] = "mastered",
+                                        [STATE_PROGRESS] = "in progress",
+                                        [STATE_HELP] = "in need of help"};
+    const size_t n_tried = page->n - page->n_in[STATE_UNTRIED];
+    size_t n_left = 0;
+    for (size_t state = 0; state < COUNT(words); state++)
+        n_left += page->n_in[state] > 0;
+    fprintf(out, "<p>Of %zu %s%s tried, ", n_tried, page->thing, n_tried == 1 ? "" : "s");
+    for (size_t state = 0; state < COUNT(words); state++) {
+        if (page->n_in[state] == 0)
+            continue;
+        n_left--;
+        fprintf(out, "%zu %s %s%s", page->n_in[state], page->n_in[state] == 1 ? "is" : "are",
+                words[state],
+                n_left > 1    ? ", "
+                : n_left == 1 ? " and "
+                              : ".");
+    }
+    if (page->n_in[STATE_UNTRIED] > 0)
+        fprintf(out, " Not tried: %zu.", page->n_in[STATE_UNTRIED]);
+    fputs("</p>\n", out);
+}
+
 static void show_head(FILE *out, const struct page *page)
 {
     const size_t n_tried = page->n - page->n_in[STATE_UNTRIED];
@@ -195,17 +228,16 @@ static void show_head(FILE *out, const struct page *page)
     fprintf(out, "%s attempt%s; %s model ", html_whole((int64_t)page->n_attempts).text,
             page->n_attempts == 1 ? "" : "s", page->kind);
     html_text(out, page->run);
-    fputs("</p>\n<div class=\"lead\">\n", out);
+    fputs("</p>\n", out);
+    /* A summary that is not to be relied on comes after the warning and is not praised. */
+    report_warn_teacher(out, page->report);
+    fputs(report_distrust(page->report, page->report->runs) == NULL ? "<div class=\"lead\">\n"
+                                                                    : "<div>\n",
+          out);
     if (n_tried == 0)
         html_say(out, "p", "There are no answers yet that the model has seen.");
     else
-        html_say(out, "p",
-                 "Of %zu %ss tried, %zu %s mastered, %zu in progress, and %zu %s help. Not "
-                 "tried: %zu.",
-                 n_tried, page->thing, page->n_in[STATE_MASTERED],
-                 page->n_in[STATE_MASTERED] == 1 ? "is" : "are", page->n_in[STATE_PROGRESS],
-                 page->n_in[STATE_HELP], page->n_in[STATE_HELP] == 1 ? "needs" : "need",
-                 page->n_in[STATE_UNTRIED]);
+        show_tally(out, page);
     if (n_tried > 0 && page->n_judged == 0)
         html_say(out, "p",
                  "No %s has %d answers yet, so none can be called mastered or in need of help.",
@@ -226,6 +258,13 @@ static void show_head(FILE *out, const struct page *page)
                 (int)REPORT_MOST_NEEDED, page->thing);
     }
     fputs("</p>\n</div>\n", out);
+}
+
+/* What a teacher does where the model and the answers contradict each other. */
+static const char *doubts(const struct page *page)
+{
+    return page->rule.knows ? "The model does not think it known: check with the student"
+                            : "The model expects wrong answers: check with the student";
 }
 
 /* One reason to practise something next. */
@@ -250,6 +289,8 @@ static void show_reason(FILE *out, const struct page *page, const struct standin
     if (at->advice == ADVISE_UNKNOWN && at->answers.n < page->rule.answers)
         fprintf(out, " Ask %s more before deciding.",
                 at->answers.n + 1 < page->rule.answers ? "one or two" : "one");
+    else if (is_contradicted(at))
+        fprintf(out, " %s.", doubts(page));
     else if (at->advice == ADVISE_UNKNOWN)
         fputs(
             page->rule.knows
@@ -359,6 +400,24 @@ static void show_state(FILE *out, const struct page *page, enum report_state sta
                  html_whole((int64_t)(n - n_shown)).text);
 }
 
+/* Below the table of what needs help. */
+static void show_contradicted(FILE *out, const struct page *page)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        const struct standing_at *at = &page->at[i];
+        if (!is_contradicted(at))
+            continue;
+        fputs("<p>", out);
+        print_bold(out, "b", name_of(page, at));
+        fprintf(out,
+                ": the model %s (%d\u00a0%%) although %" PRId64 " of the last %" PRId64
+                " were right: check with the student.</p>\n",
+                page->rule.knows ? "does not think it known" : "expects wrong answers",
+                report_rule_percent(&page->rule, at->mastery), at->answers.recent_right,
+                at->answers.n_recent);
+    }
+}
+
 /* Mean mastery of the skills of the path. */
 static void draw_growth(FILE *out, const struct page *page)
 {
@@ -402,7 +461,6 @@ static void print_page(FILE *out, size_t row, const void *arg)
     (void)row;
     html_begin(out, page->plan->title[0] != '\0' ? page->plan->title : page->plan->student);
     show_head(out, page);
-    report_warn_teacher(out, page->report);
     show_next(out, page);
     show_state(out, page, STATE_HELP, "Needs help",
                page->rule.knows
@@ -410,6 +468,7 @@ static void print_page(FILE *out, size_t row, const void *arg)
                      "Explain these before more practice."
                    : "Several answers are known, and most of the next ones are expected to be "
                      "wrong. Explain these before more practice.");
+    show_contradicted(out, page);
     show_state(out, page, STATE_PROGRESS, "In progress",
                "Tried, but not yet certain. The nearest to mastered come first.");
     show_state(out, page, STATE_MASTERED, "Mastered",

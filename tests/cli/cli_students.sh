@@ -102,10 +102,11 @@ expect_equal 4 "$(sed -n '/How this page decides/,/<\/ul>/p' "$TMP/s7.html" | gr
 section "few answers, and skills that answers do not move"
 # The skill `hard` is never learned; of students one and two, fewer answers are known than a judgement needs.
 awk 'BEGIN { srand(8) } { print } NR > 1 { split($0, part, ","); if (n[part[1]]++ < 8) print part[1] ",hard-1,hard," (rand() < 0.3) }
-    END { print "one,skill1-1,skill1,0"; print "two,skill1-1,skill1,0"; print "two,skill1-2,skill1,0" }' "$TMP/chain.csv" >"$TMP/hard.csv"
+    END { print "one,skill1-1,skill1,0"; print "two,skill1-1,skill1,0"; print "two,skill1-2,skill1,0"
+        for (t = 0; t < 5; t++) print "lucky,hard-1,hard," (t > 0) }' "$TMP/chain.csv" >"$TMP/hard.csv"
 run "$COHORT" import csv "$TMP/hard.csv" --split by-student=60/20/20 -o "$TMP/hard.h5" || fail "import"
 train hard data="$TMP/hard.h5" model.kind=bkt
-for s in s7 one two; do
+for s in s7 one two lucky; do
     expect_status 0 "$COHORT" report "$TMP/hard" --student $s -o "$TMP/hard-$s.html"
 done
 expect_match '^<p>Skipped for now: <span><bdi>hard</bdi></span>. More than 10 right answers in a row would be needed; begin with' \
@@ -114,6 +115,13 @@ expect_no_match 'Skipped for now' "$TMP/hard-one.html" "$TMP/s7.html"
 expect_match 'the only answer was wrong. Ask one or two more before deciding.</li>' "$TMP/hard-one.html"
 expect_match '0 of the last 2 answers right. Ask one more before deciding.</li>' "$TMP/hard-two.html"
 expect_no_match 'probably not known yet' "$TMP/hard-one.html" "$TMP/hard-two.html"
+# Where the model and the answers contradict each other, the page says so.
+expect_match '<b><bdi>hard</bdi></b>: the model does not think it known \([0-9]+.%\) although 4 of the last 5 were right: check with' \
+    "$TMP/hard-lucky.html"
+expect_no_match 'check with the student' "$TMP/hard-s7.html" "$TMP/hard-one.html"
+# Only what there is: no zeros.
+expect_match '<p>Of 1 skill tried, 1 is in need of help. Not tried: 6.</p>' "$TMP/hard-lucky.html"
+expect_no_match '(Of|and|,) 0 |Not tried: 0' "$TMP/hard-s7.html" "$TMP/hard-lucky.html" "$TMP/s7.html"
 
 section "the same bytes"
 for kind in bkt dkt; do
@@ -221,6 +229,10 @@ train noise data="$TMP/noise.h5" model.kind=bkt train.epochs=5
 expect_status 0 "$COHORT" report "$TMP/noise" --student student-7 -o "$TMP/noise7.html"
 expect_match 'Do not rely on this page. Its model predicts answers (no|hardly) better than' "$TMP/noise7.html"
 expect_no_match 'Do not rely' "$TMP/s7.html" "$TMP/bkt.html"
+# The warning comes before the summary, which has no green edge then.
+expect_equal 1 "$(sed '/<p>Of [0-9]* skills tried/q' "$TMP/noise7.html" | grep -c 'Do not rely')" "the warning comes first"
+expect_no_match 'class="lead"' "$TMP/noise7.html"
+expect_match 'class="lead"' "$TMP/s7.html"
 expect_status 0 "$COHORT" report "$TMP/noise" -o "$TMP/noise.html"
 expect_match '^<p class="lead warn">Do not rely on this section: the model' "$TMP/noise.html"
 # No praise where the amber box follows.
