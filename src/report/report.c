@@ -233,9 +233,7 @@ static enum status write_page(const struct comm *comm, const struct report_sourc
                             .pairs = {.baseline = {SIZE_MAX, SIZE_MAX}}};
     if (sources->whole != WHOLE_RUNS)
         report.path = report_shown(path, 1);
-    const bool alone = sources->paths.n == 1 || sources->whole == WHOLE_FOLDS;
-    paired_start(&report.pairs.paired, comm,
-                 alone ? REPORT_FEW_RESAMPLINGS : REPORT_RESAMPLINGS, REPORT_SEED);
+    paired_start(&report.pairs.paired, comm, REPORT_RESAMPLINGS, REPORT_SEED);
     enum status status = measure_all(&report, comm, &sources->paths);
     if (status == OK) {
         log_live("report: writing %s", plan->output);

@@ -22,12 +22,12 @@ extern const char *const report_bucket_names[REPORT_BUCKETS];
 size_t report_bucket(uint64_t n);
 
 enum {
-    REPORT_BINS = 20,             /* of histograms of shares and probabilities */
-    REPORT_TENTHS = 10,           /* bins of a student's share of correct answers so far */
-    REPORT_SEEN = 3,              /* fewest answers for such a share */
-    REPORT_RESAMPLINGS = 1000,    /* bootstrap samples of students: of scores, as in evaluate */
-    REPORT_FEW_RESAMPLINGS = 200, /* of scores of a part of the attempts, and of runs that
-                                     cannot be compared */
+    REPORT_BINS = 20,          /* of histograms of shares and probabilities */
+    REPORT_TENTHS = 10,        /* bins of a student's share of correct answers so far */
+    REPORT_SEEN = 3,           /* fewest answers for such a share */
+    REPORT_RESAMPLINGS = 1000, /* bootstrap samples of students, on every page, as in evaluate:
+                                  a run has the same intervals wherever it is shown */
+    REPORT_FEW_RESAMPLINGS = REPORT_RESAMPLINGS, /* of the best trial of a sweep */
     REPORT_SEED = 1,
     REPORT_FEWEST_SCORED = 20, /* answers without which a score proves nothing */
     REPORT_FEWEST_STUDENTS = 2 /* without which it has no interval */

@@ -36,7 +36,7 @@ static size_t choose(const struct prediction *list, const uint8_t *keep, uint8_t
 static void interval(const struct comm *comm, const struct prediction *list, size_t n,
                      struct score *low, struct score *high)
 {
-    metrics_interval(comm, list, n, REPORT_FEW_RESAMPLINGS, REPORT_SEED, low, high);
+    metrics_interval(comm, list, n, REPORT_RESAMPLINGS, REPORT_SEED, low, high);
 }
 
 /* Whether the run is scored on the attempts of the first run of the comparison. Attempts of

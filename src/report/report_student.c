@@ -500,7 +500,7 @@ enum status report_student_write(const struct comm *comm, const char *path,
                             .n_all = 1,
                             .pairs = {.baseline = {SIZE_MAX, SIZE_MAX}}};
     size_t student = 0;
-    paired_start(&report.pairs.paired, comm, REPORT_FEW_RESAMPLINGS, REPORT_SEED);
+    paired_start(&report.pairs.paired, comm, REPORT_RESAMPLINGS, REPORT_SEED);
     enum status status = inference_open_any(&inference, path, plan->data, comm);
     if (status == OK)
         status = report_find_student(&inference, plan->student, &student);

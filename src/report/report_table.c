@@ -271,8 +271,7 @@ void report_show_scores(FILE *out, const struct report *report)
         html_say(out, "p class=\"note\"",
                  "Small numbers are 95 %% intervals, from %d bootstrap samples of the "
                  "students.",
-                 report->n_all == 1 || !report->comparable ? REPORT_FEW_RESAMPLINGS
-                                                           : REPORT_RESAMPLINGS);
+                 REPORT_RESAMPLINGS);
     if (report->n_all > 1 && report->comparable && chances)
         report_show_differences(out, report);
     report_show_meanings(out, answers, chances, numbers);

@@ -67,6 +67,14 @@ while read -r value low high name; do
     expect_match "<td>${value/+/\\+}<small>${low/+/\\+} to ${high/+/\\+}</small></td>" "$TMP/row"
 done <<<"$pairs"
 
+section "a run has the same intervals on every page"
+# score_cell FILE VALUE: the score with its interval.
+score_cell() { grep -o '<td>0\.[0-9]\{5\}<small>0[^<]*<' "$1" | grep -F "<td>$2<" | sort -u; }
+run "$COHORT" evaluate "$TMP/vae" --json || fail "evaluate"
+value=$(printf %.5f "$(json log_loss)")
+check "the log-loss has an interval" test -n "$(score_cell "$TMP/vae.html" "$value")"
+expect_equal "$(score_cell "$page" "$value")" "$(score_cell "$TMP/vae.html" "$value")" "vae alone and among others"
+
 section "another metric"
 run "$COHORT" evaluate "$TMP"/{rbm1,bkt,vae,ktm} --json || fail "evaluate"
 mapfile -t order < <(python3 -c 'import json, sys
