@@ -192,12 +192,12 @@ static void draw_growth(FILE *out, const struct report_class *class)
                  "mean mastery of each student over these %ss, from before the first attempt "
                  "to after the last; three of four students are above the lowest line, one of "
                  "four above the highest. The lines begin together, because nothing is known "
-                 "of anybody yet, and move apart as answers come in. A rising line in the "
-                 "middle means that the model expects more right answers at the end than at "
-                 "the beginning; with a model in which abilities do not change (lme, vae), "
-                 "that is no sign of learning.",
+                 "of anybody yet, and move apart as answers come in. %s",
                  html_whole((int64_t)n).text, n == 1 ? "" : "s", REPORT_GROWTH - 1,
-                 n < class->n ? ", evenly selected," : "", things, thing);
+                 n < class->n ? ", evenly selected," : "", things, thing,
+                 class->is_fixed ? report_fixed_words
+                                 : "A rising line in the middle means that the model expects "
+                                   "more right answers at the end than at the beginning.");
     memory_free(things);
     memory_free(ranked);
 }

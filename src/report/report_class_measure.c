@@ -205,6 +205,7 @@ enum status report_class_measure(struct report_class *class, const struct infere
     enum status status = standing_open(&standing, inference);
     if (status == OK) {
         class->by_item = standing.by_item;
+        class->is_fixed = report_is_fixed(inference->model->kind, inference->config);
         class->rule = report_rule_of(live_knows(inference->model));
         names_copy(&class->things, class->by_item ? &dataset->items : &dataset->skills);
         class->n_skills =

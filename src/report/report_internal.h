@@ -218,6 +218,9 @@ void report_history_free(struct report_history *history);
  * likelihood), and the number of epochs, at most. */
 int report_monitor(const struct config *config);
 int64_t report_epochs(const struct config *config);
+/* Whether a model assumes that a student's ability does not change over the attempts. */
+bool report_is_fixed(const struct model_kind *kind, const struct config *config);
+extern const char report_fixed_words[]; /* what a rising line means then */
 /* The fold of a cross-validation, and how many there are; 0: not of one. */
 void report_fold(const struct config *config, int64_t *fold, int64_t *n_folds);
 

@@ -61,6 +61,7 @@ size_t report_sample_own(const struct shard *shard, const uint64_t *students, si
 enum { REPORT_PATH_SKILLS = 12, REPORT_PATH_ATTEMPTS = 40 };
 struct report_path {
     size_t n_skills, n_attempts, n_before; /* n_before: earlier attempts */
+    size_t n_tried;                        /* skills of these attempts */
     uint32_t skill[REPORT_PATH_SKILLS];
     double mastery[REPORT_PATH_SKILLS * REPORT_PATH_ATTEMPTS]; /* n_skills x n_attempts */
     uint8_t mark[REPORT_PATH_SKILLS * REPORT_PATH_ATTEMPTS];   /* enum plot_heat_mark */
@@ -69,6 +70,9 @@ void report_path_take(struct report_path *path, struct standing *standing, size_
 /* `things`: names of all skills. */
 void report_path_draw(FILE *out, const struct report_path *path, const struct names *things,
                       const char *thing, const char *title, const char *caption);
+/* Mean mastery of the skills of the path, which `picture` shows. */
+void report_path_draw_growth(FILE *out, const struct report_path *path, const char *thing,
+                             const char *picture, bool is_fixed);
 
 /* A skill that a student has tried. */
 struct report_tried {
@@ -81,6 +85,7 @@ struct report_tried {
 enum { REPORT_GROWTH = 11 }; /* points of a student's growth */
 struct report_class {
     bool is_there, by_item;
+    bool is_fixed; /* see report_is_fixed */
     struct report_rule rule;
     size_t n_all, n_all_skills; /* students with attempts; skills with attempts and items */
     size_t n, n_skills;         /* students measured; skills of the pictures */

@@ -3,6 +3,7 @@
  * whether the answer was right. */
 #include "base/memory.h"
 #include "plot/html.h"
+#include "plot/plot.h"
 #include "plot/plot_heat.h"
 #include "report/report_internal.h"
 #include <math.h>
@@ -55,7 +56,7 @@ static void choose_skills(struct report_path *path, const struct standing *stand
     const uint32_t *skills = NULL;
     for (uint64_t t = from; t < end; t++)
         for (size_t k = skills_of(standing, t, &skills); k-- > 0;)
-            count[skills[k]]++;
+            path->n_tried += count[skills[k]]++ == 0;
     for (size_t c = 0; c < REPORT_PATH_SKILLS; c++) {
         size_t best = n;
         for (size_t k = 0; k < n; k++)
@@ -121,10 +122,41 @@ void report_path_draw(FILE *out, const struct report_path *path, const struct na
                       ? memory_text(" The last %zu of %zu attempts are shown.",
                                     path->n_attempts, path->n_before + path->n_attempts)
                       : memory_text("%s", "");
+    char *few = path->n_skills < path->n_tried
+                    ? memory_text("one of the %zu %ss tried most in these attempts",
+                                  path->n_skills, thing)
+                    : memory_text("one of the %ss tried in these attempts", thing);
     html_caption(out,
-                 "%s Each row is one of the %ss tried most, each column an attempt: a circle "
-                 "is a right answer, a cross a wrong one. The stronger the colour, the higher "
-                 "the mastery after that attempt.%s",
-                 caption, thing, which);
+                 "%s Each row is %s, each column an attempt: a circle is a right answer, a "
+                 "cross a wrong one. The stronger the colour, the higher the mastery after "
+                 "that attempt.%s",
+                 caption, few, which);
+    memory_free(few);
     memory_free(which);
+}
+
+void report_path_draw_growth(FILE *out, const struct report_path *path, const char *thing,
+                             const char *picture, bool is_fixed)
+{
+    double x[REPORT_PATH_ATTEMPTS], y[REPORT_PATH_ATTEMPTS];
+    for (size_t t = 0; t < path->n_attempts; t++) {
+        x[t] = (double)(path->n_before + t + 1);
+        y[t] = 0;
+        for (size_t k = 0; k < path->n_skills; k++)
+            y[t] += path->mastery[k * path->n_attempts + t] / (double)path->n_skills;
+    }
+    const struct plot_series line = {.style = PLOT_LINE, .n = path->n_attempts, .x = x, .y = y};
+    char *title =
+        path->n_before > 0
+            ? memory_text("Estimated mastery over the last %zu attempts", path->n_attempts)
+            : memory_text("Estimated mastery over all attempts");
+    html_figure(out, title);
+    plot_draw(out, &(struct plot){.title = title,
+                                  .x = {.label = "attempt", .whole = true},
+                                  .y = {.label = "mean mastery", .high = 1, .percent = true},
+                                  .series = &line,
+                                  .n_series = 1});
+    html_caption(out, "Mastery after each attempt, mean over the %ss in the picture “%s”.%s%s",
+                 thing, picture, is_fixed ? " " : "", is_fixed ? report_fixed_words : "");
+    memory_free(title);
 }

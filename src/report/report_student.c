@@ -52,6 +52,7 @@ struct page {
     uint64_t n_attempts;
     int64_t n_withheld;
     struct report_path path;
+    bool is_fixed; /* see report_is_fixed */
 };
 
 /* ---- measuring ---- */
@@ -260,11 +261,10 @@ static void show_head(FILE *out, const struct page *page)
     fputs("</p>\n</div>\n", out);
 }
 
-/* What a teacher does where the model and the answers contradict each other. */
-static const char *doubts(const struct page *page)
+/* What the model says where the answers contradict it. */
+static const char *opinion(const struct page *page)
 {
-    return page->rule.knows ? "The model does not think it known: check with the student"
-                            : "The model expects wrong answers: check with the student";
+    return page->rule.knows ? "does not think it known" : "expects wrong answers";
 }
 
 /* One reason to practise something next. */
@@ -290,7 +290,7 @@ static void show_reason(FILE *out, const struct page *page, const struct standin
         fprintf(out, " Ask %s more before deciding.",
                 at->answers.n + 1 < page->rule.answers ? "one or two" : "one");
     else if (is_contradicted(at))
-        fprintf(out, " %s.", doubts(page));
+        fprintf(out, " The model %s: check with the student.", opinion(page));
     else if (at->advice == ADVISE_UNKNOWN)
         fputs(
             page->rule.knows
@@ -412,32 +412,9 @@ static void show_contradicted(FILE *out, const struct page *page)
         fprintf(out,
                 ": the model %s (%d\u00a0%%) although %" PRId64 " of the last %" PRId64
                 " were right: check with the student.</p>\n",
-                page->rule.knows ? "does not think it known" : "expects wrong answers",
-                report_rule_percent(&page->rule, at->mastery), at->answers.recent_right,
-                at->answers.n_recent);
+                opinion(page), report_rule_percent(&page->rule, at->mastery),
+                at->answers.recent_right, at->answers.n_recent);
     }
-}
-
-/* Mean mastery of the skills of the path. */
-static void draw_growth(FILE *out, const struct page *page)
-{
-    const struct report_path *path = &page->path;
-    double x[REPORT_PATH_ATTEMPTS], y[REPORT_PATH_ATTEMPTS];
-    for (size_t t = 0; t < path->n_attempts; t++) {
-        x[t] = (double)(path->n_before + t + 1);
-        y[t] = 0;
-        for (size_t k = 0; k < path->n_skills; k++)
-            y[t] += path->mastery[k * path->n_attempts + t] / (double)path->n_skills;
-    }
-    const struct plot_series line = {.style = PLOT_LINE, .n = path->n_attempts, .x = x, .y = y};
-    html_figure(out, "Growth over the last attempts");
-    plot_draw(out, &(struct plot){.title = "Mean mastery after each attempt",
-                                  .x = {.label = "attempt", .whole = true},
-                                  .y = {.label = "mean mastery", .high = 1, .percent = true},
-                                  .series = &line,
-                                  .n_series = 1});
-    html_caption(out, "Mastery after each attempt, mean over the %ss in the picture “%s”.",
-                 page->thing, PATH_TITLE);
 }
 
 static void show_rule(FILE *out, const struct page *page)
@@ -477,7 +454,7 @@ static void print_page(FILE *out, size_t row, const void *arg)
         html_say(out, "h2", "The path so far");
         html_figures(out);
         report_path_draw(out, &page->path, page->things, page->thing, PATH_TITLE, "");
-        draw_growth(out, page);
+        report_path_draw_growth(out, &page->path, page->thing, PATH_TITLE, page->is_fixed);
         html_figures_end(out);
     }
     char *estimate = memory_text("An estimate from the answers to other %ss.", page->thing);
@@ -512,15 +489,16 @@ enum status report_student_write(const struct comm *comm, const char *path,
         const struct shard *shard = &inference.shard;
         const bool here = student >= shard->first_student &&
                           student < shard->first_student + shard->n_students;
-        struct page page = {.plan = plan,
-                            .report = &report,
-                            .dataset = &inference.dataset,
-                            .things = standing.by_item ? &inference.dataset.items
-                                                       : &inference.dataset.skills,
-                            .thing = standing.by_item ? "item" : "skill",
-                            .kind = inference.model->kind->name,
-                            .run = report_shown(path, 1),
-                            .rule = report_rule_of(live_knows(inference.model))};
+        struct page page = {
+            .plan = plan,
+            .report = &report,
+            .dataset = &inference.dataset,
+            .things = standing.by_item ? &inference.dataset.items : &inference.dataset.skills,
+            .thing = standing.by_item ? "item" : "skill",
+            .kind = inference.model->kind->name,
+            .run = report_shown(path, 1),
+            .rule = report_rule_of(live_knows(inference.model)),
+            .is_fixed = report_is_fixed(inference.model->kind, inference.config)};
         log_live("report: writing %s", plan->output);
         if (here)
             measure(&page, &standing, student - shard->first_student);

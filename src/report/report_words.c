@@ -60,3 +60,26 @@ void report_fold(const struct config *config, int64_t *fold, int64_t *n_folds)
     *fold = train_integer(config, "fold");
     *n_folds = *fold > 0 ? train_integer(config, "folds") : 0;
 }
+
+const char report_fixed_words[] = "This model assumes a fixed ability: a rising line means a "
+                                  "better estimate, not learning.";
+
+/* Features of ktm that change with the attempts of a student. */
+static bool has_changes(const char *features)
+{
+    static const char *const changing[] = {"attempts", "wins", "fails", "previous_", "elapsed"};
+    for (const char *word = features; *word != '\0'; word += strspn(word, " ")) {
+        for (size_t k = 0; k < COUNT(changing); k++)
+            if (strncmp(word, changing[k], strlen(changing[k])) == 0)
+                return true;
+        word += strcspn(word, " ");
+    }
+    return false;
+}
+
+bool report_is_fixed(const struct model_kind *kind, const struct config *config)
+{
+    const char *features = config_get(config, "model", "features");
+    return strcmp(kind->name, "lme") == 0 || strcmp(kind->name, "vae") == 0 ||
+           (strcmp(kind->name, "ktm") == 0 && features != NULL && !has_changes(features));
+}

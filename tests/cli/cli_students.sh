@@ -99,6 +99,9 @@ expect_match '^ +--names'
 
 expect_equal 4 "$(sed -n '/How this page decides/,/<\/ul>/p' "$TMP/s7.html" | grep -c '^<li>')" "lines of the rule"
 
+expect_match '<h3>Estimated mastery over the last 40 attempts</h3>' "$TMP/s7.html"
+expect_match 'Each row is one of the skills tried in these attempts' "$TMP/s7.html"
+
 section "few answers, and skills that answers do not move"
 # The skill `hard` is never learned; of students one and two, fewer answers are known than a judgement needs.
 awk 'BEGIN { srand(8) } { print } NR > 1 { split($0, part, ","); if (n[part[1]]++ < 8) print part[1] ",hard-1,hard," (rand() < 0.3) }
@@ -115,6 +118,7 @@ expect_no_match 'Skipped for now' "$TMP/hard-one.html" "$TMP/s7.html"
 expect_match 'the only answer was wrong. Ask one or two more before deciding.</li>' "$TMP/hard-one.html"
 expect_match '0 of the last 2 answers right. Ask one more before deciding.</li>' "$TMP/hard-two.html"
 expect_no_match 'probably not known yet' "$TMP/hard-one.html" "$TMP/hard-two.html"
+expect_match '<h3>Estimated mastery over all attempts</h3>' "$TMP/hard-one.html"
 # Where the model and the answers contradict each other, the page says so.
 expect_match '<b><bdi>hard</bdi></b>: the model does not think it known \([0-9]+.%\) although 4 of the last 5 were right: check with' \
     "$TMP/hard-lucky.html"
@@ -216,6 +220,14 @@ expect_status 0 "$COHORT" report "$TMP/items" -o "$TMP/items.html"
 expect_match 'Mastery of students and items' "$TMP/items.html"
 expect_status 0 "$COHORT" report "$TMP/items" --student s3 -o "$TMP/items3.html"
 expect_match 'Answers that are withheld from the model' "$TMP/items3.html"
+expect_match 'Each row is one of the 12 items tried most in these attempts' "$TMP/items3.html"
+# Where a model assumes that abilities do not change, the pages say so.
+train rasch data="$TMP/chain.h5" model.kind=ktm model.preset=rasch train.epochs=3
+expect_status 0 "$COHORT" report "$TMP/rasch" --student s7 -o "$TMP/rasch7.html"
+for page in items items3 rasch7; do
+    expect_match 'This model assumes a fixed ability: a rising line means a better estimate, not learning' "$TMP/$page.html"
+done
+expect_no_match 'fixed ability' "$TMP/s7.html" "$TMP/ktm7.html" "$TMP/bkt.html"
 for s in $(seq 1 300); do echo "s$s,$((s % 2))"; done >"$TMP/targets.csv"
 run "$COHORT" import csv "$TMP/chain.csv" --targets "$TMP/targets.csv" -o "$TMP/targets.h5" || fail "import"
 # shellcheck disable=SC2086
