@@ -27,7 +27,6 @@ enum {
     REPORT_SEEN = 3,           /* fewest answers for such a share */
     REPORT_RESAMPLINGS = 1000, /* bootstrap samples of students, on every page, as in evaluate:
                                   a run has the same intervals wherever it is shown */
-    REPORT_FEW_RESAMPLINGS = REPORT_RESAMPLINGS, /* of the best trial of a sweep */
     REPORT_SEED = 1,
     REPORT_FEWEST_SCORED = 20, /* answers without which a score proves nothing */
     REPORT_FEWEST_STUDENTS = 2 /* without which it has no interval */

@@ -468,7 +468,7 @@ static enum status measure_best(struct page *page, const struct comm *comm)
                                  .comparable = true,
                                  .metric = page->metric,
                                  .pairs = {.baseline = {SIZE_MAX, SIZE_MAX}}};
-    paired_start(&page->best.pairs.paired, comm, REPORT_FEW_RESAMPLINGS, REPORT_SEED);
+    paired_start(&page->best.pairs.paired, comm, REPORT_RESAMPLINGS, REPORT_SEED);
     const enum status status =
         report_measure(&page->best.runs[0], comm, path, page->plan, &page->best.pairs, true);
     if (status == OK)
