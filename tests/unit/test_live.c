@@ -158,7 +158,8 @@ static void test_knowing(void **state)
             const struct live_attempt attempt = attempt_of(shard, t);
             const size_t k = shard->item[t] % 2;
             const double learn = rate[k][1], guess = rate[k][2], slip = rate[k][3],
-                         forget = rate[k][4], right = mark_outcome(shard->mark[t]) == CORRECT;
+                         forget = rate[k][4];
+            const bool right = mark_outcome(shard->mark[t]) == CORRECT;
             const double if_known = right ? 1 - slip : slip, if_not = right ? guess : 1 - guess;
             if (mark_is_shown(shard->mark[t]))
                 known[k] =
