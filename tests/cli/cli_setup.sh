@@ -223,7 +223,7 @@ expect_match 'timed out after 1 s'
 echo '/* ranks: 1 3 */' >"$tree/tests/unit/test_tap.c"
 # shellcheck disable=SC2016
 printf '#!/bin/bash\necho 1..3\necho "ok 1 - a"\necho "not ok 2 # SKIP b"
-[ "$OMPI_COMM_WORLD_RANK" = 2 ] && exit 1\necho "ok 3 - c"\n' >"$tree/build/tests/test_tap"
+[ "$OMPI_COMM_WORLD_RANK" = 2 ] && sleep 1 && exit 1\necho "ok 3 - c"\n' >"$tree/build/tests/test_tap"
 chmod +x "$tree/build/tests/test_tap"
 expect_status 1 runner test_tap
 expect_match '^ok +test_tap, ranks: 1 +2 passed, 1 skipped'
