@@ -16,7 +16,7 @@ enum split { TRAIN = 0, VALID = 1, TEST = 2, N_SPLITS = 3 };
  *     bit   7  6    5     4      3 2    1 0
  *           0  own  step  shown  split  outcome
  *
- * own: no model was trained on it (own_levels.h; in memory only); step: the attempt starts a new
+ * own: nothing may be learned from it (own_levels.h; in memory only); step: the attempt starts a new
  * step; shown: later attempts may use its outcome. */
 enum { MARK_SHOWN = 1 << 4, MARK_STEP = 1 << 5, MARK_OWN = 1 << 6 };
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include <string.h>
 
+#define HIDES "splits by attempt hide answers at items of one student"
 static const struct {
     const char *kind;
     const char *setting; /* the change applies only if the settings contain this text */
@@ -35,6 +36,15 @@ static const struct {
     {"ktm", "", "levels of one student are not used in predictions"},
     /* before: effects of students where nearly all answers are right */
     {"lme", "link = logit", "effects of students are checked by integration"},
+    /* before: what a model learned of an item of one student told that student's later answers */
+    {"rbm", "", HIDES},
+    {"rtrbm", "", HIDES},
+    {"dkt", "", HIDES},
+    {"vae", "", HIDES},
+    {"lme", "", HIDES},
+    {"bkt", "", HIDES},
+    {"ktm", "", HIDES},
+    {"average", "", HIDES},
 };
 
 int64_t numerics_revision(const char *kind)

@@ -70,6 +70,25 @@ static int64_t train_integer(const struct inference *inference, const char *key)
     return value ? strtoll(value, NULL, 10) : 0;
 }
 
+/* A checkpoint must fit the data that it says it was trained on. */
+static enum status check_trained_on(const struct inference *inference,
+                                    const struct dataset *dataset)
+{
+    const int64_t fold = train_integer(inference, "fold");
+    if (dataset->unseen.items.n > 0)
+        return fail(BAD_DATA,
+                    "%s: says that it was trained on %s, but does not know its item '%s'; the "
+                    "checkpoint was changed by another program",
+                    inference->checkpoint.path, dataset->path,
+                    names_get(&dataset->unseen.items, 0));
+    if (fold < 0 || fold > train_integer(inference, "folds"))
+        return fail(BAD_DATA,
+                    "%s: says that it was trained on fold %" PRId64 " of %" PRId64
+                    "; the checkpoint was changed by another program",
+                    inference->checkpoint.path, fold, train_integer(inference, "folds"));
+    return OK;
+}
+
 /* Collective: reads this rank's students, with the split used in training. */
 static enum status read_part(const struct inference *inference, const struct dataset *dataset,
                              struct shard *shard)
@@ -77,14 +96,16 @@ static enum status read_part(const struct inference *inference, const struct dat
     const size_t rank = (size_t)inference->comm->rank, n_ranks = (size_t)inference->comm->size;
     const size_t first = dataset_cut(dataset, rank, n_ranks);
     TRY(dataset_read(dataset, first, dataset_cut(dataset, rank + 1, n_ranks) - first, shard));
-    if (train_integer(inference, "fold") > 0 && is_trained_on(inference, dataset))
+    if (!is_trained_on(inference, dataset))
+        return OK;
+    TRY(check_trained_on(inference, dataset));
+    if (train_integer(inference, "fold") > 0)
         resplit_folds(shard, train_integer(inference, "folds"),
                       train_integer(inference, "fold"),
                       (uint64_t)train_integer(inference, "seed"));
-    if (refit_digest(inference->config) != NULL && is_trained_on(inference, dataset))
+    if (refit_digest(inference->config) != NULL)
         resplit_join(shard);
-    if (is_trained_on(inference, dataset))
-        own_levels_mark(shard);
+    own_levels_mark(shard);
     return OK;
 }
 

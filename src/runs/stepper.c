@@ -14,6 +14,7 @@
 #include "data/own_levels.h"
 #include "data/resplit.h"
 #include "runs/update.h"
+#include <string.h>
 
 /* Collective: whether any attempt, also for validation or test, has this outcome. */
 static bool has_outcome(const struct stepper *stepper, enum outcome outcome)
@@ -88,15 +89,21 @@ static enum status check_fold(const struct stepper *stepper)
                 (long long)o->folds, stepper->dataset.n_students);
 }
 
+/* Answers that training must not see are hidden in the shard, and still shown in `scored`. */
 static void hide_own(struct stepper *stepper)
 {
-    const int64_t n = own_levels_hide(&stepper->shard);
-    if (n > 0)
-        log_say(
-            "note: training skips %lld answer%s at items or skills that only one student "
-            "practised, after held-out attempts of that student: a model would reveal them to "
+    struct shard *shard = &stepper->shard;
+    stepper->n_hidden = own_levels_mark(shard);
+    if (stepper->n_hidden == 0)
+        return;
+    stepper->scored = *shard;
+    stepper->scored.mark = NEW_SCRATCH(uint8_t, shard->n_attempts);
+    memcpy(stepper->scored.mark, shard->mark, shard->n_attempts);
+    own_levels_hide(shard);
+    log_say("note: training skips %lld answer%s at items, skills or groups of only one student "
+            "around held-out attempts of that student: a model would reveal later answers to "
             "earlier predictions (--split by-time and by-last avoid this)",
-            (long long)n, n == 1 ? "" : "s");
+            (long long)stepper->n_hidden, stepper->n_hidden == 1 ? "" : "s");
 }
 
 static enum status read_data(struct stepper *stepper)
@@ -208,9 +215,24 @@ void stepper_destroy(struct stepper *stepper)
     exact_slices_destroy(&stepper->slices);
     if (stepper->work != NULL)
         stepper->model->kind->detach(stepper->work);
+    memory_free(stepper->scored.mark);
     shard_free(&stepper->shard);
     lanes_destroy(&stepper->lanes);
     dataset_close(&stepper->dataset);
+}
+
+struct view stepper_open_view(const struct stepper *stepper)
+{
+    if (stepper->n_hidden == 0)
+        return (struct view){&stepper->shard, stepper->work};
+    return (struct view){&stepper->scored, stepper->model->kind->attach(
+                                               stepper->model, &stepper->scored, TO_PREDICT)};
+}
+
+void stepper_close_view(const struct stepper *stepper, struct view *view)
+{
+    if (view->work != stepper->work)
+        stepper->model->kind->detach(view->work);
 }
 
 void stepper_begin_epoch(struct stepper *stepper, int64_t epoch)

@@ -17,9 +17,11 @@ struct stepper {
     struct dataset dataset;
     struct lanes lanes;
     struct shard shard;
-    void *work;         /* the model's view of the shard */
-    int64_t n_training; /* attempts, over all ranks */
-    int64_t n_joined;   /* of a refit: former validation attempts, over all ranks */
+    void *work;          /* the model's view of the shard */
+    int64_t n_hidden;    /* answers that training skips (own_levels.h), over all ranks */
+    struct shard scored; /* if there are any: the shard with these answers; shares its arrays */
+    int64_t n_training;  /* attempts, over all ranks */
+    int64_t n_joined;    /* of a refit: former validation attempts, over all ranks */
     struct exact_slices slices;
     struct optimizer optimizer;
     struct tally tally;         /* of the last step; its loss and counts add up until cleared */
@@ -33,6 +35,15 @@ struct stepper {
 CHECKED enum status stepper_create(struct stepper *stepper, const struct comm *comm,
                                    const struct settings *settings);
 void stepper_destroy(struct stepper *stepper);
+
+/* What predictions are made from: the shard with the answers that training skips. Close it before
+ * the next step. */
+struct view {
+    const struct shard *shard;
+    void *work;
+};
+struct view stepper_open_view(const struct stepper *stepper);
+void stepper_close_view(const struct stepper *stepper, struct view *view);
 
 /* Collective: steps 0 .. lanes.n_steps - 1 of epochs 0, 1, 2, ... */
 void stepper_begin_epoch(struct stepper *stepper, int64_t epoch);

@@ -114,7 +114,7 @@ static enum status train_epoch(struct trainer *t)
 /* The log-likelihood of the validation students' steps if it decides, else NaN. The estimated
  * bias from sampling is subtracted, because it is largest for the sharpest model. A probability
  * above 1 is not a score. */
-static double measure_likelihood(struct trainer *t)
+static double measure_likelihood(struct trainer *t, const struct view *view)
 {
     if (settings_metric(t->settings) >= 0)
         return NAN;
@@ -125,9 +125,21 @@ static double measure_likelihood(struct trainer *t)
                                          .most_bits = 10,
                                          .seed = (uint64_t)train->seed};
     struct likelihood_result result;
-    likelihood_measure(t->comm, t->model, t->stepper.work, &t->stepper.shard, 1u << VALID,
-                       &plan, &result);
+    likelihood_measure(t->comm, t->model, view->work, view->shard, 1u << VALID, &plan, &result);
     return result.mean > result.standard_error ? NAN : result.mean - result.bias;
+}
+
+/* Scores the validation attempts. */
+static enum status validate(struct trainer *t)
+{
+    struct view view = stepper_open_view(&t->stepper);
+    const enum status status =
+        split_score(t->comm, t->model, view.work, view.shard, VALID, NULL, &t->valid, NULL);
+    const bool decides = t->model->kind->fit.learn == NULL || t->model->kind->fit.keeps_best;
+    if (status == OK && t->valid.n > 0 && decides)
+        t->likelihood = measure_likelihood(t, &view);
+    stepper_close_view(&t->stepper, &view);
+    return status;
 }
 
 /* True if the last score is the best so far. */
@@ -179,13 +191,10 @@ static enum status finish_epoch(struct trainer *t, bool *done)
     if (steps)
         optimizer_swap(&t->stepper.optimizer);
     if (t->progress.epoch % o->valid_every == 0 || t->progress.epoch == trainer_epochs(t))
-        TRY(split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard, VALID, NULL,
-                        &t->valid, NULL));
+        TRY(validate(t));
     t->progress.converged = t->stepper.converged;
-    if (t->valid.n > 0 && (steps || t->model->kind->fit.keeps_best)) {
-        t->likelihood = measure_likelihood(t);
+    if (t->valid.n > 0 && (steps || t->model->kind->fit.keeps_best))
         best = is_better(t);
-    }
     *done = is_done(t);
     t->progress.finished = *done;
     TRY(comm_agree(t->comm, trainer_say_epoch(t, loss, best)));
@@ -222,13 +231,14 @@ static enum status score_best(struct trainer *t, struct result *result)
             status = fail_context(
                 status, "the best epoch cannot be read (train again with another run=)");
     }
+    struct view view = stepper_open_view(&t->stepper);
     struct item_counts counts;
-    item_counts_take(&counts, &t->stepper.shard);
+    item_counts_take(&counts, view.shard);
     for (int split = VALID; status == OK && split < N_SPLITS; split++)
-        status = split_score(t->comm, t->model, t->stepper.work, &t->stepper.shard,
-                             (enum split)split, &counts, &result->scores[split],
-                             result->baselines[split]);
+        status = split_score(t->comm, t->model, view.work, view.shard, (enum split)split,
+                             &counts, &result->scores[split], result->baselines[split]);
     memory_free(counts.right);
+    stepper_close_view(&t->stepper, &view);
     return status;
 }
 

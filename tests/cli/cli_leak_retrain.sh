@@ -142,7 +142,7 @@ for split in train all; do
     expect_equal "$([ $split = all ] && echo 1920 || echo 1440)" "$(json n)" "answers scored in $split"
 done
 expect_status 0 ranks 3 "$COHORT" train "data=$TMP/class-owners-0.h5" "run=$TMP/own-ranks" train.patience=0 model.kind=bkt train.epochs=10
-expect_match '^note: training skips 480 answers at items or skills that only one student practised' "$LIB_ERR"
+expect_match '^note: training skips 480 answers at items, skills or groups of only one student' "$LIB_ERR"
 expect_same "$TMP/own-bkt-0/last.h5" "$TMP/own-ranks/last.h5"
 
 # Every student practises an item and its skill that others answer once, so that only this student's answers say how
@@ -177,3 +177,124 @@ for kind in bkt pfa das3h; do
         END { print n + 0, moved + 0 }' "$TMP/practised-$kind-0.csv" "$TMP/practised-$kind-1.csv")
     check "$kind: $moved of $n early predictions moved" test "$n" = 480 -a "$moved" = 0
 done
+
+# classes NAME COMMAND...: imports two classes that the command prints, given 0 or 1: as they are, and altered.
+classes() {
+    local name=$1 altered
+    shift
+    for altered in 0 1; do
+        "$@" $altered >"$TMP/$name-$altered.csv"
+        run "$COHORT" import csv "$TMP/$name-$altered.csv" --split-column split --withheld --time-unit s \
+            -o "$TMP/class-$name-$altered.h5" || fail "import"
+    done
+}
+
+# moves NAME KIND WORD...: how much the first held-out predictions of altered students (every fourth) and of the others
+# move, and how well they tell apart students by their later answers (AUC).
+moves() {
+    local name=$1 kind=$2 altered
+    shift 2
+    for altered in 0 1; do train "$name-$kind-$altered" "$name-$altered" "$@"; done
+    awk -F , 'FNR > 1 && !((FILENAME, $1) in met) {
+            met[FILENAME, $1]
+            s = substr($1, 2)
+            if ($6 != "test" || $1 !~ /^s/) { delete met[FILENAME, $1]; next }
+            if (NR == FNR) { p[s] = $5; y[s] = $4; next }
+            off = $5 - p[s]
+            n[s % 4 == 0]++
+            moved[s % 4 == 0] += off < 0 ? -off : off }
+        END {
+            for (a in p) for (b in p) if (y[a] > y[b]) { pairs++; above += p[a] > p[b] ? 1 : p[a] == p[b] ? 0.5 : 0 }
+            printf "%.5f %.5f %.4f\n", moved[1] / n[1], moved[0] / n[0], above / pairs }' \
+        "$TMP/$name-$kind-0.csv" "$TMP/$name-$kind-1.csv"
+}
+
+# expect_alike NAME KIND WORD...: tests that altered students move no more than others, by chance apart.
+expect_alike() {
+    local altered others auc
+    read -r altered others auc < <(moves "$@")
+    check "$2: altered students move by $altered, others by $others, AUC $auc" \
+        awk -v a="$altered" -v b="$others" -v auc="$auc" 'BEGIN { exit !(a < 1.15 * b + 1e-4 && auc > 0.35 && auc < 0.65) }'
+}
+
+# First three items that nobody else answers, each once, with outcomes by chance; then common items, whose outcomes are
+# the student's coin. What a model learned about the first items must not tell the coin.
+coins() {
+    awk -v altered="$1" 'BEGIN {
+        srand(11)
+        print "student,item,outcome,time,split"
+        for (s = 0; s < 240; s++) {
+            coin = rand() < 0.5
+            for (t = 0; t < 16; t++) {
+                right = rand() < 0.5
+                item = int(6 * rand())
+                if (t >= 3) right = altered && s % 4 == 0 && t >= 5 ? !coin : coin
+                printf "s%d,%s,%d,%d,%s\n", s, t < 3 ? "u" s "_" t : "i" item, right, t, t == 3 || t == 4 ? "test" : "train"
+            }
+        }
+    }'
+}
+section "items of one student, answered once"
+classes coins coins
+for kind in rbm rtrbm dkt vae lme rasch fm; do
+    # shellcheck disable=SC2086
+    expect_alike coins $kind ${words[$kind]}
+done
+expect_alike coins conditional model.kind=rbm model.conditional=yes
+
+# Skill k of s and of b: b's answers there are hidden, since they are at an item of b's own; so only s trains the skill.
+chain() {
+    awk -v altered="$1" 'BEGIN {
+        srand(7)
+        print "student,item,skill,outcome,time,split"
+        for (j = 0; j < 60; j++) {
+            coin = rand() < 0.5
+            for (t = 0; t < 15; t++) {
+                right = t ? coin : rand() < 0.5
+                if (altered && j % 4 == 0 && t >= 3) right = !right
+                printf "s%d,x%d_%d,k%d,%d,%d,%s\n", j, j, t, j, right, t, t == 1 || t == 2 ? "test" : "train"
+            }
+            for (t = 0; t < 15; t++)
+                if (t == 0 || t >= 10)
+                    printf "b%d,own%d,k%d,%d,%d,train\n", j, j, j, rand() < 0.5, t
+                else
+                    printf "b%d,c%d,C,%d,%d,%s\n", j, t, rand() < 0.5, t, t < 3 ? "test" : "train"
+        }
+    }'
+}
+section "a skill of two students, one of whom is hidden"
+classes chain chain
+for kind in bkt pfa; do
+    # shellcheck disable=SC2086
+    read -r altered others auc < <(moves chain $kind ${words[$kind]:-model.kind=ktm model.preset=$kind})
+    check "$kind: altered students move by $altered" test "$altered" = 0.00000
+done
+
+# Every student waits for times of an own length, so that only this student trains that length.
+waits() {
+    awk -v altered="$1" 'BEGIN {
+        srand(5)
+        print "student,item,skill,outcome,time,split"
+        for (s = 0; s < 24; s++) {
+            coin = int(s / 2) % 2
+            time = 1600000000
+            for (t = 0; t < 30; t++) {
+                time += 2 ^ (s + 1)
+                right = t ? coin : rand() < 0.5
+                if (altered && s % 4 == 0 && t >= 3) right = !right
+                item = int(6 * rand())
+                printf "s%d,i%d,k%d,%d,%d,%s\n", s, item, item, right, time, t == 1 || t == 2 ? "test" : "train"
+            }
+        }
+    }'
+}
+section "waiting times of one student"
+printf '[model]\nfeatures = item elapsed previous_item\n' >"$TMP/waits.ini"
+classes waits waits
+read -r altered others auc < <(moves waits elapsed "$TMP/waits.ini" model.kind=ktm)
+check "altered students move by $altered, others by $others" awk -v a="$altered" -v b="$others" 'BEGIN { exit !(a < 1.15 * b) }'
+
+# Validation and test scores of training are those of evaluate, though training hides answers.
+section "scores of training"
+run "$COHORT" evaluate "$TMP/own-dkt-0" --split test --json || fail "evaluate"
+expect_equal "$(json log_loss | cut -c 1-12)" "$(json_of "$TMP/own-dkt-0/result.json" test log_loss | cut -c 1-12)" "log-loss"

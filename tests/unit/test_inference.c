@@ -108,8 +108,10 @@ static void test_open_model_and_data(void **state)
     memory_free(path);
 }
 
-/* Write a checkpoint like the run's, but with other settings or with one number changed. */
-static void write_changed(const char *from, const char *to, double number, size_t place)
+/* Write a checkpoint like the run's, but with other settings or with one number changed; and with
+ * the digest of other data, if it is not NULL. */
+static void write_for(const char *digest, const char *from, const char *to, double number,
+                      size_t place)
 {
     char *path = in_home("run/best.h5"), *target = in_home("changed.h5");
     struct inference inference;
@@ -129,7 +131,7 @@ static void write_changed(const char *from, const char *to, double number, size_
     const struct checkpoint_content content = {
         .model = inference.model,
         .config = config,
-        .data_digest = old->data_digest,
+        .data_digest = digest != NULL ? digest : old->data_digest,
         .items = checkpoint_items(old),
         .progress = &old->progress,
     };
@@ -147,6 +149,11 @@ static void write_changed(const char *from, const char *to, double number, size_
     memory_free(path);
     memory_free(target);
     inference_close(&inference);
+}
+
+static void write_changed(const char *from, const char *to, double number, size_t place)
+{
+    write_for(NULL, from, to, number, place);
 }
 
 static const struct {
@@ -204,6 +211,40 @@ static void test_settings_that_do_not_fit(void **state)
     expect_refused(BAD_USER, "oracle");
     write_changed("[model]", "[model", 0, 0);
     expect_refused(BAD_USER, "is not a section");
+}
+
+/* What a checkpoint says of the data it was trained on must fit the data. */
+static void test_data_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char *const folds[] = {"\nfold = 2", "\nfold = -1"};
+    for (size_t f = 0; f < COUNT(folds); f++) {
+        write_changed("\nfold = 0", folds[f], 0, 0);
+        for (size_t l = 0; l < 2; l++) {
+            assert_int_equal(run(lines[l].command, lines[l].line), BAD_DATA);
+            assert_non_null(strstr(fail_sentence(), "changed.h5: says that it was trained on "
+                                                    "fold "));
+        }
+    }
+    assert_int_equal(
+        run(&command_simulate, "simulate irt --students 30 --items 9 --seed 3 -o @/other.h5"),
+        OK);
+    char *path = in_home("other.h5");
+    struct dataset other;
+    assert_int_equal(dataset_open(&other, path, &world), OK);
+    write_for(other.digest, "hidden = 3", "hidden = 3", 0, 0);
+    dataset_close(&other);
+    memory_free(path);
+    static const struct {
+        const struct command *command;
+        const char *line;
+    } readers[] = {{&command_evaluate, "evaluate @/changed.h5 --data @/other.h5"},
+                   {&command_predict, "predict @/changed.h5 --data @/other.h5 -o @/p.csv"}};
+    for (size_t r = 0; r < COUNT(readers); r++) {
+        assert_int_equal(run(readers[r].command, readers[r].line), BAD_DATA);
+        assert_non_null(strstr(fail_sentence(), "does not know its item 'item-8'"));
+    }
+    fail_clear();
 }
 
 /* A run does not continue from a step beyond the end of the epoch. */
@@ -296,6 +337,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unchanged),
         cmocka_unit_test(test_not_a_number),
         cmocka_unit_test(test_settings_that_do_not_fit),
+        cmocka_unit_test(test_data_that_do_not_fit),
         cmocka_unit_test(test_two_checkpoints_at_once),
         cmocka_unit_test(test_recognize_checkpoints),
         cmocka_unit_test(test_step_beyond_epoch),

@@ -97,6 +97,7 @@ struct ktm_moments {
 struct ktm_walk {
     const struct ktm_design *design;
     const struct dataset *dataset;
+    uint8_t *own; /* rows that are not trained, see ktm_own.c; NULL: none */
     struct ktm_past *past[KTM_MOST_FEATURES];
     struct ktm_moments moments[KTM_MOST_FEATURES];
     uint64_t number;
@@ -188,6 +189,9 @@ struct ktm_work {
     size_t room;                 /* of these: attempts */
     struct ktm_learner *learner;
 };
+
+/* Collective: 1 for rows (of the design) that only one student trains; NULL: none. */
+uint8_t *ktm_own_rows(struct ktm_work *work, const struct comm *comm);
 
 /* Room for the features and scores of n attempts. */
 void ktm_reserve(const struct model *model, struct ktm_work *work, size_t n);

@@ -406,14 +406,26 @@ static enum status move(struct ktm_learner *l, struct ktm_work *work, struct pas
     return OK;
 }
 
-/* Clears the random initial factors of students without training attempts. */
-static void forget_untrained(struct ktm_learner *l, const struct shard *shard)
+static void forget_row(struct ktm_learner *l, size_t row)
 {
     const struct ktm_space *space = &l->space;
-    for (size_t s = 0; space->has_students && space->k > 0 && s < shard->n_students; s++)
+    memset(l->x + space->n_weights + row * space->stride, 0, space->stride * sizeof *l->x);
+}
+
+/* Clears the random initial factors of students without training attempts and of rows that are
+ * not trained. */
+static void forget_untrained(struct ktm_learner *l, const struct ktm_work *work)
+{
+    const struct ktm_space *space = &l->space;
+    const struct shard *shard = work->shard;
+    if (space->k == 0)
+        return;
+    for (size_t s = 0; space->has_students && s < shard->n_students; s++)
         if (ktm_count_training(shard, s) == 0)
-            memset(l->x + space->n_weights + (space->n_common + s) * space->stride, 0,
-                   space->stride * sizeof *l->x);
+            forget_row(l, space->n_common + s);
+    for (size_t row = 0; work->walk.own != NULL && row < space->n_common; row++)
+        if (work->walk.own[row])
+            forget_row(l, row);
 }
 
 static enum status prepare(const struct model *model, struct ktm_work *work,
@@ -421,12 +433,13 @@ static enum status prepare(const struct model *model, struct ktm_work *work,
 {
     if (work->learner == NULL) {
         TRY(check_numbers(work, pass->comm));
+        work->walk.own = ktm_own_rows(work, pass->comm);
         work->learner = learner_create(model, work, pass->comm);
     }
     work->learner->most = 0x1p62 / (double)pass->lanes->n_lanes;
     ktm_space_take(&work->learner->space, model, work->shard->first_student,
                    model->params.value, work->learner->x);
-    forget_untrained(work->learner, work->shard);
+    forget_untrained(work->learner, work);
     return OK;
 }
 
@@ -465,7 +478,7 @@ static void let_factors_join(struct ktm_learner *l, const struct model *model,
     ktm_scatter_factors(model, pass->draw.seed, flat);
     ktm_space_take(&l->space, model, work->shard->first_student, flat, l->x);
     memcpy(l->x, weights, n_weights * sizeof *weights);
-    forget_untrained(l, work->shard);
+    forget_untrained(l, work);
     memory_free(flat);
     memory_free(weights);
 }

@@ -41,6 +41,7 @@ void ktm_walk_free(struct ktm_walk *walk)
         memory_free(walk->past[j]);
         memory_free(walk->moments[j].list);
     }
+    memory_free(walk->own);
     memory_free(walk->place);
     memory_free(walk->first);
     memory_free(walk->row);
@@ -63,6 +64,8 @@ static real log_of(double n)
 
 static inline void emit(struct ktm_walk *walk, size_t *n, size_t row, real x)
 {
+    if (walk->own != NULL && walk->own[row])
+        return;
     walk->row[*n] = (uint32_t)row;
     walk->x[*n] = x;
     ++*n;

@@ -67,13 +67,14 @@ static size_t list_units(const struct rbm_options *o, struct rbm_work *work, siz
     return n;
 }
 
-/* The items a student saw, each once, in order of first appearance. */
+/* The items a student saw, each once, in order of first appearance; not those that nothing may
+ * be learned from. */
 static size_t list_seen(struct rbm_work *work, size_t s, uint32_t *seen)
 {
     const struct shard *shard = work->shard;
     size_t n = 0;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++)
-        if (work->last[shard->item[t]] < 0) {
+        if (work->last[shard->item[t]] < 0 && !(shard->mark[t] & MARK_OWN)) {
             work->last[shard->item[t]] = 0;
             seen[n++] = shard->item[t];
         }
