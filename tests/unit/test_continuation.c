@@ -76,9 +76,11 @@ static void test_numerics(void **state)
     assert_non_null(strstr(since, "matrix products are summed in a fixed order"));
     memory_free(since);
     assert_null(numerics_since("dkt", numerics_revision("dkt"), ""));
-    assert_null(numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n"));
+    since = numerics_since("rbm", 1, "[model]\nhidden_kind = binary\n");
+    assert_null(strstr(since, "units learn"));
+    memory_free(since);
     since = numerics_since("rbm", 1, "[model]\nhidden_kind = relu\n");
-    assert_string_equal(since, "relu units learn at other rates");
+    assert_string_equal(strtok(since, ";"), "relu units learn at other rates");
     memory_free(since);
 }
 
