@@ -138,6 +138,11 @@ CHECKED enum status dataset_renumber(struct dataset *dataset, const struct item_
  * does not know are numbered behind its own, as known ones. */
 CHECKED enum status dataset_extend(struct dataset *dataset, const struct item_table *items);
 
+/* For fitting a model anew: the file's items keep their numbers, and those without skills or
+ * without a group get them from the model's item of this name. Nothing changes if the model was
+ * stored without them. */
+CHECKED enum status dataset_complete(struct dataset *dataset, const struct item_table *items);
+
 /* After dataset_renumber with unseen items allowed, and after the model was declared: numbers
  * the groups of unseen items, new groups last, and uses the file's groups of known items if
  * `files`, where they are not the model's. */

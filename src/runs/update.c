@@ -13,10 +13,10 @@
  * new data have other skills or groups of an item, the model's stay; a note says so.
  *
  * Kinds that are solved for (bkt, lme, ktm) end at the same place wherever they start, so they
- * are fitted to the new data alone, with its skills and groups, and items that it lacks are
- * unknown to the result. For them
- * the new data should be the whole log up to now. For the other kinds that is better, too: what
- * is no longer practised is forgotten.
+ * are fitted to the new data alone, and items that it lacks are unknown to the result. Skills
+ * and groups are those of the new data; an item that has none there keeps the model's. For
+ * these kinds the new data should be the whole log up to now. For the other kinds that is
+ * better, too: what is no longer practised is forgotten.
  *
  * The checkpoint identifies what it came from in a section [update] of its configuration: the
  * digest of the original checkpoint, and those of the data sets trained on before. */
@@ -174,6 +174,30 @@ static bool is_warm(const struct settings *settings)
     return settings->model->kind->fit.learn == NULL;
 }
 
+/* Collective: a model of skills would become one of items if the new data have none. */
+static enum status check_skills(const struct settings *settings, const struct comm *comm,
+                                const struct dataset *dataset,
+                                const struct checkpoint *original)
+{
+    if (dataset->n_skills > 0 || original->skills.n == 0)
+        return OK;
+    struct config *config = config_create();
+    struct model *model = NULL;
+    enum status status = checkpoint_model(original, comm, config, NULL, &model);
+    if (status == OK && (model_uses(model) & MODEL_SKILLS) != 0)
+        status =
+            fail(BAD_USER,
+                 original->item_first != NULL
+                     ? "%s: no item has skills, here or in %s, but the model uses skills; "
+                       "import the data with --skills or --q-matrix"
+                     : "%s: no item has skills, and %s was stored by an earlier version of "
+                       "cohort, without those of its items; import the data with --skills",
+                 dataset->path, settings->train.update);
+    model_destroy(model);
+    config_destroy(config);
+    return status;
+}
+
 enum status update_open(const struct settings *settings, const struct comm *comm,
                         struct dataset *dataset, struct checkpoint *original)
 {
@@ -185,7 +209,10 @@ enum status update_open(const struct settings *settings, const struct comm *comm
                     original->path);
     const struct item_table items = checkpoint_items(original);
     dataset->unseen.allowed = true; /* the model's groups stay where the file has others */
-    return is_warm(settings) ? dataset_extend(dataset, &items) : OK;
+    if (is_warm(settings))
+        return dataset_extend(dataset, &items);
+    TRY(dataset_complete(dataset, &items));
+    return check_skills(settings, comm, dataset, original);
 }
 
 /* The number of names that are not among others. */
@@ -202,6 +229,53 @@ static size_t n_missing(const struct names *names, const struct names *others)
     return n;
 }
 
+static bool has_skills(const struct dataset *dataset, size_t i)
+{
+    return dataset->item_first[i] < dataset->item_first[i + 1];
+}
+
+static bool has_group(const struct dataset *dataset, size_t i)
+{
+    return dataset->item_group[i] >= 0;
+}
+
+/* Notes the items that got their skills (or groups) from the model. `file` is the data set as
+ * it is stored, with the same numbers. */
+static void say_completed(const struct settings *settings, const struct dataset *dataset,
+                          const struct dataset *file, const char *what,
+                          bool (*has)(const struct dataset *dataset, size_t i))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < dataset->n_items; i++)
+        n += has(dataset, i) && !has(file, i);
+    if (n > 0)
+        log_say("note: items without %s in %s: %zu of %zu; those of %s are used", what,
+                dataset->path, n, dataset->n_items, settings->train.update);
+}
+
+/* Notes new items without skills (or group), which neither the new data nor the model knows. */
+static void say_bare(const struct dataset *dataset, const struct checkpoint *original,
+                     const char *what, const char *option,
+                     bool (*has)(const struct dataset *dataset, size_t i))
+{
+    struct name_index known = {0};
+    name_index_add_all(&known, &original->items);
+    size_t n = 0, n_new = 0, first = 0;
+    for (size_t i = 0; i < dataset->n_items; i++) {
+        const char *name = names_get(&dataset->items, i);
+        if (name_index_find(&known, name, strlen(name)) != INDEX_NONE)
+            continue;
+        n_new++;
+        if (!has(dataset, i) && n++ == 0)
+            first = i;
+    }
+    name_index_free(&known);
+    if (n > 0)
+        log_say("note: new items without %s in %s: %zu of %zu, for example '%s'; the model, "
+                "which uses %s, learns less about them: import the data with %s",
+                what, dataset->path, n, n_new, names_get(&dataset->items, first), what, option);
+}
+
 /* Collective: notes other skills and groups than those of the original. A model that is fitted
  * anew has the file's own numbers, so a second look at the file compares. */
 static enum status say_others(const struct settings *settings, const struct comm *comm,
@@ -209,6 +283,10 @@ static enum status say_others(const struct settings *settings, const struct comm
 {
     const unsigned uses = model_uses(settings->model);
     const bool skills = (uses & MODEL_SKILLS) != 0, groups = (uses & MODEL_GROUPS) != 0;
+    if (skills)
+        say_bare(dataset, original, "skills", "--skills", has_skills);
+    if (groups)
+        say_bare(dataset, original, "groups", "--group", has_group);
     if (is_warm(settings)) {
         dataset_say_others(dataset, skills, groups, "the model's are used");
         return OK;
@@ -217,9 +295,12 @@ static enum status say_others(const struct settings *settings, const struct comm
         return OK;
     const struct item_table items = checkpoint_items(original);
     struct dataset file = {0};
-    enum status status = dataset_open(&file, dataset->path, comm);
-    if (status == OK)
-        status = dataset_extend(&file, &items);
+    TRY(dataset_open(&file, dataset->path, comm));
+    if (skills)
+        say_completed(settings, dataset, &file, "skills", has_skills);
+    if (groups)
+        say_completed(settings, dataset, &file, "groups", has_group);
+    const enum status status = dataset_extend(&file, &items);
     if (status == OK)
         dataset_say_others(&file, skills, groups,
                            "those of the new data are used, to which the model is fitted anew");

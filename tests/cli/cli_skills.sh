@@ -1,6 +1,6 @@
 #!/bin/bash
-# A model stores its items' skills and groups: data without them get the same predictions, on any number of ranks, and
-# data that contradict them are refused.
+# A model stores its items' skills and groups: data without them get the same predictions and updates, on any number of
+# ranks, and data that contradict them are refused.
 . "$(dirname "$0")/../lib/lib.sh"
 
 cp tests/golden/v1/answers.csv "$TMP"
@@ -74,3 +74,32 @@ run "$COHORT" train data=bare.h5 run=plain model.kind=ktm train.epochs=2 || fail
 expect_status 0 "$COHORT" predict plain -o with.csv
 expect_status 0 "$COHORT" predict plain --data full.h5 -o more.csv
 expect_same with.csv more.csv
+
+# The same log at a later day, with another split: with skills; without; with those of q1 alone.
+awk -F, -v OFS=, 'NR > 1 && $2 != "q1" { $5 = $6 = "" } { print }' answers.csv >mixed.csv
+# later NAME FILE OPTION...
+later() {
+    run "$COHORT" import csv "$2" "${columns[@]}" --split by-last -o "$1.h5" "${@:3}" || fail "import $1"
+}
+later later answers.csv --skills skills --group unit
+later later-bare answers.csv --skills none
+later later-mixed mixed.csv --skills skills --group unit
+for run in dkt dkt_both rtrbm vae lme bkt ktm rbm; do
+    section "$run: an update on data without skills and groups"
+    expect_status 0 "$COHORT" update "$run" --data later.h5 run="$run-with"
+    expect_no_match '^note: (new )?items without'
+    expect_status 0 "$COHORT" predict "$run-with" -o with.csv
+    expect_status 0 ranks 3 "$COHORT" update "$run" --data later-bare.h5 run="$run-bare"
+    expect_no_match '^note: new items without'
+    expect_status 0 "$COHORT" predict "$run-bare" -o without.csv
+    expect_same with.csv without.csv
+    case $run in
+        lme | bkt | ktm) ;; # which are fitted to the new data alone
+        *) continue ;;
+    esac
+    expect_status 0 "$COHORT" update "$run" --data later-mixed.h5 run="$run-mixed"
+    expect_match "^note: items without skills in later-mixed.h5: 6 of 7; those of $run are used"
+    [ "$run" != lme ] || expect_match "^note: items without groups in later-mixed.h5: 6 of 7; those of lme are used"
+    expect_status 0 "$COHORT" predict "$run-mixed" -o without.csv
+    expect_same with.csv without.csv
+done

@@ -176,6 +176,77 @@ expect_status 0 "$COHORT" predict average-other -o tags.csv
 expect_status 0 "$COHORT" update bkt --data other.h5
 expect_match "note: other.h5: item 'i[0-9]+' has skills 'k5', but 'k0' in .*; those of the new data are used"
 
+section "new data without skills: known items keep the model's, new ones are named"
+cut -d, -f1-4 whole.csv >bare.csv
+cut -d, -f1-4 old.csv >bare-old.csv
+expect_status 0 "$COHORT" import csv bare.csv -o bare.h5 --split by-last
+expect_status 0 "$COHORT" import csv bare-old.csv -o bare-old.h5 --split by-last
+expect_status 0 "$COHORT" import csv old.csv -o old-two.h5 --split by-time=80/10/10
+expect_status 0 "$COHORT" import csv bare-old.csv -o bare-two.h5 --split by-time=80/10/10
+expect_status 0 "$COHORT" train data=old.h5 run=pfa model.kind=ktm model.preset=pfa
+expect_status 0 "$COHORT" train data=old.h5 run=skills model.kind=dkt model.hidden=6 model.input=skill "${small[@]}"
+for kind in pfa bkt lme average skills rbm; do
+    expect_status 0 "$COHORT" update "$kind" --data old-two.h5
+    expect_no_match '^note: (new )?items without'
+    expect_status 0 on 3 "$COHORT" update "$kind" --data bare-two.h5
+    expect_match "^update of $kind: .*skills so far 4, new 0"
+    expect_no_match '^note: new items without'
+    for run in "$kind-old-two" "$kind-bare-two"; do
+        expect_status 0 "$COHORT" export "$run" -o "$run-tensors"
+        expect_status 0 "$COHORT" predict "$run" --data whole.h5 -o "$run.csv"
+    done
+    check "$kind: parameters and tables" diff -r -x '*.json' "$kind-old-two-tensors" "$kind-bare-two-tensors"
+    expect_same "$kind-old-two.csv" "$kind-bare-two.csv"
+    expect_status 0 "$COHORT" update "$kind" --data bare.h5
+    case $kind in
+        lme | rbm) expect_no_match '^note: new items without' ;; # do not use skills
+        *) expect_match "^note: new items without skills in bare.h5: 8 of 8, for example 'i16'; the model, which uses skills, .*--skills" ;;
+    esac
+done
+check "pfa: features of skills" grep -q '^wins_skill,' pfa-bare-two-tensors/table_features.csv
+check "bkt: skills" grep -q '^k3,' bkt-bare-two-tensors/table_skills.csv
+
+section "new data without skills, of which the model knows no item"
+sed '2,$s/,i/,j/' bare.csv >unknown.csv
+expect_status 0 "$COHORT" import csv unknown.csv -o unknown.h5 --split by-last
+for kind in pfa bkt; do
+    expect_status 1 on 2 "$COHORT" update "$kind" --data unknown.h5
+    expect_match "^cohort: unknown.h5: no item has skills, here or in $kind, but the model uses skills; import the data with --skills"
+    check "nothing is left behind" test ! -e "$kind-unknown"
+done
+expect_status 0 "$COHORT" update lme --data unknown.h5
+
+section "a model without skills stays one"
+for kind in average vae; do
+    declare -n options=$kind
+    expect_status 0 "$COHORT" train data=bare-old.h5 run="plain-$kind" model.kind="$kind" "${options[@]}" "${small[@]}"
+    expect_status 0 "$COHORT" update "plain-$kind" --data bare.h5
+    expect_status 0 "$COHORT" update "plain-$kind" --data whole.h5
+    expect_match '^update of plain-.*skills so far 0, new 0'
+    for run in "plain-$kind-bare" "plain-$kind-whole"; do
+        expect_status 0 "$COHORT" predict "$run" --data whole.h5 -o "$run.csv"
+    done
+    expect_same "plain-$kind-bare.csv" "plain-$kind-whole.csv"
+done
+
+section "refits, blends and continued runs keep to their own data"
+expect_status 1 "$COHORT" train refit=pfa data=bare-old.h5 run=refit
+expect_match 'a refit needs the same data'
+expect_status 1 "$COHORT" blend pfa bkt --data bare-old.h5 -o other-blend
+expect_match 'bare-old.h5'
+expect_status 1 "$COHORT" train run=pfa data=bare-old.h5
+expect_match 'pfa/last.h5: this run was trained on other data than bare-old.h5 has now'
+cp pfa-bare-two/last.h5 ended.h5
+expect_status 0 "$COHORT" train run=pfa-bare-two
+expect_match 'is already finished'
+expect_same ended.h5 pfa-bare-two/last.h5
+expect_status 0 "$COHORT" blend pfa-bare-two bkt-bare-two -o bare-blend
+expect_status 0 "$COHORT" blend pfa-old-two bkt-old-two -o skills-blend
+for run in bare-blend skills-blend; do
+    expect_status 0 "$COHORT" predict "$run" --data whole.h5 -o "$run.csv"
+done
+expect_same bare-blend.csv skills-blend.csv
+
 section "items, skills and a common feature in one panel"
 expect_status 0 "$COHORT" train data=old.h5 run=both model.kind=dkt model.hidden=6 model.input=both model.common=yes "${small[@]}"
 expect_status 0 "$COHORT" update both --data whole.h5 run=both-0 train.epochs=0
