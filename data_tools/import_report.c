@@ -103,16 +103,23 @@ static void warn_of_empty_parts(const struct import *import,
                                 const struct split_plan *plan)
 {
     const struct dataset *head = &result->content.head;
-    uint64_t n_by_split[4] = {0}, n_to_learn = 0;
+    uint64_t n_by_split[4] = {0}, n_to_learn = 0, n_valid_known = 0;
     for (uint64_t t = 0; t < head->n_attempts; t++) {
         n_by_split[mark_split(result->mark[t])]++;
         n_to_learn +=
             mark_split(result->mark[t]) == TRAIN && mark_outcome(result->mark[t]) != UNKNOWN;
+        n_valid_known +=
+            mark_split(result->mark[t]) == VALID && mark_outcome(result->mark[t]) != UNKNOWN;
     }
     if (n_to_learn == 0 && n_by_split[VALID] + n_by_split[TEST] > 0)
         log_warn("no known outcome is for training (split %s): models cannot learn from this "
                  "data set",
                  import->split);
+    if (n_valid_known == 0 && n_by_split[VALID] > 0)
+        log_warn("no known outcome is for validation (attempts: %" PRIu64
+                 ", split %s): %straining cannot stop at the best epoch",
+                 n_by_split[VALID], import->split,
+                 head->target != NULL ? "except for models of a target, " : "");
     const bool no_valid = n_by_split[VALID] == 0 && is_asked_for(import, plan, VALID),
                no_test = n_by_split[TEST] == 0 && is_asked_for(import, plan, TEST);
     if (no_valid || no_test)

@@ -44,6 +44,8 @@ static void count_student(const struct shard *shard, size_t s, uint64_t *items,
 {
     const struct dataset *dataset = shard->dataset;
     const uint64_t first = counts->attempts;
+    const bool has_target =
+        dataset->target != NULL && !isnan(dataset->target[shard->first_student + s]);
     bool trained = false;
     for (uint64_t t = shard->first[s]; t < shard->first[s + 1]; t++) {
         const uint8_t mark = shard->mark[t];
@@ -55,7 +57,8 @@ static void count_student(const struct shard *shard, size_t s, uint64_t *items,
         counts->attempts++;
         counts->steps += (mark & MARK_STEP) != 0;
         counts->answers += trains;
-        counts->valid += mark_split(mark) == VALID;
+        counts->valid +=
+            mark_split(mark) == VALID && (mark_outcome(mark) != UNKNOWN || has_target);
         counts->repeats += trains && ago > 0;
         counts->recent += trains && ago > 0 && ago <= RECENT_ATTEMPTS;
         counts->practice += trains && met;

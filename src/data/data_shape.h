@@ -22,7 +22,8 @@ struct data_shape {
      * those to its skills, or of the student's answers to its skills before it; 0 without
      * skills. */
     double item_loss, skill_loss, practice_loss;
-    bool has_valid, has_time;
+    bool has_valid; /* a validation attempt with a known outcome, or of a known target */
+    bool has_time;
 };
 
 /* Whether students come back to a skill often enough for a model to learn how practice helps. */

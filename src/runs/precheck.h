@@ -4,7 +4,8 @@
 
 #include "runs/stepper.h"
 
-/* Collective: fails if the score to monitor is undefined on the validation attempts. */
+/* Collective: fails if the score to monitor is undefined on the validation attempts or targets
+ * that are known. */
 CHECKED enum status precheck_monitor(const struct settings *settings,
                                      const struct stepper *stepper);
 

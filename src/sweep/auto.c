@@ -179,8 +179,8 @@ enum status auto_run(const struct comm *comm, const struct auto_plan *plan,
     TRY(data_shape_read(&work.shape, plan->data, comm));
     if (!work.shape.has_valid)
         return fail(BAD_USER,
-                    "%s: no validation attempts to choose models by; import the data with "
-                    "them, as in --split by-student=80/10/10",
+                    "%s: no validation attempts with known outcomes to choose models by; "
+                    "import the data with them, as in --split by-student=80/10/10",
                     plan->data);
     TRY(comm_agree(comm, comm->rank == 0 ? take_lock(plan, &result->lock) : OK));
     enum status status = auto_sweeps_kinds(&work);

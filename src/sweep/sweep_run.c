@@ -109,9 +109,9 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
     }
     settings_destroy(&settings);
     if (status == OK && result->valid.n == 0)
-        status = fail(BAD_USER, "the data set has no validation attempts to compare trials by; "
-                                "import the data with validation attempts, as in --split "
-                                "by-student=80/10/10, or set train.folds");
+        status = fail(BAD_USER, "the data set has no validation attempts with known outcomes "
+                                "to compare trials by; import the data with them, as in "
+                                "--split by-student=80/10/10, or set train.folds");
     return status;
 }
 

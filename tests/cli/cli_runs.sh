@@ -289,6 +289,56 @@ done
 expect_status 0 "$COHORT" train "data=$TMP/unsplit.h5" model.kind=rbm train.epochs=2 train.batch=20 "run=$TMP/idle"
 expect_no_match '^warning'
 
+section 'settings without effect: validation attempts without a known outcome, or all alike'
+# answers VALID: 60 students, of whom 12 are for validation and have these outcomes.
+answers() {
+    awk -v valid="$1" 'BEGIN {
+        print "student,item,outcome,skill,split,target"
+        for (s = 0; s < 60; s++)
+            for (t = 0; t < 8; t++)
+                printf "s%d,i%d,%s,k%d,%s,%s\n", s, t, s % 5 ? (s * 7 + t * 5) % 11 < 6 : valid, t % 3, s % 5 ? "train" : "valid",
+                    s % 5 ? s % 2 : valid }' >"$TMP/answers.csv"
+    run "$COHORT" import csv "$TMP/answers.csv" --split-column split --skills skill --target target -o "$TMP/$2.h5" ||
+        fail "import $2"
+}
+answers '' blank
+expect_match '^warning: no known outcome is for validation \(attempts: 96, split .*training cannot stop at the best epoch'
+why='no outcome of the 96 validation attempts is known; import the data with them'
+idle=(train.epochs=2 train.batch=20 train.block=10 train.patience=1 train.monitor=auc)
+for kind in rbm rtrbm dkt vae average ktm bkt lme; do
+    expect_status 0 on 2 "$COHORT" train "data=$TMP/blank.h5" model.kind=$kind "${idle[@]}" "run=$TMP/blank-$kind"
+    case $kind in bkt | lme) why='the result of this model is its last epoch' ;; esac
+    expect_equal 1 "$(errors | grep -c "^warning: train.patience = 1 has no effect: $why")" "patience of $kind"
+    expect_equal 1 "$(errors | grep -c "^warning: train.monitor = auc has no effect: $why")" "monitor of $kind"
+done
+why='no outcome of the 96 validation attempts is known'
+printf '[train]\npatience = 1\nmonitor = rmse\n' >"$TMP/idle.ini"
+expect_status 0 "$COHORT" train "$TMP/idle.ini" "data=$TMP/blank.h5" model.kind=average train.epochs=2 "run=$TMP/blank-ini"
+expect_match "^warning: train.patience = 1 has no effect: $why"
+expect_match "^warning: train.monitor = rmse has no effect: $why"
+expect_status 0 "$COHORT" train "data=$TMP/blank.h5" model.kind=dkt model.task=final train.epochs=2 train.patience=1 \
+    "run=$TMP/blank-target"
+expect_match '^warning: train.patience = 1 has no effect: no target of the 12 validation students is known'
+expect_status 0 "$COHORT" train "data=$TMP/blank.h5" model.kind=rbm "run=$TMP/blank-default"
+expect_match '^done: 15 epochs'
+expect_no_match '^warning: train'
+answers 1 alike
+expect_no_match 'no known outcome is for validation'
+for kind in rbm rtrbm dkt vae average ktm; do
+    expect_status 1 "$COHORT" train "data=$TMP/alike.h5" model.kind=$kind "${idle[@]}" "run=$TMP/alike-$kind"
+    expect_match '^cohort: train.monitor = auc: no validation outcome is incorrect \(outcomes: 96\), so their AUC is undefined'
+done
+expect_status 1 "$COHORT" train "data=$TMP/alike.h5" model.kind=dkt model.task=final "${idle[@]}" "run=$TMP/alike-target"
+expect_match '^cohort: train.monitor = auc: all 12 validation targets are 1, so their AUC is undefined'
+# an update: the warnings are about what is set for it, and it takes as many epochs as led to the best
+expect_status 0 "$COHORT" train "data=$TMP/alike.h5" model.kind=rbm train.epochs=3 train.patience=2 "run=$TMP/alike-rbm"
+expect_status 0 "$COHORT" update "$TMP/alike-rbm" --data "$TMP/blank.h5"
+expect_match "^done: $(json_of "$TMP/alike-rbm/result.json" best_epoch) epoch"
+expect_no_match '^warning: train'
+expect_status 0 "$COHORT" update "$TMP/alike-rbm" --data "$TMP/blank.h5" "run=$TMP/alike-again" train.patience=1 train.monitor=auc
+expect_match "^warning: train.patience = 1 has no effect: $why"
+expect_match "^warning: train.monitor = auc has no effect: $why"
+
 section presets
 for preset in $("$COHORT" help rbm | sed -n '/^  Presets of rbm/,/^SEE/s/^    \([a-z_]*\)  .*/\1/p'); do
     expect_status 0 on 2 "$COHORT" train model.kind=rbm model.preset="$preset" train.epochs=2 data="$class" \

@@ -80,6 +80,28 @@ static void test_shape(void **state)
     tiny_close(&class);
 }
 
+/* Validation attempts without a known outcome cannot stop a training. */
+static void test_blank_validation(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct tiny class;
+        tiny_begin(&class, 2, false);
+        tiny_student(&class);
+        tiny_attempt(&class, 0, mark_make(CORRECT, TRAIN, true, true));
+        tiny_attempt(&class, 1, mark_make(UNKNOWN, VALID, false, true));
+        if (known)
+            tiny_attempt(&class, 1, mark_make(INCORRECT, VALID, false, true));
+        tiny_finish(&class, &world);
+        struct data_shape shape;
+        tiny_must(data_shape_read(&shape, class.path, &world));
+        assert_true(shape.has_valid == known);
+        assert_string_equal(suggested_for(&shape, "model.kind = rbm", "train", "patience"),
+                            known ? "50" : "");
+        tiny_close(&class);
+    }
+}
+
 /* An item that comes back after 15 attempts is recent, one after 16 is not. */
 static void test_recent(void **state)
 {
@@ -381,11 +403,17 @@ int main(int argc, char **argv)
     comm_start(&world, &argc, &argv);
     h5_start();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape),           cmocka_unit_test(test_log_odds),
-        cmocka_unit_test(test_recent),          cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_factors),         cmocka_unit_test(test_recurrent_rate),
-        cmocka_unit_test(test_skills_per_item), cmocka_unit_test(test_bkt_items),
-        cmocka_unit_test(test_all_kinds),       cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_log_odds),
+        cmocka_unit_test(test_blank_validation),
+        cmocka_unit_test(test_recent),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_recurrent_rate),
+        cmocka_unit_test(test_skills_per_item),
+        cmocka_unit_test(test_bkt_items),
+        cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_choices),
         cmocka_unit_test(test_earlier),
     };
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
