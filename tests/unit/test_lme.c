@@ -323,6 +323,57 @@ static void test_zero_standard_deviation(void **state)
     close_bench(&b);
 }
 
+/* A step as long as a standard deviation ends at exactly zero, whatever the rounding: a tiny one
+ * instead has no derivative but rounding errors, and effects in its units are huge. */
+static void test_step_to_zero(void **state)
+{
+    (void)state;
+    const struct lme_shape shape = {
+        .logit = true, .n_factors = 2, .n_fixed = 1, .n_spread = 2, .n_outer = 3};
+    for (int k = 0; k < 500; k++) {
+        const double sigma = 0.5 + k / 700.0;
+        struct lme_search search = {.trial = {0, 1, sigma}};
+        const struct lme_laplace found = {.deviance = 9,
+                                          .gradient = {0, 0.1, 8 * (1 + k % 7 / 3.0) / sigma},
+                                          .information = {2},
+                                          .freedom = {1, 1}};
+        assert_true(lme_search_advance(&search, &shape, &found, 1e-6));
+        assert_true(search.trial[2] == 0 && search.trial[1] > 0.9);
+        /* rejected: zero lies within half of this step too */
+        search.trial[2] = -sigma;
+        const struct lme_laplace worse = {.deviance = 9 - search.promise};
+        assert_false(lme_search_advance(&search, &shape, &worse, 1e-6));
+        assert_true(search.trial[2] == 0 || fabs(search.trial[2]) > 1e-5);
+    }
+}
+
+/* Small classes, in which the search often passes a standard deviation of zero: students answer
+ * items that all share and one of their own. */
+static void test_small_classes(void **state)
+{
+    (void)state;
+    enum { CLASSES = 40, STUDENTS = 40, SHARED = 8, ANSWERS = 6 };
+    for (uint32_t c = 0; c < CLASSES; c++) {
+        struct bench b;
+        begin(&b, SHARED + STUDENTS);
+        for (uint32_t s = 0; s < STUDENTS; s++) {
+            const struct rng rng = {.seed = 80 + c, .purpose = RNG_SIMULATE, .who = s};
+            const double chance = 0.27 + 0.46 * rng_uniform(&rng, 0);
+            tiny_student(&b.class);
+            for (uint32_t t = 0; t < ANSWERS; t++) {
+                const uint32_t shared = (uint32_t)rng_below(&rng, 2 * t + 1, SHARED);
+                const bool right = rng_uniform(&rng, 2 * t + 2) < chance;
+                tiny_attempt(&b.class, t % 2 ? SHARED + s : shared,
+                             mark_make(right ? CORRECT : INCORRECT, TRAIN, true, true));
+            }
+        }
+        finish(&b, c % 2 ? "factors=item" : "factors=item, eliminate=student");
+        struct lme_search search;
+        train(&b, &search);
+        close_bench(&b);
+    }
+}
+
 /* Nearly all answers are right, and Laplace's deviance is least with effects of students that
  * their integrals refute. Whether students or items are eliminated, the search ends without. */
 static void test_nearly_all_right(void **state)
@@ -463,6 +514,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_slope_against_differences),
         cmocka_unit_test(test_balanced_design),
         cmocka_unit_test(test_search_ends_at_a_minimum),
+        cmocka_unit_test(test_step_to_zero),
+        cmocka_unit_test(test_small_classes),
         cmocka_unit_test(test_nearly_all_right),
         cmocka_unit_test(test_zero_standard_deviation),
         cmocka_unit_test(test_grids),

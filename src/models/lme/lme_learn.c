@@ -224,6 +224,19 @@ static bool holds(struct lme_work *work, struct lme_search *search, const struct
     return false;
 }
 
+/* With link = identity the deviance has no minimum if the residual can be zero. */
+static void explain(const struct lme_work *work)
+{
+    if (work->shape->logit || work->solver->dispersion > 1e-6)
+        return;
+    fail_clear();
+    fail(DIVERGED,
+         "training diverged: the factors explain every outcome, so with model.link = identity "
+         "the residual standard deviation tends to zero (now %g); start another run= with "
+         "model.link=logit",
+         sqrt(work->solver->dispersion));
+}
+
 enum status lme_learn(struct model *model, void *memory, struct pass *pass)
 {
     struct lme_work *work = memory;
@@ -257,6 +270,8 @@ enum status lme_learn(struct model *model, void *memory, struct pass *pass)
                             (long long)work->n_bad)
                      : check_design(work, &found);
     }
+    if (status == DIVERGED)
+        explain(work);
     if (status == OK) {
         keep_students(work);
         if (lme_search_advance(&search, shape, &found, o->tolerance))

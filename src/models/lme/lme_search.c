@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { N_SCALARS = 6 };
-static const double armijo = 1e-4, near_zero = 1e-3, small = 0.05;
+static const double armijo = 1e-4, zero = 1e-4, near_zero = 1e-3, small = 0.05;
 
 size_t lme_search_size(size_t n_outer)
 {
@@ -146,6 +146,18 @@ static void learn_curvature(struct lme_search *search, size_t n,
                 factor * step[i] * step[j] - (bent[i] * step[j] + step[i] * bent[j]) / along;
 }
 
+/* The next point. A sigma that would be zero but for rounding is zero: in units of such a sigma
+ * the effects of the last point are huge, and the derivative is made of rounding errors. */
+static void set_trial(struct lme_search *search, const struct lme_shape *shape,
+                      const double *step)
+{
+    for (size_t i = 0; i < shape->n_outer; i++) {
+        search->trial[i] = search->x[i] + step[i];
+        if (is_spread(shape, i) && fabs(search->trial[i]) < zero)
+            search->trial[i] = 0;
+    }
+}
+
 /* The quasi-Newton step, except for a sigma near zero, where F is flat whether it rises or
  * falls. There a sigma that tends to zero is set to zero, and one that tends away is doubled
  * each time. */
@@ -181,8 +193,7 @@ static void choose_step(struct lme_search *search, const struct lme_shape *shape
     if (is_forced)
         search->phase = SEARCH_RUNNING;
     search->promise = dot(step, search->gradient, n);
-    for (size_t i = 0; i < n; i++)
-        search->trial[i] = search->x[i] + step[i];
+    set_trial(search, shape, step);
 }
 
 /* At the end: the next point sets one of the sigmas that are zero to a small value. */
@@ -232,8 +243,10 @@ bool lme_search_advance(struct lme_search *search, const struct lme_shape *shape
         if (!(rise <= armijo * search->promise + noise)) {
             double shrink = -search->promise / (2 * (rise - search->promise));
             shrink = fmin(0.5, fmax(0.1, shrink));
+            double step[MOST_OUTER];
             for (size_t i = 0; i < n; i++)
-                search->trial[i] = search->x[i] + shrink * (search->trial[i] - search->x[i]);
+                step[i] = shrink * (search->trial[i] - search->x[i]);
+            set_trial(search, shape, step);
             search->promise *= shrink;
             if (++search->n_rejected > 30)
                 search->phase = SEARCH_DONE;
