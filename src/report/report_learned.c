@@ -94,12 +94,13 @@ static const char *column_name(const struct table *table, size_t c)
     return names_get(&table->columns, c);
 }
 
-/* The column with the standard errors of column c: error_NAME, NAME_error, or `error` if it is
- * the next column. */
+/* The column with the standard errors of column c: error_NAME; NAME_error if c is NAME_effect; or
+ * `error` if it is the next column. */
 static size_t error_column(const struct table *table, size_t c)
 {
-    char *names[] = {memory_text("error_%s", column_name(table, c)),
-                     memory_text("%s_error", column_name(table, c))};
+    const char *name = column_name(table, c), *effect = strstr(name, "_effect");
+    const size_t n = effect != NULL ? (size_t)(effect - name) : strlen(name);
+    char *names[] = {memory_text("error_%s", name), memory_text("%.*s_error", (int)n, name)};
     size_t found = SIZE_MAX;
     for (size_t k = 0; k < COUNT(names); k++) {
         if (found == SIZE_MAX)

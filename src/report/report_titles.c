@@ -37,9 +37,10 @@ static const struct entry {
     {"ktm", "skills", "weight", "How easy each skill is", "weight"},
     {"lme", "spreads", "sd", "Standard deviations", "standard deviation"},
     {"lme", "fixed", "estimate", "Effects on all answers", "effect on the log-odds"},
-    {"lme", "items", "item", "How easy each item is", "effect on the log-odds"},
-    {"lme", "items", "group", "How easy the group of each item is", "effect on the log-odds"},
-    {"lme", "skills", "skill", "How easy each skill is", "effect on the log-odds"},
+    {"lme", "items", "item_effect", "How easy each item is", "effect on the log-odds"},
+    {"lme", "items", "group_effect", "How easy the group of each item is",
+     "effect on the log-odds"},
+    {"lme", "skills", "skill_effect", "How easy each skill is", "effect on the log-odds"},
     {"vae", "items", "a", "How well each item separates students", "discrimination a"},
     {"vae", "items", "b", "How hard each item is", "difficulty b"},
 };
@@ -83,7 +84,7 @@ const char *report_title_of_head(const struct table *table, size_t column)
     const size_t n = strlen(table->row);
     if (strncmp(name, table->row, n) != 0)
         return name;
-    return name[n] == '\0'                   ? "effect"
+    return strcmp(name + n, "_effect") == 0  ? "effect"
            : strcmp(name + n, "_error") == 0 ? "standard error"
                                              : name;
 }

@@ -96,9 +96,9 @@ run "$COHORT" inspect "$TMP/one-1" || fail "inspect"
 expect_match '^student +[0-9.]+ +[0-9.]+$'
 expect_match '^group +[0-9.]+ +[0-9.]+$'
 expect_match '^position +-?[0-9.e-]+ +[0-9.e-]+'
-expect_match '^skill +skill +skill_error'
+expect_match '^skill +skill_effect +skill_error'
 run "$COHORT" export "$TMP/one-1" -o "$TMP/out" || fail "export"
-expect_equal "item,item,item_error,group,group_error,total" "$(head -1 "$TMP/out/table_items.csv")" "columns of items"
+expect_equal "item,item_effect,item_error,group_effect,group_error,total" "$(head -1 "$TMP/out/table_items.csv")" "columns of items"
 
 section "comparison with the truth"
 rasch_class 400 25 5
@@ -272,6 +272,10 @@ expect_status 3 "$COHORT" import csv "$TMP/empty.csv" --student who --item what 
 expect_match 'all cells of the factor teacher are empty'
 expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.fixed=teacher "run=$TMP/bad"
 expect_match "'teacher' is not a covariate of the data; choices: position, practice"
+awk 'BEGIN { print "student,item,outcome"; for (s = 0; s < 12; s++) for (i = 0; i < 6; i++) printf "s%d,i%d,%d\n", s, i, i % 2 }' >"$TMP/alike.csv"
+expect_status 0 "$COHORT" import csv "$TMP/alike.csv" --split none -o "$TMP/alike.h5"
+expect_status 4 "$COHORT" train "data=$TMP/alike.h5" model.kind=lme model.link=identity "run=$TMP/alike"
+expect_match 'the factors explain every outcome'
 expect_status 1 "$COHORT" train "data=$TMP/taught.h5" model.kind=lme model.factors=teacher model.eliminate=item "run=$TMP/bad"
 expect_match 'items are not among model.factors'
 

@@ -18,13 +18,12 @@ if (length(args) > 3) {
 time <- system.time(model <- glmer(formula, answers, family = binomial, nAGQ = 1))
 spreads <- read.csv(file.path(args[2], "table_spreads.csv"), row.names = 1)
 fixed <- read.csv(file.path(args[2], "table_fixed.csv"), row.names = 1)
-items <- read.csv(file.path(args[2], "table_items.csv"), colClasses = c(item = "character"), check.names = FALSE)
-names(items)[1:3] <- c("name", "effect", "error")
+items <- read.csv(file.path(args[2], "table_items.csv"), colClasses = c(item = "character"))
 students <- read.csv(args[3], colClasses = c(student = "character"))
 effects <- ranef(model, condVar = TRUE)
 theirs <- as.data.frame(VarCorr(model))
 variance <- function(factor) abs(spreads[factor, "variance"] / theirs$vcov[theirs$grp == factor] - 1)
-rows <- match(rownames(effects$item), items$name)
+rows <- match(rownames(effects$item), items$item)
 errors <- sqrt(attr(effects$item, "postVar")[1, 1, ])
 fit <- read.csv(file.path(args[2], "table_fit.csv"))
 cat(sprintf(paste("seconds %.2f variance %.2e intercept %.2e intercept_error %.2e items %.8f students %.8f",
@@ -32,9 +31,9 @@ cat(sprintf(paste("seconds %.2f variance %.2e intercept %.2e intercept_error %.2
             time[["elapsed"]], max(sapply(theirs$grp, variance)),
             abs(fixed["intercept", "estimate"] - fixef(model)[[1]]),
             abs(fixed["intercept", "error"] / sqrt(vcov(model)[1, 1]) - 1),
-            cor(effects$item[, 1], items$effect[rows]),
+            cor(effects$item[, 1], items$item_effect[rows]),
             cor(effects$student[, 1], students[match(rownames(effects$student), students$student), 2]),
-            max(abs(items$error[rows] / errors - 1)), abs(fit$deviance + 2 * as.numeric(logLik(model))),
+            max(abs(items$item_error[rows] / errors - 1)), abs(fit$deviance + 2 * as.numeric(logLik(model))),
             abs(fit$aic - AIC(model)), abs(fit$bic - BIC(model)),
             as.integer(fit$parameters - attr(logLik(model), "df"))))
 if (length(args) > 3) {

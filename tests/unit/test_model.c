@@ -60,6 +60,54 @@ static void declares(struct bench *b)
             assert_true(params->value[i] == 0);
 }
 
+static void expect_new_name(struct names *names, const char *name, const struct bench *b)
+{
+    const size_t n = names->n;
+    names_add(names, name, strlen(name));
+    for (size_t k = 0; k < n; k++)
+        if (strcmp(names_get(names, k), name) == 0)
+            fail_msg("%s: %s: two columns are called %s", b->kind->name, b->variant->options,
+                     name);
+}
+
+/* What is exported as CSV has one name per column, that of the rows included. */
+static void names_columns(struct bench *b)
+{
+    const struct model *model = b->tiny.model;
+    const struct params *params = &model->params;
+    for (size_t k = 0; k < b->kind->view.n_tables; k++) {
+        struct table table;
+        struct names names = {0};
+        b->kind->view.table(model, k, &table);
+        expect_new_name(&names, table.row, b);
+        for (size_t c = 0; c < table.n_columns; c++)
+            expect_new_name(&names, names_get(&table.columns, c), b);
+        names_free(&names);
+        table_free(&table);
+    }
+    for (size_t t = 0; t < params->n_tensors; t++) { /* of higher rank: NAME_1, ... */
+        const struct tensor *tensor = &params->tensors[t];
+        const char *of = params->panels[tensor->panel].of;
+        if (tensor->rank == 1)
+            assert_string_not_equal(tensor->name, of != NULL ? of : "row");
+    }
+    struct names names = {0};
+    expect_new_name(&names, "student", b);
+    for (size_t j = 0; b->kind->view.hidden_name != NULL && j < b->kind->view.n_hidden(model);
+         j++) {
+        char name[32];
+        b->kind->view.hidden_name(model, j, name);
+        expect_new_name(&names, name, b);
+    }
+    names_free(&names);
+}
+
+static void test_names_of_columns(void **state)
+{
+    (void)state;
+    with_all(names_columns);
+}
+
 static void test_declarations(void **state)
 {
     (void)state;
@@ -436,6 +484,7 @@ int main(int argc, char **argv)
     h5_start();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_names_of_columns),
         cmocka_unit_test(test_predictions_ignore_the_future),
         cmocka_unit_test(test_held_out_outcomes_are_not_learned),
         cmocka_unit_test(test_block_is_the_sum_of_its_students),

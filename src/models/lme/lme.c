@@ -414,7 +414,7 @@ static void effect_table(const struct model *model, const struct lme_shape *shap
     for (size_t f = 0; f < shape->n_factors; f++)
         if (is_listed(&shape->factors[f], skills))
             snprintf(columns + strlen(columns), sizeof columns - strlen(columns),
-                     "%s %s_error ", shape->factors[f].name, shape->factors[f].name);
+                     "%s_effect %s_error ", shape->factors[f].name, shape->factors[f].name);
     strcat(columns, skills ? "" : "total");
     const bool any = columns[0] != '\0';
     table_create(table, skills ? "skills" : "items", skills ? "skill" : "item",
