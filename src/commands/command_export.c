@@ -98,6 +98,30 @@ static char *outer_name(const struct params *params, const struct tensor *tensor
                        tensor->name);
 }
 
+/* The numbers of a tensor; NAN where only `examine` computes them and has not. Returns whether any
+ * is known. */
+static bool take(const struct params *params, const struct tensor *tensor, real *values)
+{
+    bool is_known = !params->is_examined[tensor - params->tensors];
+    params_take(params, tensor, params->value, values);
+    if (is_known)
+        return true;
+    for (size_t i = 0; i < params_size(params, tensor); i++)
+        if (values[i] > 0)
+            is_known = true;
+        else
+            values[i] = (real)NAN;
+    return is_known;
+}
+
+static bool is_known(const struct params *params, const struct tensor *tensor)
+{
+    real *values = NEW_SCRATCH(real, params_size(params, tensor));
+    const bool known = take(params, tensor, values);
+    memory_free(values);
+    return known;
+}
+
 /* Columns are named after the tensor and their place in its further dimensions, from 1. */
 static char *column_words(const struct tensor *tensor, const char *name, size_t n_columns)
 {
@@ -129,7 +153,7 @@ static void tensor_table(struct table *table, const struct inference *inference,
     free(words);
     memory_free(name);
     real *values = NEW_SCRATCH(real, n);
-    params_take(params, tensor, params->value, values);
+    take(params, tensor, values);
     for (size_t i = 0; i < n; i++)
         table->values[i] = (double)values[i];
     memory_free(values);
@@ -273,7 +297,7 @@ static enum status write_tensor_h5(const struct inference *inference,
     const struct params *params = &inference->model->params;
     char *name = outer_name(params, tensor), *path = memory_text("/tensors/%s", name);
     real *values = NEW_SCRATCH(real, params_size(params, tensor));
-    params_take(params, tensor, params->value, values);
+    take(params, tensor, values);
     enum status status =
         h5_write(file, path, stored_type(), memory_type(), tensor->rank, tensor->shape, values);
     memory_free(values);
@@ -294,7 +318,8 @@ static enum status write_tensors_h5(const struct inference *inference,
     TRY(names_write(file, "/items", &inference->checkpoint.items));
     TRY(h5_group(file, "/tensors"));
     for (size_t t = 0; t < params->n_tensors; t++)
-        if (only == NULL || only == &params->tensors[t])
+        if ((only == NULL || only == &params->tensors[t]) &&
+            is_known(params, &params->tensors[t]))
             TRY(write_tensor_h5(inference, &params->tensors[t], file));
     return OK;
 }
@@ -338,7 +363,8 @@ static enum status write_directory(const struct inference *inference, const stru
     enum status status = comm_agree(
         inference->comm, inference->comm->rank == 0 ? file_make_directory(path) : OK);
     for (size_t t = 0; status == OK && t < params->n_tensors; t++) {
-        if (only != NULL && only != &params->tensors[t])
+        if ((only != NULL && only != &params->tensors[t]) ||
+            !is_known(params, &params->tensors[t]))
             continue;
         char *name = outer_name(params, &params->tensors[t]);
         char *file = memory_text("%s/%s.csv", path, name);
@@ -377,6 +403,12 @@ static enum status write_all(const struct inference *inference, const struct val
         inference->model->kind->view.examine != NULL)
         status = inference->model->kind->view.examine(inference->model, &inference->shard,
                                                       inference->comm);
+    if (status == OK && only != NULL && !is_known(&inference->model->params, only))
+        status =
+            fail(BAD_USER,
+                 "%s: '%s' is computed from the training data; use --hidden, and -o FILE.h5 "
+                 "or a directory",
+                 inference->checkpoint.path, only->name);
     const struct hidden *wanted = values->hidden ? &hidden : NULL;
     if (status == OK) {
         if (file_ends_in(values->output, ".h5"))
@@ -449,8 +481,9 @@ const struct command command_export = {
         "stores as logits are named logit_NAME. Hidden activations have the columns "
         "student,h1,h2,... or the model's own names for them (theta_1, sigma_1).\n\n"
         "A directory gets one CSV file per tensor, and table_NAME.csv for each table that "
-        "`cohort inspect` shows. With --hidden the data are read, and the tables include "
-        "standard errors where the model has them.\n\n"
+        "`cohort inspect` shows. With --hidden the data are read, and standard errors that a "
+        "model computes from its training data are written too. Where one is missing, the "
+        "cell is empty (NaN in HDF5).\n\n"
         "A graph has one line per pair of skills: from,to,gate,strength. The gate is how far "
         "the edge is open, from 0 to 1.\n\n"
         "The output is identical, byte for byte, for any number of ranks.",

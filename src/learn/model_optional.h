@@ -62,7 +62,7 @@ struct model_view {
     size_t n_tables;
     void (*table)(const struct model *model, size_t k, struct table *table);
     /* Collective: computes from the training data what tables show in addition (standard
-     * errors), and leaves it in tensors that are not trained. */
+     * errors), and leaves it in tensors declared by params_examined. */
     enum status (*examine)(struct model *model, const struct shard *shard,
                            const struct comm *comm);
 

@@ -47,6 +47,12 @@ void params_logits(struct params *params, const struct tensor *tensor)
     params->is_logit[params->n_tensors - 1] = true;
 }
 
+void params_examined(struct params *params, const struct tensor *tensor)
+{
+    params_tensor(params, tensor);
+    params->is_examined[params->n_tensors - 1] = true;
+}
+
 void params_allocate(struct params *params)
 {
     params->value = NEW(real, params->n);

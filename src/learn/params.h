@@ -30,7 +30,8 @@ struct params {
     size_t n_panels, n_tensors;
     struct panel panels[MOST_TENSORS];
     struct tensor tensors[MOST_TENSORS];
-    bool is_logit[MOST_TENSORS]; /* the tensor holds logits, log(p / (1 - p)) */
+    bool is_logit[MOST_TENSORS];    /* the tensor holds logits, log(p / (1 - p)) */
+    bool is_examined[MOST_TENSORS]; /* only `examine` fills it, with numbers above 0 */
 };
 
 /* Declare panels first, then the tensors in them, then call params_allocate. */
@@ -38,6 +39,7 @@ size_t params_panel(struct params *params, size_t n_rows, size_t n_columns);
 size_t params_panel_of(struct params *params, const char *of, size_t n_rows, size_t n_columns);
 void params_tensor(struct params *params, const struct tensor *tensor);
 void params_logits(struct params *params, const struct tensor *tensor); /* logits of p */
+void params_examined(struct params *params, const struct tensor *tensor);
 void params_allocate(struct params *params);
 void params_free(struct params *params);
 

@@ -59,6 +59,25 @@ expect_equal item,a_1,a_2,b,error_a_1,error_a_2,error_b,answers "$(head -1 "$TMP
 check "each item has errors" awk -F , 'NR > 1 && !($7 > 0 && $7 < 2 && ($5 > 0 || $6 > 0)) { exit 1 }' \
     "$TMP/exported-1/table_items.csv"
 
+section "standard errors are written only if they were computed"
+expect_status 0 "$COHORT" export "$TMP/full-1" -o "$TMP/plain-tables"
+expect_status 0 "$COHORT" export "$TMP/full-1" -o "$TMP/plain.h5"
+expect_equal "" "$(find "$TMP/plain-tables" -name 'error_*')" "files of errors that were not computed"
+check "difficulties are among them" test -f "$TMP/plain-tables/difficulty.csv"
+check "the tensors of errors have the numbers of the table" awk -F , 'FNR == 1 { next } FILENAME == ARGV[1] { a[FNR] = $5 "," $6; b[FNR] = $7; next }
+    FILENAME == ARGV[2] { if ($2 "," $3 != a[FNR]) exit 1; next } $2 != b[FNR] { exit 1 }' \
+    "$TMP/exported-1/"{table_items,error_a,error_b}.csv
+expect_status 0 "$COHORT" export "$TMP/full-1" --hidden -o "$TMP/errors.h5"
+for tensor in difficulty error_a error_b; do # names are stored as plain text
+    expect_equal "$([ $tensor = difficulty ] && echo 1 || echo 0) 1" \
+        "$(grep -aq $tensor "$TMP/plain.h5" && echo 1 || echo 0) $(grep -aq $tensor "$TMP/errors.h5" && echo 1 || echo 0)" \
+        "$tensor in HDF5 files without and with --hidden"
+done
+expect_status 1 "$COHORT" export "$TMP/full-1" --tensor error_b -o "$TMP/error_b.csv"
+expect_match "'error_b' is computed from the training data; use --hidden, and -o FILE.h5 or a directory"
+expect_status 0 "$COHORT" export "$TMP/full-1" --tensor error_b --hidden -o "$TMP/error_b"
+check "one tensor" cmp "$TMP/error_b/error_b.csv" "$TMP/exported-1/error_b.csv"
+
 section "stopped and killed"
 # shellcheck disable=SC2206
 words=("data=$TMP/class.h5" $small $full train.epochs=40 train.batch=20 train.block=4 run.save_minutes=0)

@@ -89,7 +89,9 @@ static void adopt(struct model *model, struct member *member, size_t m)
         struct tensor tensor = own->tensors[t];
         snprintf(tensor.name, sizeof tensor.name, "%zu_%.56s", m, own->tensors[t].name);
         tensor.panel += first;
-        (own->is_logit[t] ? params_logits : params_tensor)(&model->params, &tensor);
+        (own->is_logit[t]      ? params_logits
+         : own->is_examined[t] ? params_examined
+                               : params_tensor)(&model->params, &tensor);
     }
     memory_free(own->value);
     own->value = NULL;

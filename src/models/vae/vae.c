@@ -148,7 +148,8 @@ static void lay_out(struct model *model)
     };
     for (size_t t = 0; t < COUNT(of_items); t++)
         if (of_items[t].n_columns > 0)
-            params_tensor(p, &of_items[t]);
+            (of_items[t].first_column < shape->column_error ? params_tensor
+                                                            : params_examined)(p, &of_items[t]);
     if (o->discrimination == A_EQUAL) {
         shape->common = params_panel(p, 1, k);
         params_tensor(p, &(struct tensor){"discrimination", shape->common, 0, k, 1, {k}, true});
