@@ -405,6 +405,8 @@ struct html_word html_whole(int64_t n)
 struct html_word html_fixed(int digits, double value)
 {
     struct html_word word, size;
+    if (fabs(value) >= 1e15)
+        return html_short(value);
     snprintf(size.text, sizeof size.text, "%.*f", digits, fabs(value));
     const bool is_zero = size.text[strspn(size.text, "0.")] == '\0';
     snprintf(word.text, sizeof word.text, "%s%.*f", value < 0 && !is_zero ? "−" : "", digits,

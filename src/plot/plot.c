@@ -77,12 +77,12 @@ int plot_frame_side(const struct plot_frame *f, const struct plot_series *s, siz
 
 bool plot_is_there(const struct plot_series *s, size_t i)
 {
-    return isfinite(s->x[i]) && isfinite(s->y[i]);
+    return plot_is_drawable(s->x[i]) && plot_is_drawable(s->y[i]);
 }
 
 static void include_value(double value, double *low, double *high)
 {
-    if (!isfinite(value))
+    if (!plot_is_drawable(value))
         return;
     *low = fmin(*low, value);
     *high = fmax(*high, value);
@@ -126,14 +126,9 @@ static void settle_axis(const struct plot *plot, struct plot_axis *axis, bool is
         axis->high = 10 * low;
 }
 
-static struct html_word tick_word(const struct plot_axis *axis, double value, int digits)
+struct html_word plot_tick_word(double value, int digits)
 {
     struct html_word word;
-    if (axis->percent) {
-        snprintf(word.text, sizeof word.text, "%.*f %%", digits > 2 ? digits - 2 : 0,
-                 100 * value);
-        return word;
-    }
     if (digits == 0 && fabs(value) < 1e15)
         return html_whole((int64_t)value);
     if (fabs(value) >= 1e15 || digits > 7)
@@ -141,6 +136,15 @@ static struct html_word tick_word(const struct plot_axis *axis, double value, in
     else
         snprintf(word.text, sizeof word.text, "%s%.*f", value < 0 ? "−" : "", digits,
                  fabs(value));
+    return word;
+}
+
+static struct html_word tick_word(const struct plot_axis *axis, double value, int digits)
+{
+    struct html_word word;
+    if (!axis->percent)
+        return plot_tick_word(value, digits);
+    snprintf(word.text, sizeof word.text, "%.*f %%", digits > 2 ? digits - 2 : 0, 100 * value);
     return word;
 }
 

@@ -70,6 +70,9 @@ void plot_draw(FILE *out, const struct plot *plot);
 void plot_graph(FILE *out, const char *title, const char *const *names, size_t n,
                 const double *weight, double least);
 
+/* Whether a number can be drawn: finite, and so are its differences to others. */
+bool plot_is_drawable(double value);
+
 /* At most `most` ticks in [low, high], at multiples of 1, 2 or 5 times a power of ten. */
 enum { PLOT_MOST_TICKS = 12 };
 struct plot_ticks {

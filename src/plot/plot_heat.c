@@ -105,7 +105,7 @@ static void draw_cell(FILE *out, const struct frame *f, size_t r, size_t c, doub
     const bool thin = mark_of(f->heat, r, c) == HEAT_THIN;
     if (!isfinite(value))
         return;
-    const double size = f->heat->most > 0 ? fabs(value) / f->heat->most : value;
+    const double size = f->heat->most > 0 ? fmin(fabs(value) / f->heat->most, 1) : value;
     const size_t shade = size > 0 ? size_min((size_t)(size * N_SHADES), N_SHADES - 1) : 0;
     fprintf(out,
             "<rect class=\"cell%s h%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\">",
@@ -117,7 +117,7 @@ static void draw_cell(FILE *out, const struct frame *f, size_t r, size_t c, doub
         fprintf(out,
                 "<text class=\"ink named\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s"
                 "</text>",
-                x_of(f, (double)c + 0.5), y + 14, html_whole((int64_t)round(100 * value)).text);
+                x_of(f, (double)c + 0.5), y + 14, html_short(round(100 * value)).text);
 }
 
 static void draw_mark(FILE *out, const struct frame *f, size_t r, size_t c, double y)

@@ -2,6 +2,7 @@
 #ifndef COHORT_PLOT_INTERNAL_H
 #define COHORT_PLOT_INTERNAL_H
 
+#include "plot/html.h"
 #include "plot/plot.h"
 
 /* A plot with its final ranges and layout. */
@@ -22,6 +23,9 @@ double plot_frame_y_at(const struct plot_frame *f, double share);
 int plot_frame_side(const struct plot_frame *f, const struct plot_series *s, size_t i);
 bool plot_is_there(const struct plot_series *s, size_t i);
 void plot_series_draw(FILE *out, const struct plot_frame *f, const struct plot_series *s);
+
+/* The label of a tick. */
+struct html_word plot_tick_word(double value, int digits);
 
 /* The numbers of a struct plot as CSV. */
 void plot_numbers(FILE *out, const void *what);

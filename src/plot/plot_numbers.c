@@ -32,7 +32,7 @@ void plot_numbers(FILE *out, const void *what)
     for (size_t s = 0; s < plot->n_series; s++) {
         const struct plot_series *one = &plot->series[s];
         for (size_t i = 0; i < one->n; i++) {
-            if (!isfinite(one->x[i]) || !isfinite(one->y[i]))
+            if (!plot_is_there(one, i))
                 continue;
             csv_quote(out, one->name != NULL          ? one->name
                            : one->style == PLOT_GUIDE ? "guide"

@@ -26,10 +26,9 @@ static void draw_note(FILE *out, const struct plot_frame *f, const struct plot_s
     const struct plot_axis *axis = f->y.names != NULL ? &f->y : &f->x;
     const double at = f->y.names != NULL ? s->y[i] : s->x[i],
                  value = f->y.names != NULL ? s->x[i] : s->y[i];
-    const size_t place = at >= 0 ? (size_t)(at + 0.5) : 0;
     fputs("<title>", out);
-    if (axis->names != NULL && place < axis->n_names)
-        html_cut(out, axis->names[place], 80);
+    if (axis->names != NULL && at >= 0 && at + 0.5 < (double)axis->n_names)
+        html_cut(out, axis->names[(size_t)(at + 0.5)], 80);
     else
         fputs(html_short(at).text, out);
     fprintf(out, ": %s", html_short(value).text);

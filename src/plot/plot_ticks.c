@@ -6,6 +6,10 @@
 #include <sleef.h>
 #include <stdlib.h>
 
+/* The range of two numbers within +-MOST, and so every step, is finite. */
+enum { MOST_POWER = 301 };
+static const double MOST = 1e300;
+
 /* 1, 2 or 5 times a power of ten, as a fraction, so that multiples are rounded only once. */
 static double step_of(int rank, double *divisor)
 {
@@ -18,11 +22,16 @@ static double step_of(int rank, double *divisor)
     return first[rank - 3 * power] * (power < 0 ? 1 : ten);
 }
 
+bool plot_is_drawable(double value)
+{
+    return fabs(value) <= MOST; /* false for NaN */
+}
+
 void plot_ticks_between(struct plot_ticks *ticks, double low, double high, size_t most)
 {
     ENSURE(most >= 2 && most <= PLOT_MOST_TICKS);
     *ticks = (struct plot_ticks){0};
-    for (int rank = -60; rank <= 60; rank++) {
+    for (int rank = -60; rank <= 3 * MOST_POWER; rank++) {
         double divisor = 1;
         const double step = step_of(rank, &divisor);
         const double slack = 1e-9 * (high - low);
@@ -70,6 +79,8 @@ void plot_widen(double *low, double *high)
 
 void plot_round(double *low, double *high)
 {
+    *low = fmax(*low, -MOST); /* NaN too becomes a number */
+    *high = fmin(*high, MOST);
     /* Ends that differ only in their last digits count as equal: no tick could separate
      * them. */
     if (!(*high - *low > 1e-9 * fmax(fabs(*low), fabs(*high)))) {

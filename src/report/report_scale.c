@@ -139,7 +139,7 @@ static void take_students(struct report_scale *scale, const double *pairs, size_
     scale->error = NEW_SCRATCH(double, n);
     double sum = 0, squares = 0, errors = 0;
     for (size_t i = 0; i < n; i++)
-        if (isfinite(pairs[2 * i])) {
+        if (plot_is_drawable(pairs[2 * i] * pairs[2 * i])) {
             scale->theta[scale->n_students] = pairs[2 * i];
             scale->error[scale->n_students++] = pairs[2 * i + 1];
             sum += pairs[2 * i];
@@ -164,10 +164,11 @@ static int compare(const void *a, const void *b)
 }
 
 /* Rank 0: the part that is drawn: all students, and nine items of ten unless they are far away,
- * where hardly any student is. */
+ * where hardly any student is. Abilities that hardly differ, compared with their size, get a part
+ * that ticks can divide. */
 static void settle(struct report_scale *scale)
 {
-    const double unit = scale->spread > 0.1 ? scale->spread : 1;
+    const double unit = fmax(scale->spread > 0.1 ? scale->spread : 1, 1e-6 * fabs(scale->mean));
     double low = scale->mean - 3 * unit, high = scale->mean + 3 * unit;
     double *places = NEW_SCRATCH(double, scale->n_items);
     size_t n = 0;

@@ -74,7 +74,7 @@ static void settle(struct map *map, size_t most)
     }
     plot_ticks_between(&ticks, low, high, most);
     const double step = ticks.step / 2, first = floor(low / step), last = ceil(high / step);
-    map->n_rows = size_min((size_t)(last - first), MOST_ROWS);
+    map->n_rows = (size_t)fmax(1, fmin(last - first, MOST_ROWS));
     map->digits = ticks.digits;
     for (size_t r = 0; r <= map->n_rows; r++)
         map->edge[r] = (first + (double)r) * step;
@@ -244,9 +244,8 @@ static void draw(FILE *out, const void *what)
         const double steps = map->edge[r] / (map->edge[1] - map->edge[0]);
         fprintf(out, "<path class=\"edge\" d=\"M%d %.1fh6\"/>", AXIS, y);
         if (fabs(fmod(round(steps), 2)) < 0.5)
-            fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s%.*f</text>",
-                    AXIS - 4, y + 5, map->edge[r] < -1e-9 ? "−" : "", map->digits,
-                    fabs(map->edge[r]));
+            fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", AXIS - 4,
+                    y + 5, plot_tick_word(map->edge[r], map->digits).text);
         if (r > 0) {
             draw_row(out, map, r - 1, y);
             y += (double)(map->lines * LINE);

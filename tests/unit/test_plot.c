@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "plot/html.h"
 #include "plot/plot.h"
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +90,29 @@ static void test_scales(void **state)
     assert_true(ticks.n <= 7);
     plot_round(&low, &high);
     assert_true(low < 0.9 && high > 1.1);
+}
+
+/* Ranges of any size have ticks, and ends stay finite whatever they were. */
+static void test_huge_scales(void **state)
+{
+    (void)state;
+    static const double ends[][2] = {
+        {-1e30, 1e30}, {0, 3e38}, {-1e77, 2e60}, {-1e300, 1e300}, {1e30, 1e30}};
+    struct plot_ticks ticks;
+    for (size_t e = 0; e < COUNT(ends); e++) {
+        double low = ends[e][0], high = ends[e][1];
+        plot_round(&low, &high);
+        assert_true(isfinite(low) && isfinite(high) && low < high);
+        plot_ticks_between(&ticks, low, high, 7);
+        assert_true(ticks.n >= 2 && ticks.n <= 7 && ticks.step > 0);
+    }
+    static const double beyond[][2] = {
+        {-INFINITY, INFINITY}, {NAN, NAN}, {0, INFINITY}, {-DBL_MAX, DBL_MAX}};
+    for (size_t b = 0; b < COUNT(beyond); b++) {
+        double low = beyond[b][0], high = beyond[b][1];
+        plot_round(&low, &high);
+        assert_true(isfinite(high - low) && low < high);
+    }
 }
 
 /* The text that `print` writes; caller frees. */
@@ -314,10 +338,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks),      cmocka_unit_test(test_ticks_anywhere),
-        cmocka_unit_test(test_scales),     cmocka_unit_test(test_text),
-        cmocka_unit_test(test_words),      cmocka_unit_test(test_plots),
-        cmocka_unit_test(test_graph),      cmocka_unit_test(test_span),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_graph_ends),
+        cmocka_unit_test(test_scales),     cmocka_unit_test(test_huge_scales),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_words),
+        cmocka_unit_test(test_plots),      cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_span),       cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_graph_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
