@@ -15,7 +15,7 @@ static void add_dataset(struct manual *manual)
         {"format, version", "\"cohort data set\" and the version of the format, 2"},
         {"withheld", "1 if single attempts are held out, 0 if whole students are"},
         {"has_time", "1 if attempts have times"},
-        {"source", "where the data come from, as text"},
+        {"source", "where the data come from, as text: a note, which no digest covers"},
         {"digest",
          "XXH3 (128 bits, hexadecimal) of what models see: the digests of attempts and "
          "students, and all other arrays except /truth and the origin"},
@@ -24,6 +24,7 @@ static void add_dataset(struct manual *manual)
          "that dates with %z are ahead of UTC"},
         {"origin_digest",
          "XXH3 of the origin: rows, microseconds, files and the format of times"},
+        {"truth_digest", "XXH3 of the tables of /truth, if there are any"},
     };
     static const char *const arrays[][2] = {
         {"/students/first",
@@ -74,7 +75,8 @@ static void add_dataset(struct manual *manual)
     add_items(manual, arrays, COUNT(arrays));
     manual_paragraph(
         manual, "Every rank checks the digests of what it reads, so a changed or damaged "
-                "file is refused before the first step. Arrays are chunked with Fletcher-32 "
+                "file is refused before the first step; origin and truth, which training does "
+                "not read, when a command reads them. Arrays are chunked with Fletcher-32 "
                 "checksums. Files with links, virtual data sets, external storage or other "
                 "filters are refused. Version 1 has no /digests; one rank then reads the "
                 "whole file once to check it.");

@@ -17,6 +17,7 @@
 #include "commands/commands.h"
 #include "commands/inspect_internal.h"
 #include "data/split.h"
+#include "data/truth.h"
 #include "runs/inference.h"
 #include <math.h>
 #include <string.h>
@@ -281,6 +282,27 @@ static enum status nothing_compared(const struct comparison *comparison)
                 inference->dataset.path, inference->dataset.path);
 }
 
+/* The truth of the open file, once it is known to be what was written. */
+static enum status compare_file(struct comparison *comparison)
+{
+    const char *path = comparison->inference->dataset.path;
+    bool known = true;
+    enum status status = truth_check(comparison->file, &known);
+    if (status != OK)
+        return fail_context(status, "%s", path);
+    if (!h5_exists(comparison->file, "/truth"))
+        return fail(BAD_USER,
+                    "%s: no truth to compare with; `cohort simulate` and `cohort import matrix "
+                    "--truth` store one",
+                    path);
+    if (!known)
+        json_array_append_new(
+            comparison->notes,
+            json_string("the truth has no digest in this data set of an earlier version, so "
+                        "changes of it are not noticed"));
+    return h5_each(comparison->file, "/truth", compare_truth, comparison);
+}
+
 static enum status compare_all(const struct inference *inference, json_t *object)
 {
     struct comparison comparison = {
@@ -299,12 +321,7 @@ static enum status compare_all(const struct inference *inference, json_t *object
                                     "%s: HDF5 cannot open the file a second time; was it "
                                     "removed or replaced? Run the same command again",
                                     inference->dataset.path)
-                         : h5_exists(comparison.file, "/truth")
-                             ? h5_each(comparison.file, "/truth", compare_truth, &comparison)
-                             : fail(BAD_USER,
-                                    "%s: no truth to compare with; `cohort simulate` and "
-                                    "`cohort import matrix --truth` store one",
-                                    inference->dataset.path);
+                             : compare_file(&comparison);
     if (comparison.file >= 0)
         h5_let_go(comparison.file);
     if (status == OK && json_array_size(comparison.array) == 0)

@@ -1,6 +1,7 @@
 /* The data set file (HDF5, format version 2):
  *
- *     /                    attributes: format, version, withheld, has_time, source, digest
+ *     /                    attributes: format, version, withheld, has_time, source (a note for
+ *                          people), digest
  *     /students/first      uint64 [students + 1]   student s: attempts first[s] .. first[s+1]
  *     /students/names      names, see below
  *     /students/target     double [students]       optional: the target of a student (passed,
@@ -20,7 +21,8 @@
  *     /groups/names        names
  *     /digests/...         uint64                  of pieces: see dataset_digest.c
  *     /origin/...                                  rows and files of the source: see origin.c
- *     /truth/...           double                  true parameters of a simulated class
+ *     /truth/...           double                  true parameters of a simulated class: see
+ *                                                  truth.c
  *
  * Names are an array of bytes, each name ended by a NUL byte, and an array of their offsets
  * (names_first). Students are in a random order chosen at import, their attempts in time order.

@@ -154,8 +154,9 @@ struct item_table dataset_items(const struct dataset *dataset);
  * about the same number of attempts; w = n_workers gives n_students. */
 size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers);
 
-/* Reads everything and compares it with the stored digests. Not collective. */
-CHECKED enum status dataset_verify(const char *path);
+/* Reads everything and compares it with the stored digests. Not collective. `note`: what cannot
+ * be checked in a file of an earlier version; NULL in it: nothing. */
+CHECKED enum status dataset_verify(const char *path, const char **note);
 
 /* A table of doubles stored with the data: the true parameters of a simulated class. */
 struct truth {

@@ -1,4 +1,5 @@
-/* Shared by dataset.c, dataset_read.c, dataset_digest.c, dataset_write.c and origin.c. */
+/* Shared by dataset.c, dataset_read.c, dataset_digest.c, dataset_write.c, origin.c and
+ * truth.c. */
 #ifndef COHORT_DATASET_INTERNAL_H
 #define COHORT_DATASET_INTERNAL_H
 
@@ -22,6 +23,9 @@ CHECKED enum status dataset_open_again(const struct dataset *dataset, hid_t *fil
 
 /* Writes content->origin, if there is one; see origin.c. */
 CHECKED enum status origin_write(hid_t file, const struct dataset_content *content);
+
+/* Writes content->truths, if there are any; see truth.c. */
+CHECKED enum status truth_write(hid_t file, const struct dataset_content *content);
 
 /* A view of consecutive attempts. */
 struct dataset_rows {

@@ -13,6 +13,7 @@
 #include "data/dataset_internal.h"
 #include "data/name_index.h"
 #include "data/origin.h"
+#include "data/truth.h"
 #include <math.h>
 #include <string.h>
 
@@ -253,9 +254,23 @@ size_t dataset_cut(const struct dataset *dataset, size_t w, size_t n_workers)
     return low;
 }
 
-/* Reading checks all digests. */
-enum status dataset_verify(const char *path)
+static enum status verify_truth(const struct dataset *dataset, const char **note)
 {
+    hid_t file = -1;
+    bool known = true;
+    TRY(dataset_open_again(dataset, &file));
+    const enum status status = truth_check(file, &known);
+    h5_let_go(file);
+    if (!known && note != NULL)
+        *note = "without a digest of /truth, which cannot be checked";
+    return status;
+}
+
+/* Reading checks all digests. */
+enum status dataset_verify(const char *path, const char **note)
+{
+    if (note != NULL)
+        *note = NULL;
     const struct comm self = {.mpi = MPI_COMM_SELF, .rank = 0, .size = 1};
     struct dataset dataset;
     struct shard shard = {0};
@@ -269,6 +284,8 @@ enum status dataset_verify(const char *path)
     shard_free(&shard);
     if (status == OK) {
         status = dataset_read_names(&dataset, 0, dataset.n_students, &students);
+        if (status == OK)
+            status = verify_truth(&dataset, note);
         if (status != OK)
             status = fail_context(status, "%s", path);
     }

@@ -55,15 +55,7 @@ static enum status write_content(hid_t file, const struct dataset_content *conte
                      content->covariate));
         TRY(covariates_write(file, &head->covariates));
     }
-    if (content->n_truths > 0)
-        TRY(h5_group(file, "/truth"));
-    for (size_t i = 0; i < content->n_truths; i++) {
-        const struct truth *truth = &content->truths[i];
-        char name[128];
-        snprintf(name, sizeof name, "/truth/%s", truth->name);
-        TRY(h5_write(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, truth->rank, truth->shape,
-                     truth->values));
-    }
+    TRY(truth_write(file, content));
     TRY(dataset_digest_write(file, head));
     return origin_write(file, content);
 }

@@ -218,12 +218,25 @@ static enum status check(const struct shard *shard, const struct origin *origin)
     return OK;
 }
 
+/* Without origin_digest nothing of an origin may be there. */
+static enum status check_absent(hid_t file)
+{
+    static const char *const parts[] = {"/attempts/row", "/attempts/microsecond", "/origin",
+                                        "/digests/row", "/digests/microsecond"};
+    char *format = h5_text(file, "time_format");
+    bool some = format != NULL;
+    memory_free(format);
+    for (size_t p = 0; p < COUNT(parts); p++)
+        some |= h5_exists(file, parts[p]);
+    return some ? damaged("the attribute origin_digest is missing") : OK;
+}
+
 static enum status read_all(const struct shard *shard, struct origin *origin)
 {
     hid_t file = -1;
     TRY(dataset_open_again(shard->dataset, &file));
     char *stored = h5_text(file, "origin_digest");
-    enum status status = OK;
+    enum status status = stored == NULL ? check_absent(file) : OK;
     if (stored != NULL) {
         uint64_t *digests[N_COLUMNS] = {NULL};
         status = read_files(file, origin);

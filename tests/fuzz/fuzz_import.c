@@ -62,7 +62,7 @@ static enum status import(const uint8_t *data, size_t size)
     fuzz_must(is_there == (status == OK), "a data set after success, none after a failure");
     fuzz_must(access("out.h5.tmp", F_OK) != 0, "no draft left behind");
     if (status == OK)
-        fuzz_must(dataset_verify("out.h5") == OK, "a data set that verify calls good");
+        fuzz_must(dataset_verify("out.h5", NULL) == OK, "a data set that verify calls good");
     for (size_t f = 0; f < n_files; f++)
         unlink(files[f]);
     unlink("out.h5");

@@ -381,8 +381,80 @@ static void test_malicious_names(void **state)
         assert_null(names.bytes);
         fail_clear();
         dataset_close(&dataset);
-        assert_int_equal(dataset_verify(path), BAD_DATA);
+        assert_int_equal(dataset_verify(path, NULL), BAD_DATA);
         assert_non_null(strstr(fail_sentence(), path));
+        fail_clear();
+        unlink(path);
+    }
+    tiny_close(&class);
+}
+
+static void negate_b(hid_t file)
+{
+    static const double b[] = {-1, 2, -3};
+    replace(file, "/truth/b", H5T_IEEE_F64LE, H5P_DEFAULT, COUNT(b), H5T_NATIVE_DOUBLE, b);
+}
+
+static void remove_b(hid_t file)
+{
+    H5Ldelete(file, "/truth/b", H5P_DEFAULT);
+}
+
+static void remove_truth(hid_t file)
+{
+    H5Ldelete(file, "/truth", H5P_DEFAULT);
+}
+
+static void rename_b(hid_t file)
+{
+    H5Lmove(file, "/truth/b", file, "/truth/c", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void change_truth_digest(hid_t file)
+{
+    H5Adelete(file, "truth_digest");
+    tiny_must(h5_write_text(file, "truth_digest", "0123"));
+}
+
+static void remove_truth_digest(hid_t file)
+{
+    H5Adelete(file, "truth_digest");
+}
+
+/* What no model sees has a digest of its own, and the digest of the data set stays. */
+static void test_truth(void **state)
+{
+    (void)state;
+    static const double a[] = {1, 1, 1, 1}, b[] = {1, -2, 3};
+    static const struct truth truths[] = {{"b", 1, {3}, b}, {"a", 2, {2, 2}, a}};
+    static void (*const spoil[])(hid_t) = {negate_b, remove_b, remove_truth, rename_b,
+                                           change_truth_digest};
+    struct tiny class;
+    open_class(&class);
+    char path[600], digest[33];
+    snprintf(path, sizeof path, "%s.spoilt", class.path);
+    memcpy(digest, class.draft.head.digest, sizeof digest);
+    for (size_t s = 0; world.rank == 0 && s <= COUNT(spoil); s++) {
+        class.draft.truths = truths;
+        class.draft.n_truths = COUNT(truths);
+        tiny_must(dataset_write(&class.draft, path));
+        assert_string_equal(class.draft.head.digest, digest);
+        const char *note = "";
+        tiny_must(dataset_verify(path, &note));
+        assert_null(note);
+        hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        assert_true(file >= 0);
+        if (s < COUNT(spoil))
+            spoil[s](file);
+        else
+            remove_truth_digest(file); /* as in earlier versions */
+        assert_true(H5Fclose(file) >= 0);
+        const enum status status = dataset_verify(path, &note);
+        assert_int_equal(status, s < COUNT(spoil) ? BAD_DATA : OK);
+        if (status == OK)
+            assert_non_null(strstr(note, "/truth"));
+        else
+            assert_non_null(strstr(fail_sentence(), "/truth does not match its stored digest"));
         fail_clear();
         unlink(path);
     }
@@ -468,6 +540,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_malicious_changes),
         cmocka_unit_test(test_malicious_names),
+        cmocka_unit_test(test_truth),
         cmocka_unit_test(test_change_is_found_in_its_piece),
         cmocka_unit_test(test_pipe_is_refused),
     };
