@@ -10,8 +10,14 @@
  * the file. So no single part can change unnoticed, and two data sets with the same digest are
  * the same. Digests cover numbers as they are in memory, not chunks, integer widths or paths.
  *
+ * Models see neither the rows of the source (origin.c) nor the truth (truth.c). Those have
+ * digests of their own, which are checked when they are read. No digest covers the attribute
+ * `source`, a note for people, and what other programs add to the file, which nobody reads.
+ *
  * Files of version 1 have one digest of everything in sequence, so one rank reads the entire
- * file when it is opened. */
+ * file when it is opened. It does not cover the attribute `withheld`, which must therefore agree
+ * with the marks: held-out outcomes are shown to later attempts unless they are withheld. Where
+ * nothing is held out, either value means the same. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/dataset_internal.h"
@@ -205,6 +211,29 @@ static enum status add_old(XXH3_state_t *state, hid_t file, const struct dataset
     return OK;
 }
 
+/* Whether the marks of held-out outcomes contradict `withheld`. */
+static enum status check_withheld(hid_t file, const struct dataset *head)
+{
+    enum { BLOCK = 1 << 18 };
+    uint8_t *mark = NEW_SCRATCH(uint8_t, size_min(BLOCK, head->n_attempts));
+    uint64_t n_shown = 0, n_hidden = 0;
+    enum status status = OK;
+    for (uint64_t first = 0; status == OK && first < head->n_attempts; first += BLOCK) {
+        const size_t n = size_min(BLOCK, head->n_attempts - first);
+        status = h5_read_range(file, "/attempts/mark", H5T_NATIVE_UINT8, first, n, mark, NULL);
+        for (size_t t = 0; status == OK && t < n; t++)
+            if (mark_split(mark[t]) != TRAIN && mark_outcome(mark[t]) != UNKNOWN) {
+                n_shown += mark_is_shown(mark[t]);
+                n_hidden += !mark_is_shown(mark[t]);
+            }
+    }
+    memory_free(mark);
+    if (status == OK && n_shown + n_hidden > 0 && (head->withheld ? n_hidden : n_shown) == 0)
+        status = fail(BAD_DATA, "the attribute withheld contradicts the marks of the attempts: "
+                                "the file is damaged or was changed; import it again");
+    return status;
+}
+
 static enum status of_old(hid_t file, const struct dataset *head, char digest[33])
 {
     XXH3_state_t *state = begin();
@@ -220,6 +249,7 @@ enum status dataset_digest_check(hid_t file, struct dataset *head, int64_t versi
         if (!first)
             return OK;
         TRY(of_old(file, head, digest));
+        TRY(check_withheld(file, head));
     } else {
         const size_t n_attempts = 2 * dataset_n_pieces(head->n_attempts),
                      n_students = 2 * dataset_n_pieces(head->n_students);
