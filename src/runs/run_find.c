@@ -243,6 +243,54 @@ static bool is_positive(const struct config *config, const char *key)
     return value != NULL && strtoll(value, NULL, 10) > 0;
 }
 
+/* No settings were recalled: refuses a directory with a checkpoint, because of its config.ini. */
+static enum status check_settings(const char *directory)
+{
+    const char *const last = file_is_in(directory, "last.h5")       ? "last.h5"
+                             : file_is_in(directory, "previous.h5") ? "previous.h5"
+                                                                    : NULL;
+    if (last == NULL)
+        return OK;
+    char *path = memory_text("%s/config.ini", directory), *text = NULL;
+    size_t n = 0;
+    char *reason = file_read(path, &text, &n) == OK
+                       ? memory_text("%s does not set model.kind", path)
+                       : memory_text("%s", fail_sentence());
+    fail_clear();
+    const enum status status =
+        fail(BAD_USER,
+             "run=%s: %s, so the settings of %s/%s are unknown; restore config.ini, or set "
+             "data= and all settings again (`cohort inspect %s/%s` lists them)",
+             directory, reason, directory, last, directory, last);
+    memory_free(reason);
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+/* There is neither a model to start with nor a checkpoint. */
+static enum status nothing_to_continue(const char *directory)
+{
+    struct stat info;
+    const int error = stat(directory, &info) != 0    ? errno
+                      : !S_ISDIR(info.st_mode)       ? ENOTDIR
+                      : access(directory, X_OK) != 0 ? errno
+                                                     : 0;
+    if (error != 0 && error != ENOENT)
+        return fail(BAD_USER,
+                    "run=%s: the run directory cannot be opened: %s; check the name and "
+                    "the permissions",
+                    directory, strerror(error));
+    char *hint = error == 0 ? memory_text("%s", "") : nearest_path_hint(directory);
+    const enum status status = fail(
+        BAD_USER,
+        "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
+        "and data= to start a run there%s",
+        directory, error == 0 ? "no checkpoint in this directory" : "no such directory", hint);
+    memory_free(hint);
+    return status;
+}
+
 enum status run_check(const struct config *config)
 {
     const char *directory = config_get(config, "run", "directory");
@@ -269,17 +317,10 @@ enum status run_check(const struct config *config)
         config_get(config, "train", "refit") != NULL ||
         config_get(config, "train", "update") != NULL)
         return OK;
+    TRY(check_settings(directory));
     if (config_get(config, "data", "file") != NULL)
         return OK; /* a run that begins, without a kind: model_choose refuses it */
     if (run_is_running(directory)) /* it has not saved yet */
         return run_taken(directory);
-    const bool exists = file_exists(directory);
-    char *hint = exists ? memory_text("%s", "") : nearest_path_hint(directory);
-    const enum status status =
-        fail(BAD_USER,
-             "run=%s: %s, so there is no run to continue; check the name, or set model.kind= "
-             "and data= to start a run there%s",
-             directory, exists ? "no checkpoint in this directory" : "no such directory", hint);
-    memory_free(hint);
-    return status;
+    return nothing_to_continue(directory);
 }

@@ -56,6 +56,37 @@ done
 mkdir "$TMP/hollow"
 expect_status 1 "$COHORT" train run="$TMP/hollow"
 expect_match "^cohort: run=$TMP/hollow: no checkpoint in this directory"
+expect_status 1 "$COHORT" train run="$TMP/good/config.ini"
+expect_match "^cohort: run=$TMP/good/config.ini: the run directory cannot be opened: Not a directory"
+lost="so the settings of $TMP/lost/last.h5 are unknown; restore config.ini, or set data= and all settings again"
+for state in gone link directory pipe socket empty; do
+    rm -rf "$TMP/lost" && cp -r "$TMP/good" "$TMP/lost"
+    config=$TMP/lost/config.ini
+    rm "$config"
+    case $state in
+    link) ln -s nowhere "$config" ;;
+    directory) mkdir "$config" ;;
+    pipe) mkfifo "$config" ;;
+    socket) /usr/bin/python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('$config')" || continue ;;
+    empty) : >"$config" ;;
+    esac
+    for more in '' "data=$TMP/class.h5"; do
+        # shellcheck disable=SC2086
+        expect_status 1 "$COHORT" train run="$TMP/lost" $more
+        expect_match "^cohort: run=$TMP/lost: .*$lost"
+    done
+done
+if setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$TMP/good" 2>/dev/null; then
+    nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp)
+    rm -rf "$TMP/lost" && cp -r "$TMP/good" "$TMP/lost"
+    chmod 000 "$TMP/lost/config.ini"
+    expect_status 1 "${nobody[@]}" "$COHORT" train run="$TMP/lost"
+    expect_match "cannot open $TMP/lost/config.ini: Permission denied, $lost"
+    chmod 000 "$TMP/lost"
+    expect_status 1 "${nobody[@]}" "$COHORT" train run="$TMP/lost"
+    expect_match "^cohort: run=$TMP/lost: the run directory cannot be opened: Permission denied; check the name"
+    chmod 755 "$TMP/lost"
+fi
 mkdir -p "$TMP/cv/fold-1"
 expect_status 1 "$COHORT" train run="$TMP/cv"
 expect_match "^cohort: run=$TMP/cv: this is a cross-validation; give all its settings again, .*run=$TMP/cv/fold-1"
