@@ -59,6 +59,11 @@ int64_t numerics_revision(const char *kind)
     return revision;
 }
 
+bool numerics_is_newer(const char *kind, int64_t revision)
+{
+    return revision > numerics_revision(kind);
+}
+
 char *numerics_since(const char *kind, int64_t revision, const char *settings)
 {
     char *list = NULL;

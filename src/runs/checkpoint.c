@@ -22,6 +22,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/h5.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "learn/numerics.h"
 #include <math.h>
@@ -371,6 +372,19 @@ static void broadcast_covariates(const struct comm *comm, struct covariates *cov
             comm_broadcast(comm, covariates->own[k], covariates_n_levels(covariates, k), 0);
 }
 
+/* Once per process: a command may open several checkpoints of a run. */
+static void say_newer(const struct checkpoint *checkpoint)
+{
+    static bool said = false;
+    if (said || log_muted() ||
+        !numerics_is_newer(checkpoint->model, checkpoint->progress.numerics))
+        return;
+    said = true;
+    log_warn("%s: the run was started by a newer version of cohort, whose arithmetic for %s "
+             "differs from that of this version: results may differ; use the newer version",
+             checkpoint->path, checkpoint->model);
+}
+
 enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
                             const struct comm *comm)
 {
@@ -384,6 +398,8 @@ enum status checkpoint_open(struct checkpoint *checkpoint, const char *path,
         return status;
     }
     const bool first = comm->rank == 0;
+    if (first)
+        say_newer(checkpoint);
     comm_broadcast(comm, &checkpoint->progress, sizeof checkpoint->progress, 0);
     comm_broadcast(comm, &checkpoint->n_students, sizeof checkpoint->n_students, 0);
     comm_broadcast(comm, &checkpoint->n_bytes, sizeof checkpoint->n_bytes, 0);

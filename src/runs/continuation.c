@@ -101,13 +101,15 @@ enum status continuation_check(const struct checkpoint *checkpoint, const char *
     return status;
 }
 
-void continuation_say_numerics(const char *run, const char *kind, int64_t revision,
+bool continuation_say_numerics(const char *run, const char *kind, int64_t revision,
                                const char *config)
 {
     char *changes = revision > 0 ? numerics_since(kind, revision, config) : NULL;
+    const bool differs = changes != NULL || numerics_is_newer(kind, revision);
     if (changes != NULL)
         log_say("note: %s was started by a version of cohort whose arithmetic for %s differed "
                 "(now %s); the result may differ in bits from an uninterrupted run",
                 run, kind, changes);
     memory_free(changes);
+    return differs;
 }

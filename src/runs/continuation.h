@@ -10,9 +10,10 @@
 CHECKED enum status continuation_check(const struct checkpoint *checkpoint, const char *config,
                                        const struct option_group *groups, size_t n_groups);
 
-/* Prints a note if the arithmetic of the model kind has changed since the run was started with
- * this revision. */
-void continuation_say_numerics(const char *run, const char *kind, int64_t revision,
+/* Whether the arithmetic of the model kind is another one than that of the revision with which
+ * the run was started. Prints a note if it has changed since; checkpoint_open warns if it is
+ * newer than this program. */
+bool continuation_say_numerics(const char *run, const char *kind, int64_t revision,
                                const char *config);
 
 #endif

@@ -113,6 +113,7 @@ enum status cross_validation_run(const struct comm *comm, const struct settings 
     for (int64_t fold = 1; fold <= n && status == OK; fold++) {
         log_say("fold %lld of %lld", (long long)fold, (long long)n);
         status = run_fold(comm, settings, fold, &results[fold - 1]);
+        folds->is_mixed |= results[fold - 1].is_mixed;
     }
     if (status == OK) {
         summarize(results, n, VALID, folds);

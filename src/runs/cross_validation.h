@@ -9,6 +9,7 @@
 /* Mean and standard deviation (`spread`) of the scores over the folds, per split. */
 struct cross_validation {
     struct score mean[N_SPLITS], spread[N_SPLITS]; /* n = 0: none */
+    bool is_mixed;                                 /* one of the runs: see struct result */
 };
 
 /* Collective: trains train.folds runs in the directories fold-1, fold-2, ... of the run

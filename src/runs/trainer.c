@@ -351,8 +351,8 @@ static enum status begin(struct trainer *t, bool *done)
                 t->settings->train.refit, t->settings->refit.epochs > 0 ? "" : "at most ",
                 (long long)trainer_epochs(t), trainer_epochs(t) == 1 ? "" : "s",
                 (long long)t->stepper.n_joined);
-    continuation_say_numerics(t->run.directory, t->model->kind->name, t->progress.numerics,
-                              t->config);
+    t->is_mixed = continuation_say_numerics(t->run.directory, t->model->kind->name,
+                                            t->progress.numerics, t->config);
     return OK;
 }
 
@@ -391,6 +391,7 @@ static enum status train(struct trainer *t, struct result *result)
     result->best = t->progress.best;
     result->stopped_early = t->progress.epoch < trainer_epochs(t);
     result->converged = t->progress.converged;
+    result->is_mixed = t->is_mixed;
     TRY(score_best(t, result));
     if (result->was_finished)
         return OK;

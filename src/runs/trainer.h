@@ -14,6 +14,7 @@ struct result {
     int64_t epochs, best_epoch;
     double best, seconds;
     bool stopped_early, converged, was_finished;
+    bool is_mixed; /* trained with the arithmetic of several versions of cohort */
     struct score scores[N_SPLITS];           /* of the best epoch; n = 0: none */
     double baselines[N_SPLITS][N_BASELINES]; /* log-losses on the same attempts; NaN: none */
 };

@@ -25,6 +25,7 @@ struct trainer {
     double trained;               /* seconds spent in the steps of the epoch */
     double rate;                  /* attempts per second in them */
     int64_t steps_at_start, check_every;
+    bool is_mixed; /* see struct result */
 };
 
 /* The number of epochs to train, at most. */

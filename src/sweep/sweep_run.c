@@ -40,7 +40,7 @@ struct runner {
     int64_t rung; /* shown last; it began then, with so many trials done */
     double rung_started;
     size_t n_before;
-    int64_t n_run; /* trials run by this team */
+    int64_t n_run, n_mixed; /* trials run by this team; those that another version began */
 };
 
 /* Whether there is a result already, which must be for the same data. */
@@ -87,7 +87,7 @@ static enum status claim(const struct runner *r, size_t trial, int64_t rung, int
 }
 
 /* Collective over the team: trains a trial. */
-static enum status train(const struct runner *r, size_t trial, struct sweep_result *result)
+static enum status train(struct runner *r, size_t trial, struct sweep_result *result)
 {
     struct settings settings;
     enum status status =
@@ -96,6 +96,7 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
         struct cross_validation folds;
         status = cross_validation_run(&r->team, &settings, &folds);
         result->epochs = settings.train.epochs;
+        r->n_mixed += status == OK && folds.is_mixed;
         result->valid = folds.mean[VALID];
         result->valid_spread = folds.spread[VALID];
         result->test = folds.mean[TEST];
@@ -103,6 +104,7 @@ static enum status train(const struct runner *r, size_t trial, struct sweep_resu
     } else if (status == OK) {
         struct result trained;
         status = trainer_run(&r->team, &settings, &trained);
+        r->n_mixed += status == OK && trained.is_mixed;
         result->epochs = trained.epochs;
         result->valid = trained.scores[VALID];
         result->test = trained.scores[TEST];
@@ -321,13 +323,20 @@ enum status sweep_run(const struct sweep *sweep, const struct comm *comm,
     enum status status = check_before(&r, first);
     for (int64_t rung = first; rung <= last && status == OK; rung++)
         status = run_rung(&r, rung, rung < last);
-    int64_t n_run = r.team.rank == 0 ? r.n_run : 0;
+    int64_t counts[] = {r.n_run, r.n_mixed};
+    for (size_t c = 0; c < COUNT(counts); c++)
+        counts[c] = r.team.rank == 0 ? counts[c] : 0;
     comm_leave(&r.team);
     memory_free(r.data);
     if (status != OK)
         return status;
-    comm_sum_i64(comm, &n_run, 1);
-    log_say("%lld trial%s trained by %zu team%s in %.1f s", (long long)n_run,
-            n_run == 1 ? "" : "s", n_teams, n_teams == 1 ? "" : "s", log_clock() - r.started);
+    comm_sum_i64(comm, counts, COUNT(counts));
+    log_say("%lld trial%s trained by %zu team%s in %.1f s", (long long)counts[0],
+            counts[0] == 1 ? "" : "s", n_teams, n_teams == 1 ? "" : "s",
+            log_clock() - r.started);
+    if (counts[1] > 0)
+        log_say("note: %lld of them %s started by a version of cohort with other arithmetic; "
+                "the results may differ in bits from those of an uninterrupted sweep",
+                (long long)counts[1], counts[1] == 1 ? "was" : "were");
     return OK;
 }

@@ -82,6 +82,13 @@ static void test_numerics(void **state)
     since = numerics_since("rbm", 1, "[model]\nhidden_kind = relu\n");
     assert_string_equal(strtok(since, ";"), "relu units learn at other rates");
     memory_free(since);
+    const int64_t now = numerics_revision("dkt");
+    assert_false(numerics_is_newer("dkt", now));
+    assert_true(numerics_is_newer("dkt", now + 1));
+    assert_false(continuation_say_numerics("a run", "dkt", 0, "")); /* it starts now */
+    assert_false(continuation_say_numerics("a run", "dkt", now, ""));
+    assert_true(continuation_say_numerics("a run", "dkt", now + 1, ""));
+    assert_true(continuation_say_numerics("a run", "dkt", 1, ""));
 }
 
 int main(void)
