@@ -399,6 +399,15 @@ static enum status refused(const char *program, const struct answer *answer)
                 n > 0 ? last : "it gave no reason");
 }
 
+/* What `sbatch --parsable` prints: a number of 32 bits, or NUMBER;CLUSTER. 0: something else. */
+static int64_t job_of(const char *text)
+{
+    char *end = NULL;
+    const size_t n_digits = strspn(text, "0123456789");
+    const int64_t job = n_digits > 0 && n_digits <= 10 ? strtoll(text, &end, 10) : 0;
+    return job > 0 && job <= UINT32_MAX && strchr(";\n", *end) != NULL ? job : 0;
+}
+
 enum status slurm_submit(const char *script, const char *const *options, int64_t *job)
 {
     const char *words[16] = {"sbatch", "--parsable"};
@@ -409,13 +418,15 @@ enum status slurm_submit(const char *script, const char *const *options, int64_t
     }
     struct answer answer;
     TRY(call(words, script, &answer));
-    char *end = answer.out;
-    *job = answer.code == 0 ? strtoll(answer.out, &end, 10) : 0;
+    *job = answer.code == 0 ? job_of(answer.out) : 0;
     enum status status = OK;
     if (answer.code != 0)
         status = refused("sbatch", &answer);
-    else if (end == answer.out)
-        status = fail(BAD_USER, "sbatch printed '%s'; expected a job number", answer.out);
+    else if (*job == 0)
+        status = fail(BAD_USER,
+                      "sbatch printed '%.*s'; expected a job number; see `squeue --me` for "
+                      "what it submitted",
+                      (int)size_min(strcspn(answer.out, "\n"), 60), answer.out);
     answer_free(&answer);
     return status;
 }

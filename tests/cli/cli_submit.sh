@@ -91,6 +91,13 @@ expect_match 'sbatch refused with exit code 1: sbatch: error: invalid account'
 expect_equal '' "$(find "$TMP/there" -mindepth 1)" 'nothing is made'
 check 'what was there stays' test -d "$TMP/there"
 
+for answer in -5 0 99999999999999999999999 9223372036854775807 '12x' '4711 was not accepted' ''; do
+    printf '#!/bin/bash\necho "%s"\n' "$answer" >"$TMP/bin/sbatch"
+    PATH=$TMP/bin:$PATH expect_status 1 "$COHORT" submit "${settings[@]}" run="$TMP/there/deep/run"
+    expect_match "^cohort: sbatch printed '$answer'; expected a job number; see .squeue --me. for what it submitted"
+    expect_equal '' "$(find "$TMP/there" -mindepth 1)" 'nothing is made'
+done
+
 section 'sbatch accepts'
 # shellcheck disable=SC2016
 printf '#!/bin/bash\ncat >"$TMP/given"\nenv >"$TMP/environment"\nprintf "%%s\\n" "$@" >"$TMP/options"\necho "4711;cluster"\n' >"$TMP/bin/sbatch"
