@@ -85,3 +85,64 @@ for version in tests/golden/v*/; do
     fi
     cd "$project" || exit 70
 done
+
+section 'trials that another version began'
+cd "$TMP/v2" || exit 70
+sweep=("$COHORT" sweep model.kind=ktm model.preset=pfa data=student.h5 'train.seed={1, 2}' train.epochs=4 train.batch=6
+    train.block=2 optimizer.gradient=sum run=sweep)
+run "${sweep[@]}" || fail "a sweep"
+expect_no_match 'other arithmetic'
+trial=$(grep -l '^seed = 1$' sweep/trials/*/config.ini)
+trial=${trial%/config.ini}
+rm -f "$trial"/{rung-1,result}.json "$trial"/{best,previous}.h5 "$trial/log.jsonl"
+gunzip -c "$project/tests/golden/v2/ktm_pfa/last.h5.gz" >"$trial/last.h5"
+expect_status 0 "${sweep[@]}"
+expect_match '^1 trial trained'
+expect_match '^note: 1 of them was started by a version of cohort with other arithmetic; the results may differ in bits'
+
+run /usr/bin/python3 -c 'import numpy, h5py' || skip "there is no python3-h5py to change files with"
+change() { run /usr/bin/python3 "$project/tests/lib/change_h5.py" "$@" || fail "change $*"; }
+
+section 'a run of a newer version'
+cp -r "$project/tests/golden/v2/dkt" later && gunzip later/*.gz
+change later/last.h5 numerics=99
+newer='^warning: later/last.h5: the run was started by a newer version of cohort, whose arithmetic for dkt differs'
+expect_status 0 "$COHORT" predict later/last.h5 --data student.h5 -o again.csv
+expect_match "$newer"
+expect_status 0 "$COHORT" train run=later train.epochs=20
+expect_match "$newer"
+expect_equal 1 "$(grep -c 'newer version of cohort' "$LIB_ERR")" 'said once'
+
+section 'a run with huge parameters'
+cp -r vae huge
+change huge/last.h5 parameters/encoder_output=1e30
+expect_status 0 "$COHORT" report huge/last.h5 --data student.h5 --figures figures -o huge.html
+map=(figures/*wright-map*.csv)
+expect_equal "$(awk -F, '$1 == "students" && $2 < $3 && $5 >= 0' "${map[0]}" | wc -l)" "$(grep -c '^students,' "${map[0]}")" rows
+check 'students are in them' awk -F, '$1 == "students" { n += $5 } END { exit n == 0 }' "${map[0]}"
+
+section 'a changed data set'
+cp "$TMP/v1/student.h5" changed.h5 && change changed.h5 withheld=1
+expect_status 3 "$COHORT" verify changed.h5
+expect_match 'changed.h5: the attribute withheld contradicts the marks' "$LIB_OUT"
+cp "$TMP/v1/attempt.h5" changed.h5 && change changed.h5 withheld=0
+expect_status 3 "$COHORT" train model.kind=bkt data=changed.h5 run=never
+cp student.h5 changed.h5 && change changed.h5 withheld=1
+expect_status 3 "$COHORT" verify changed.h5
+expect_status 0 "$COHORT" verify truth.h5
+expect_match 'truth.h5: ok, a data set, without a digest of /truth' "$LIB_OUT"
+expect_status 0 "$COHORT" import csv answers.csv --student student --item item --outcome correct --time time -o rows.h5
+change rows.h5 origin_digest=none
+expect_status 3 "$COHORT" verify rows.h5
+expect_match 'rows.h5: the attribute origin_digest is missing: the file is damaged or was changed' "$LIB_OUT"
+expect_status 0 "$COHORT" simulate irt --students 30 --items 6 --seed 1 -o class.h5
+expect_status 0 "$COHORT" train model.kind=ktm model.preset=rasch data=class.h5 run=rasch train.epochs=2
+expect_status 0 "$COHORT" inspect rasch --truth
+expect_no_match 'digest in this data set'
+change class.h5 truth/b=negative
+expect_status 3 "$COHORT" verify class.h5
+expect_match 'class.h5: /truth does not match its stored digest' "$LIB_OUT"
+expect_status 3 "$COHORT" inspect rasch --truth
+change class.h5 truth/b=negative truth_digest=none
+expect_status 0 "$COHORT" inspect rasch --truth
+expect_match '^note: the truth has no digest in this data set of an earlier version'
