@@ -128,7 +128,7 @@ section 'nodes that see different files'
 for n in 0 1; do printf 'model.hidden = %d\n' $((n + 3)) >"$TMP/$n.ini"; done
 # each_rank COMMAND: run it on every rank, with $rank set.
 each_rank() { on 2 sh -c "rank=\$OMPI_COMM_WORLD_RANK; exec $1"; }
-export PATIENCE=20
+export PATIENCE=60
 train="'$COHORT' train model.kind=rbm data='$class' run='$TMP/nodes'"
 expect_status 74 each_rank "$train '$TMP/'\$rank.ini"
 expect_match "^cohort: the settings: rank 1 has 'hidden = 4' but rank 0 has 'hidden = 3': the ranks read different files"
