@@ -10,6 +10,7 @@
 #include "base/job_files.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -167,14 +168,16 @@ enum status config_read(struct config *config, const char *path)
     TRY(file_read(path, &text, &n));
     const bool is_h5 = n > strlen(binary) && memcmp(text, binary, strlen(binary)) == 0;
     const size_t skip = strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    char *data = shell_word("data=%s", path);
     enum status status =
         is_h5
             ? fail(BAD_USER,
                    "%s: this is an HDF5 file; expected a file of settings. A data set is given "
-                   "as data=%s",
-                   path, path)
+                   "as %s",
+                   path, data)
         : strlen(text) < n ? fail(BAD_USER, "%s: not a text file: it contains a NUL byte", path)
                            : read_lines(config, text + skip, path, false);
+    memory_free(data);
     memory_free(text);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "base/signals.h"
 #include "commands/commands.h"
 #include "commands/slurm_flags.h"
@@ -208,9 +209,11 @@ static void say_choice(const struct auto_result *result, const char *directory)
                n_members, result->models[lead].kind);
     if (result->n > 1 && choice != lead)
         say_gain(result, &gain, result->models[lead].kind);
+    char *best = shell_word("%s", result->best);
     printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nSee: "
            "%s/report.html, %s/leaderboard.csv\n",
-           result->best, directory, directory);
+           best, directory, directory);
+    memory_free(best);
 }
 
 /* Warns if no model beats item means on validation, or the choice no baseline on the attempts

@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "commands/commands.h"
 #include "commands/flag_rows.h"
 #include "data_tools/import.h"
@@ -105,11 +106,13 @@ static enum status read_and_write(const struct command *command, int argc, char 
                               : subcommands_find(&import_menu, words[0], &format);
     if (status == BAD_USAGE && n_words > 0 && file_is_plain(words[0])) {
         fail_clear();
+        char *file = shell_word("%s", words[0]);
         status =
             fail(BAD_USAGE,
                  "import: '%s' is a file, and the format comes first; did you mean `cohort "
                  "import csv %s ...`? `cohort import --help` lists the formats",
-                 words[0], words[0]);
+                 words[0], file);
+        memory_free(file);
     }
     if (status == OK)
         status = subcommands_check_flags(&import_menu, format, argc, argv);

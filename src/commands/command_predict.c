@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "commands/commands.h"
 #include "commands/predict_internal.h"
 #include "data_tools/time_reader.h"
@@ -89,10 +90,14 @@ static enum status refuse_words(const struct predict_values *values, const char 
                         return fail(BAD_USAGE,
                                     "predict: '%s' is a second run; did you mean --%s=%s?",
                                     words[v], options[o].name, words[v]);
-        if (file_ends_in(words[w], ".h5") || file_ends_in(words[w], ".csv"))
-            return fail(BAD_USAGE,
-                        "predict: '%s' is a second run; did you mean --data %s, or -o %s?",
-                        words[w], words[w], words[w]);
+        if (file_ends_in(words[w], ".h5") || file_ends_in(words[w], ".csv")) {
+            char *word = shell_word("%s", words[w]);
+            const enum status status = fail(
+                BAD_USAGE, "predict: '%s' is a second run; did you mean --data %s, or -o %s?",
+                words[w], word, word);
+            memory_free(word);
+            return status;
+        }
     }
     return command_usage(&command_predict);
 }

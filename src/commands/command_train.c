@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
@@ -92,12 +93,16 @@ static void report_folds(const struct settings *settings, struct cross_validatio
 static enum status check_words(const char *const *words, int n)
 {
     for (int w = 0; w < n; w++)
-        if (strchr(words[w], '=') == NULL && file_is_directory(words[w]))
-            return fail(
-                BAD_USER,
-                "%s is a directory; expected a file of settings. To continue the run in "
-                "it, use run=%s",
-                words[w], words[w]);
+        if (strchr(words[w], '=') == NULL && file_is_directory(words[w])) {
+            char *run = shell_word("run=%s", words[w]);
+            const enum status status =
+                fail(BAD_USER,
+                     "%s is a directory; expected a file of settings. To continue the run in "
+                     "it, use %s",
+                     words[w], run);
+            memory_free(run);
+            return status;
+        }
     return OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "base/h5.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "commands/commands.h"
 #include "commands/inspect_internal.h"
 #include "data/split.h"
@@ -275,11 +276,15 @@ static enum status nothing_compared(const struct comparison *comparison)
                     "%s",
                     inference->checkpoint.path, inference->model->kind->name,
                     comparison->rasch.why_not);
-    return fail(BAD_USER,
-                "%s: %s models estimate none of the true parameters in %s (`cohort inspect %s` "
-                "lists them)",
-                inference->checkpoint.path, inference->model->kind->name,
-                inference->dataset.path, inference->dataset.path);
+    char *data = shell_word("%s", inference->dataset.path);
+    const enum status status =
+        fail(BAD_USER,
+             "%s: %s models estimate none of the true parameters in %s (`cohort inspect %s` "
+             "lists them)",
+             inference->checkpoint.path, inference->model->kind->name, inference->dataset.path,
+             data);
+    memory_free(data);
+    return status;
 }
 
 /* The truth of the open file, once it is known to be what was written. */

@@ -34,6 +34,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "data/dataset_internal.h"
 #include <errno.h>
 #include <math.h>
@@ -215,11 +216,16 @@ static const char *what_is(const char *path)
 static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
 {
     *file = h5_open(path, comm, n_ranks);
-    if (*file < 0 && looks_like_answers(path))
-        return fail(BAD_DATA,
-                    "%s: this is not a data set but a file of text; import it first, as in "
-                    "`cohort import csv %s -o DATA.h5`, and use DATA.h5",
-                    path, path);
+    if (*file < 0 && looks_like_answers(path)) {
+        char *word = shell_word("%s", path);
+        const enum status status =
+            fail(BAD_DATA,
+                 "%s: this is not a data set but a file of text; import it first, as in "
+                 "`cohort import csv %s -o DATA.h5`, and use DATA.h5",
+                 path, word);
+        memory_free(word);
+        return status;
+    }
     if (*file < 0)
         return fail(BAD_DATA, "%s: %s from `cohort import` or `cohort simulate`", path,
                     what_is(path));

@@ -1,5 +1,6 @@
 /* The last section: everything needed to reproduce the model bit for bit. */
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "cohort.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
@@ -45,8 +46,9 @@ static void show_repeat(FILE *out, const struct report_run *run)
             "A refit: the model of %s, trained again on its training and validation answers "
             "together. This command reproduces it bit for bit on any number of ranks:",
             run->origin != NULL ? run->origin : "another run");
-        html_say(out, "pre", "cohort train refit=%s run=runs/again",
-                 run->origin != NULL ? run->origin : "RUN");
+        char *origin = shell_word("refit=%s", run->origin != NULL ? run->origin : "RUN");
+        html_say(out, "pre", "cohort train %s run=runs/again", origin);
+        memory_free(origin);
     } else if (strstr(run->config, "\n[update]\n") != NULL) {
         char *base = run_setting(run->path, "train", "update");
         html_say(
@@ -54,15 +56,20 @@ static void show_repeat(FILE *out, const struct report_run *run)
             "An update: the model of another run, trained on with these data. This command "
             "repeats it, with those of the settings below in [train] and [optimizer] that "
             "were changed:");
-        html_say(out, "pre", "cohort update %s --data %s run=runs/again",
-                 base != NULL ? base : "RUN", data);
+        char *origin = shell_word("%s", base != NULL ? base : "RUN");
+        char *added = shell_word("%s", data);
+        html_say(out, "pre", "cohort update %s --data %s run=runs/again", origin, added);
+        memory_free(added);
+        memory_free(origin);
         memory_free(base);
     } else {
         html_say(
             out, "p",
             "Save the settings below as settings.ini. This command then reproduces the model "
             "bit for bit on any number of ranks:");
-        html_say(out, "pre", "cohort train settings.ini data=%s run=runs/again", data);
+        char *word = shell_word("data=%s", data);
+        html_say(out, "pre", "cohort train settings.ini %s run=runs/again", word);
+        memory_free(word);
     }
 }
 

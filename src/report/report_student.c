@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "plot/html.h"
 #include "plot/plot.h"
 #include "report/report_internal.h"
@@ -426,10 +427,12 @@ static void show_rule(FILE *out, const struct page *page)
                  "Answers that are withheld from the model, to test it, and count nowhere on "
                  "this page: %s.",
                  html_whole(page->n_withheld).text);
+    char *run = shell_word("%s", page->run);
     html_say(out, "p class=\"note\"",
              "These are estimates by a model, from answers alone. “cohort report %s” shows how "
              "good the model is.",
-             page->run);
+             run);
+    memory_free(run);
 }
 
 static void print_page(FILE *out, size_t row, const void *arg)

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
 #include "runs/parallel_output.h"
@@ -391,8 +392,9 @@ static void show_best(FILE *out, const struct page *page)
         return;
     html_say(out, "h2", "The best trial");
     html_say(out, "p", "This command writes the page of the best trial:");
-    html_say(out, "pre", "cohort report %s/trials/%s -o best.html", page->path,
-             trial_name(page, 0));
+    char *trial = shell_word("%s/trials/%s", page->path, trial_name(page, 0));
+    html_say(out, "pre", "cohort report %s -o best.html", trial);
+    memory_free(trial);
     if (page->best.n == 0) {
         html_say(out, "p",
                  page->sweep.folds

@@ -11,6 +11,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/nearest_path.h"
+#include "base/shell_quote.h"
 #include "runs/run.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -31,11 +32,16 @@ static enum status check_single(const char *directory)
                     "%s: this is a cross-validation, with one run per fold; name one of them, "
                     "such as %s/fold-1",
                     directory, directory);
-    if (file_is_in(directory, "sweep.ini"))
-        return fail(BAD_USER,
-                    "%s: this is a sweep, with one run per trial; name one of those in "
-                    "%s/trials, or train the best with `cohort train %s/best.ini`",
-                    directory, directory, directory);
+    if (file_is_in(directory, "sweep.ini")) {
+        char *best = shell_word("%s/best.ini", directory);
+        const enum status status =
+            fail(BAD_USER,
+                 "%s: this is a sweep, with one run per trial; name one of those in "
+                 "%s/trials, or train the best with `cohort train %s`",
+                 directory, directory, best);
+        memory_free(best);
+        return status;
+    }
     if (run_is_auto(directory) && file_is_in(directory, "best"))
         return fail(BAD_USER,
                     "%s: this is the directory of `cohort auto`; its best model is %s/best",
@@ -50,11 +56,16 @@ static enum status check_single(const char *directory)
 
 enum status run_check_place(const char *directory)
 {
-    if (file_is_in(directory, "sweep.ini"))
-        return fail(BAD_USER,
-                    "%s: this is a sweep; continue it with `cohort sweep`, or train its "
-                    "best trial with `cohort train %s/best.ini run=ANOTHER`",
-                    directory, directory);
+    if (file_is_in(directory, "sweep.ini")) {
+        char *best = shell_word("%s/best.ini", directory);
+        const enum status status =
+            fail(BAD_USER,
+                 "%s: this is a sweep; continue it with `cohort sweep`, or train its "
+                 "best trial with `cohort train %s run=ANOTHER`",
+                 directory, best);
+        memory_free(best);
+        return status;
+    }
     if (run_is_auto(directory))
         return fail(
             BAD_USER,
@@ -145,10 +156,13 @@ enum status run_find(const char *path, char **checkpoint)
     if (access(path, R_OK | X_OK) != 0)
         return fail(BAD_USER, "%s: %s; a run is read from its directory", path,
                     strerror(errno));
-    return fail(
-        BAD_USER,
-        "%s: no checkpoint in this directory; train a model with `cohort train ... run=%s`",
-        path, path);
+    char *run = shell_word("run=%s", path);
+    const enum status status =
+        fail(BAD_USER,
+             "%s: no checkpoint in this directory; train a model with `cohort train ... %s`",
+             path, run);
+    memory_free(run);
+    return status;
 }
 
 /* Rank 0: config.ini of a run with a checkpoint; NULL: there is none. */
@@ -297,21 +311,32 @@ enum status run_check(const struct config *config)
     const bool has_folds = is_positive(config, "folds"), one_fold = is_positive(config, "fold");
     if (directory == NULL || directory[0] == '\0')
         return OK;
-    if (file_is_in(directory, "fold-1") && one_fold)
-        return fail(BAD_USER,
-                    "run=%s: this is a cross-validation; continue one of its folds with "
-                    "run=%s/fold-%s, without train.fold=",
-                    directory, directory, config_get(config, "train", "fold"));
+    if (file_is_in(directory, "fold-1") && one_fold) {
+        char *fold =
+            shell_word("run=%s/fold-%s", directory, config_get(config, "train", "fold"));
+        const enum status status =
+            fail(BAD_USER,
+                 "run=%s: this is a cross-validation; continue one of its folds with %s, "
+                 "without train.fold=",
+                 directory, fold);
+        memory_free(fold);
+        return status;
+    }
     if (file_is_in(directory, "last.h5") && has_folds && !one_fold)
         return fail(BAD_USER,
                     "run=%s: this is a run, not a cross-validation; choose another directory "
                     "for train.folds=%s",
                     directory, config_get(config, "train", "folds"));
-    if (file_is_in(directory, "fold-1") && !has_folds)
-        return fail(BAD_USER,
-                    "run=%s: this is a cross-validation; give all its settings again, with "
-                    "train.folds=, to continue it, or continue one fold, as in run=%s/fold-1",
-                    directory, directory);
+    if (file_is_in(directory, "fold-1") && !has_folds) {
+        char *fold = shell_word("run=%s/fold-1", directory);
+        const enum status status =
+            fail(BAD_USER,
+                 "run=%s: this is a cross-validation; give all its settings again, with "
+                 "train.folds=, to continue it, or continue one fold, as in %s",
+                 directory, fold);
+        memory_free(fold);
+        return status;
+    }
     TRY(run_check_place(directory));
     if (config_get(config, "model", "kind") != NULL ||
         config_get(config, "train", "refit") != NULL ||

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "sweep/auto_internal.h"
 #include "sweep/sweep.h"
 #include <math.h>
@@ -235,12 +236,15 @@ enum status auto_sweeps_kinds(struct auto_work *work)
     for (size_t k = 0; k < work->n_kinds; k++)
         log_say("  %-8s validation log-loss %.5f", work->kinds[k].entry->kind,
                 work->kinds[k].runs[0].valid);
-    return work->n_kinds > 0
-               ? OK
-               : fail(BAD_USER,
-                      "%s: no kind of model could be trained; `cohort train data=%s "
-                      "model.kind=ktm` shows why",
-                      work->plan->data, work->plan->data);
+    if (work->n_kinds > 0)
+        return OK;
+    char *data = shell_word("data=%s", work->plan->data);
+    status = fail(BAD_USER,
+                  "%s: no kind of model could be trained; `cohort train %s model.kind=ktm` "
+                  "shows why",
+                  work->plan->data, data);
+    memory_free(data);
+    return status;
 }
 
 /* How many trials `around` makes: the product of the lengths of its lists. */

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell_quote.h"
 #include "cohort.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -41,22 +42,6 @@ static bool is_plain(const char *word)
 {
     return word[0] != '\0' && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
                                                 "UVWXYZ0123456789_-+=.,:/@")] == '\0';
-}
-
-/* Prints a word for the shell. */
-static void put_word(FILE *out, const char *word)
-{
-    if (is_plain(word)) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word != '\0'; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    fputc('\'', out);
 }
 
 /* Prints a value in an #SBATCH line. */
@@ -86,7 +71,7 @@ static void put_list(FILE *out, const char *name, const char *const *words, size
     fprintf(out, "%s=(", name);
     for (size_t w = 0; w < n; w++) {
         fputs(n > 3 ? "\n    " : w > 0 ? " " : "", out);
-        put_word(out, words[w]);
+        shell_quote(out, words[w]);
     }
     fputs(n > 3 ? "\n)\n" : ")\n", out);
 }
@@ -149,7 +134,7 @@ static void put_program(FILE *out, const struct slurm_script *script)
     const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = '\0';
     fputs("cohort=", out);
-    put_word(out, n > 0 ? path : "cohort");
+    shell_quote(out, n > 0 ? path : "cohort");
     fputc('\n', out);
 }
 
