@@ -30,7 +30,9 @@ static const struct flag flags[] = {
 
 static const char about[] =
     "cohort trains models of student knowledge on answer logs, on a laptop or a cluster. The "
-    "results are bit-identical for any number of ranks (MPI processes).";
+    "results are bit-identical for any number of ranks (MPI processes), except that those of "
+    "lme "
+    "depend on model.grid and on the BLAS kernel.";
 
 static const char first_run[] =
     "Simulate a class, train a model on it with 2 ranks, and evaluate it:\n\n"

@@ -105,7 +105,9 @@ static void add_run(struct manual *manual)
         {"valid", "scores on the validation attempts, as in result.json; only in epochs with "
                   "validation"},
         {"likelihood", "with train.monitor = likelihood: nats per step"},
-        {"blas", "the OpenBLAS kernels, for models whose last bits depend on them"},
+        {"blas, grid",
+         "the OpenBLAS kernels and the grid of ranks, as RxC, for models whose last "
+         "bits depend on them"},
         {"seconds, attempts_per_second", "time and speed of training in this epoch"},
         {"elapsed", "seconds of training since the first start, without pauses between starts"},
     };

@@ -37,7 +37,9 @@ struct model_fit {
      * pass, and the last pass is the result. */
     enum status (*learn)(struct model *model, void *work, struct pass *pass);
     bool keeps_best; /* with learn: the result is the epoch that validates best, not the last */
-    bool by_blas;    /* trains with the BLAS, so its last bits depend on the BLAS kernel */
+    /* Of a kind that trains with the BLAS: the grid of ranks that n_ranks ranks factor a matrix
+     * on. The last bits of a run depend on the BLAS kernel and on this grid. */
+    void (*grid)(const struct model *model, int n_ranks, int *n_rows, int *n_columns);
     /* State that belongs to students and moves with them between ranks and checkpoints: bytes
      * in the order of students. */
     void *(*state)(void *work, size_t *n_bytes);

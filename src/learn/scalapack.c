@@ -65,6 +65,18 @@ enum status scalapack_parse(const char *text, int *n_rows, int *n_columns)
                 text);
 }
 
+void scalapack_choose(size_t order, int n_ranks, int *n_rows, int *n_columns)
+{
+    if (*n_rows > 0)
+        return;
+    *n_rows = *n_columns = 1;
+    for (int r = 1; order >= SMALL_ORDER && r * r <= n_ranks; r++)
+        if (n_ranks % r == 0) {
+            *n_rows = r;
+            *n_columns = n_ranks / r;
+        }
+}
+
 /* Collective: fails unless all ranks of the grid have rank 0's BLAS kernel. */
 static enum status agree_on_kernel(const struct comm *comm, int n_rows, int n_columns)
 {
@@ -90,14 +102,7 @@ enum status scalapack_grid_create(struct scalapack_grid *grid, const struct comm
                                   int n_rows, int n_columns, size_t order)
 {
     *grid = (struct scalapack_grid){.comm = comm, .row = -1, .column = -1};
-    if (n_rows == 0) {
-        n_rows = n_columns = 1;
-        for (int r = 1; order >= SMALL_ORDER && r * r <= comm->size; r++)
-            if (comm->size % r == 0) {
-                n_rows = r;
-                n_columns = comm->size / r;
-            }
-    }
+    scalapack_choose(order, comm->size, &n_rows, &n_columns);
     if ((int64_t)n_rows * n_columns > comm->size)
         return fail(BAD_USER,
                     "model.grid = %dx%d needs %lld ranks, but there %s %d: use a smaller grid, "

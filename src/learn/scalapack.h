@@ -17,9 +17,12 @@ struct scalapack_grid {
 /* Parses "auto", which gives 0 x 0, or "RxC". Anything else is a user error. */
 CHECKED enum status scalapack_parse(const char *text, int *n_rows, int *n_columns);
 
-/* Collective. 0 x 0: one rank for a matrix of small order, otherwise all ranks, as square as
- * possible. A grid larger than the number of ranks is a user error, and so are different BLAS
- * kernels on its ranks. Release with scalapack_grid_destroy. */
+/* Replaces 0 x 0: by one rank for a matrix of small order, otherwise by all ranks, as square as
+ * possible. */
+void scalapack_choose(size_t order, int n_ranks, int *n_rows, int *n_columns);
+
+/* Collective. Chooses the grid if it is 0 x 0. A grid larger than the number of ranks is a user
+ * error, and so are different BLAS kernels on its ranks. Release with scalapack_grid_destroy. */
 CHECKED enum status scalapack_grid_create(struct scalapack_grid *grid, const struct comm *comm,
                                           int n_rows, int n_columns, size_t order);
 void scalapack_grid_destroy(struct scalapack_grid *grid);

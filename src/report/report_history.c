@@ -25,6 +25,17 @@ static double number(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* Replaces a text by that of the record; whether it is another. */
+static bool replaced(char **text, const json_t *record, const char *key)
+{
+    const char *now = json_string_value(json_object_get(record, key));
+    const bool is_other = (*text != NULL || now != NULL) &&
+                          (*text == NULL || now == NULL || strcmp(*text, now) != 0);
+    memory_free(*text);
+    *text = now != NULL ? memory_text("%s", now) : NULL;
+    return is_other;
+}
+
 static void add(struct report_history *history, size_t *capacity, const json_t *record)
 {
     const json_t *valid = json_object_get(record, "valid");
@@ -40,6 +51,8 @@ static void add(struct report_history *history, size_t *capacity, const json_t *
     history->likelihood[r] = number(record, "likelihood");
     for (int m = 0; m < N_METRICS; m++)
         history->valid[m][r] = number(valid, metrics_names[m]);
+    const bool is_other = replaced(&history->blas, record, "blas");
+    history->has_others |= (replaced(&history->grid, record, "grid") || is_other) && r > 0;
 }
 
 void report_history_read(struct report_history *history, const char *path)
@@ -64,6 +77,8 @@ void report_history_free(struct report_history *history)
 {
     for (int k = 0; k < N_ARRAYS; k++)
         memory_free(*array_of(history, k));
+    memory_free(history->blas);
+    memory_free(history->grid);
     *history = (struct report_history){0};
 }
 

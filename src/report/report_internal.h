@@ -64,6 +64,8 @@ struct report_tenth {
 /* The records of log.jsonl; NaN: not in the record. */
 struct report_history {
     size_t n;
+    char *blas, *grid; /* of the last record, with the BLAS kernels; NULL: not in the record */
+    bool has_others;   /* earlier records have other kernels or another grid */
     double *epoch, *loss, *likelihood, *valid[N_METRICS];
 };
 

@@ -1,10 +1,12 @@
-/* The last section: everything needed to reproduce the model bit for bit. */
+/* The last section: everything needed to reproduce the model bit for bit. For a kind that trains
+ * with the BLAS these are also the grid of ranks and the BLAS kernels, which its log records. */
 #include "base/memory.h"
 #include "base/shell_quote.h"
 #include "cohort.h"
 #include "plot/html.h"
 #include "report/report_internal.h"
 #include "runs/run_find.h"
+#include <inttypes.h>
 #include <string.h>
 
 static void show_digests(FILE *out, const struct report_run *run)
@@ -27,9 +29,54 @@ static void show_digests(FILE *out, const struct report_run *run)
     fputs("</dl>\n", out);
 }
 
+static bool is_recorded(const struct report_history *history)
+{
+    return history->blas != NULL && history->grid != NULL && !history->has_others;
+}
+
+/* How exactly, and under what conditions, a command reproduces a run. */
+static char *exactness(const struct report_run *run)
+{
+    const struct report_history *history = &run->history;
+    if (run->kind->fit.grid == NULL)
+        return memory_text("bit for bit on any number of ranks");
+    if (history->has_others)
+        return memory_text(
+            "to about 1e-9 or the last bit of a float, because it was trained on different "
+            "grids of ranks or with different OpenBLAS kernels");
+    if (!is_recorded(history))
+        return memory_text(
+            "bit for bit on the grid of ranks and with the OpenBLAS kernels that "
+            "it was trained with, which its log does not name; elsewhere its "
+            "numbers agree to about 1e-9 or the last bit of a float");
+    return memory_text(
+        "bit for bit on the grid of %s ranks and with the OpenBLAS kernels for %s "
+        "that it was trained with; elsewhere its numbers agree to about 1e-9 or the last bit "
+        "of a float",
+        history->grid, history->blas);
+}
+
+/* What comes before `cohort` in the command; with as many ranks, model.grid=auto gives the same
+ * grid. */
+static char *launch(const struct report_run *run)
+{
+    const struct report_history *history = &run->history;
+    int n_rows = 0, n_columns = 0;
+    if (run->kind->fit.grid == NULL || !is_recorded(history) ||
+        sscanf(history->grid, "%6dx%6d", &n_rows, &n_columns) != 2)
+        return memory_text("%s", "");
+    char *words = shell_word("%s", history->blas);
+    char *all = memory_text("OPENBLAS_CORETYPE=%s ", words);
+    memory_free(words);
+    if (n_rows * (int64_t)n_columns > 1)
+        memory_append(&all, "mpirun -n %" PRId64 " ", n_rows * (int64_t)n_columns);
+    return all;
+}
+
 static void show_repeat(FILE *out, const struct report_run *run)
 {
     const char *data = run->training != NULL ? run->training : "DATA.h5";
+    char *exactly = exactness(run), *before = launch(run);
     if (run->kind->made_by != NULL) {
         fputs("<p>A blend contains its members", out);
         for (size_t m = 0; m < run->members.n; m++) {
@@ -44,10 +91,10 @@ static void show_repeat(FILE *out, const struct report_run *run)
         html_say(
             out, "p",
             "A refit: the model of %s, trained again on its training and validation answers "
-            "together. This command reproduces it bit for bit on any number of ranks:",
-            run->origin != NULL ? run->origin : "another run");
+            "together. This command reproduces it %s:",
+            run->origin != NULL ? run->origin : "another run", exactly);
         char *origin = shell_word("refit=%s", run->origin != NULL ? run->origin : "RUN");
-        html_say(out, "pre", "cohort train %s run=runs/again", origin);
+        html_say(out, "pre", "%scohort train %s run=runs/again", before, origin);
         memory_free(origin);
     } else if (strstr(run->config, "\n[update]\n") != NULL) {
         char *base = run_setting(run->path, "train", "update");
@@ -66,11 +113,14 @@ static void show_repeat(FILE *out, const struct report_run *run)
         html_say(
             out, "p",
             "Save the settings below as settings.ini. This command then reproduces the model "
-            "bit for bit on any number of ranks:");
+            "%s:",
+            exactly);
         char *word = shell_word("data=%s", data);
-        html_say(out, "pre", "cohort train settings.ini %s run=runs/again", word);
+        html_say(out, "pre", "%scohort train settings.ini %s run=runs/again", before, word);
         memory_free(word);
     }
+    memory_free(before);
+    memory_free(exactly);
 }
 
 static void show_config(FILE *out, const struct report_run *run)

@@ -260,13 +260,34 @@ static enum status last_logged(const struct run *run, const char *key, char **va
     return status;
 }
 
-enum status run_compare_blas(const struct run *run)
+/* Another grid than before follows from another number of ranks alone: a run keeps its
+ * settings. */
+static enum status compare_grid(const struct run *run, const char *grid)
 {
     char *before = NULL;
+    int n_rows = 0, n_columns = 0;
+    TRY(last_logged(run, "grid", &before));
+    if (before != NULL && strcmp(before, grid) != 0 &&
+        sscanf(before, "%6dx%6d", &n_rows, &n_columns) == 2) {
+        const int64_t n_ranks = (int64_t)n_rows * n_columns;
+        log_warn(
+            "this run was trained on a grid of %s ranks and continues on one of %s; "
+            "results will agree to about 1e-9 or the last bit of a float; continue on %" PRId64
+            " rank%s to keep the bits",
+            before, grid, n_ranks, n_ranks == 1 ? "" : "s");
+    }
+    memory_free(before);
+    return OK;
+}
+
+enum status run_compare_blas(const struct run *run, const char *grid)
+{
+    char *before = NULL;
+    TRY(compare_grid(run, grid));
     TRY(last_logged(run, "blas", &before));
     if (before != NULL && strcmp(before, machine_blas_kernel()) != 0)
         log_warn("this run was trained with OpenBLAS kernels for %s and continues with those "
-                 "for %s; results will agree to about 1e-9, not to the bit; set "
+                 "for %s; results will agree to about 1e-9 or the last bit of a float; set "
                  "OPENBLAS_CORETYPE=%s to keep the bits",
                  before, machine_blas_kernel(), before);
     memory_free(before);

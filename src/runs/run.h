@@ -48,8 +48,9 @@ CHECKED enum status run_log_cut(const struct run *run, int64_t last);
 CHECKED enum status run_log_add(const struct run *run, const char *record);
 CHECKED enum status run_write(const struct run *run, const char *name, const char *text);
 
-/* Rank 0: warns if the last record names other BLAS kernels ("blas") than this process uses. */
-CHECKED enum status run_compare_blas(const struct run *run);
+/* Rank 0: warns if the last record names other BLAS kernels ("blas") than this process uses, or
+ * another grid of ranks than `grid` ("2x3"). */
+CHECKED enum status run_compare_blas(const struct run *run, const char *grid);
 
 /* Rank 0: removes a file, which need not exist. */
 CHECKED enum status run_remove(const struct run *run, const char *name);

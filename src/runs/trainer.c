@@ -281,9 +281,12 @@ static enum status prepare(const struct trainer *t, bool had_ended)
         elapsed_forget(&t->run);
     if (had_ended)
         return OK;
-    TRY(run_compare_blas(&t->run));
+    char *grid = trainer_grid(t);
+    enum status status = grid != NULL ? run_compare_blas(&t->run, grid) : OK;
+    memory_free(grid);
+    TRY(status);
     char *complete = config_text(t->settings->groups, N_SETTINGS_GROUPS, NULL);
-    enum status status = run_write(&t->run, "config.ini", complete);
+    status = run_write(&t->run, "config.ini", complete);
     memory_free(complete);
     return status == OK ? run_remove(&t->run, "result.json") : status;
 }

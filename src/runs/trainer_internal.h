@@ -60,6 +60,8 @@ CHECKED enum status trainer_state_save(struct trainer *t);
 
 /* trainer_say.c: what is being done, and the line and the record of a finished epoch. */
 void trainer_say_progress(const struct trainer *t);
+char *
+trainer_grid(const struct trainer *t); /* model_fit's grid, as "2x3", or NULL; caller frees */
 CHECKED enum status trainer_say_epoch(struct trainer *t, double loss, bool best);
 
 #endif

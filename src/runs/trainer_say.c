@@ -1,5 +1,6 @@
 /* What a run says: the live line, and for each epoch a line and a record of log.jsonl. */
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/terminal.h"
 #include "runs/split_score.h"
 #include "runs/trainer_internal.h"
@@ -72,6 +73,16 @@ static void print_epoch(struct trainer *t, double loss, bool best)
             t->trained, speed);
 }
 
+char *trainer_grid(const struct trainer *t)
+{
+    const struct model_kind *kind = t->model->kind;
+    int n_rows = 0, n_columns = 0;
+    if (kind->fit.grid == NULL)
+        return NULL;
+    kind->fit.grid(t->model, t->comm->size, &n_rows, &n_columns);
+    return memory_text("%dx%d", n_rows, n_columns);
+}
+
 enum status trainer_say_epoch(struct trainer *t, double loss, bool best)
 {
     print_epoch(t, loss, best);
@@ -85,8 +96,12 @@ enum status trainer_say_epoch(struct trainer *t, double loss, bool best)
         json_object_set_new(record, "valid", score_json(&t->valid));
     if (t->valid.n > 0 && isfinite(t->likelihood))
         json_object_set_new(record, "likelihood", json_real(t->likelihood));
-    if (t->model->kind->fit.by_blas)
+    char *grid = trainer_grid(t);
+    if (grid != NULL) {
         json_object_set_new(record, "blas", json_string(machine_blas_kernel()));
+        json_object_set_new(record, "grid", json_string(grid));
+    }
+    memory_free(grid);
     json_object_set_new(record, "seconds", json_real(t->trained));
     json_object_set_new(record, "attempts_per_second", json_real(t->rate));
     json_object_set_new(record, "elapsed", json_real(trainer_elapsed(t)));

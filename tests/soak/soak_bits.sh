@@ -6,7 +6,7 @@
 #     gcc and clang   x   Open MPI and MPICH, on 2 ranks
 #     BLAS kernels    x   instruction sets, on 1 rank
 #
-# lme, whose dense factorization is LAPACK's, may differ by 1e-9 if the BLAS kernels differ.
+# lme, whose dense factorization is LAPACK's, may differ by 1e-9, or in the last bit of a float, if the BLAS kernels differ.
 . "$(dirname "$0")/../lib/lib.sh"
 . tests/lib/bits.sh
 unset OPENBLAS_CORETYPE COHORT_ISA

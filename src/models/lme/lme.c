@@ -500,7 +500,7 @@ const struct model_kind lme_kind = {
     .training = lme_training,
     .predict = lme_predict,
     .setup = {.uses = uses},
-    .fit = {.by_blas = true, .learn = lme_learn, .state = lme_state},
+    .fit = {.grid = lme_grid, .learn = lme_learn, .state = lme_state},
     .view = {.n_hidden = n_hidden,
              .hidden = lme_hidden,
              .deviation = lme_deviation,

@@ -172,6 +172,8 @@ struct lme_solver {
     int64_t *sums;                                  /* scratch: 2 columns */
     double penalised, log_determinant;
 };
+/* The grid of model.grid; for auto, that of n_ranks ranks. */
+void lme_grid(const struct model *model, int n_ranks, int *n_rows, int *n_columns);
 /* Collective: distributes the training attempts by unit and allocates the dense part. */
 CHECKED enum status lme_solver_create(struct lme_work *work, const struct comm *comm);
 void lme_solver_destroy(struct lme_work *work);

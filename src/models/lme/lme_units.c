@@ -342,15 +342,21 @@ static void count(struct lme_work *work, struct lme_solver *solver)
     memory_free(counts);
 }
 
+void lme_grid(const struct model *model, int n_ranks, int *n_rows, int *n_columns)
+{
+    const struct lme_options *o = model->options;
+    ENSURE(scalapack_parse(o->grid, n_rows, n_columns) == OK);
+    scalapack_choose(lme_shape(model)->n_columns, n_ranks, n_rows, n_columns);
+}
+
 enum status lme_solver_create(struct lme_work *work, const struct comm *comm)
 {
-    const struct lme_options *o = work->model->options;
     const size_t n_columns = work->shape->n_columns;
     struct lme_solver *solver = NEW(struct lme_solver, 1);
     work->solver = solver;
     solver->comm = comm;
     int n_rows = 0, n_grid_columns = 0;
-    TRY(scalapack_parse(o->grid, &n_rows, &n_grid_columns));
+    lme_grid(work->model, comm->size, &n_rows, &n_grid_columns);
     TRY(scalapack_grid_create(&solver->grid, comm, n_rows, n_grid_columns, n_columns));
     scalapack_matrix_create(&solver->matrix, &solver->grid, n_columns);
 
