@@ -6,9 +6,30 @@
 # be found.
 VARIANT ?= $(if $(filter double,$(REAL)),double,release)
 BUILD ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+# make splits names at spaces, and % stands for any name in its rules.
+ifneq ($(words x$(CURDIR)x)$(findstring %,$(CURDIR)),1)
+$(error make cannot work in '$(CURDIR)', whose path has a space or %; move the checkout)
+endif
+# make or the shell reads these as something else. The path of the checkout is in no rule.
+HASH := \#
+PAREN := ( )
+ODD := ' " ` $$ $(HASH) % : ; & | < > * ? [ ] { } \ ! = $(PAREN)
+OWN := $(subst $(CURDIR)/,,$(BUILD))
+ifneq ($(words x$(OWN)x)$(strip $(foreach c,$(ODD),$(findstring $(c),$(OWN))) $(filter -% ~%,$(OWN))),1)
+$(error make cannot build in BUILD='$(BUILD)', which has a space or a special character; choose another directory)
+endif
+# `make clean` removes BUILD.
+ifneq ($(strip $(if $(OWN),,empty) $(filter /,$(abspath $(OWN))) $(filter $(abspath $(OWN))/%,$(CURDIR)/)),)
+$(error BUILD='$(BUILD)' holds more than what is built; choose another directory, such as BUILD=build)
+endif
 # One spelling, whatever the user's: the files of dependencies hold it.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
+ifneq ($(strip $(foreach folder,.git .ci data_tools include jobs src tests,$(filter $(folder) $(folder)/%,$(BUILD)))),)
+$(error BUILD='$(BUILD)' holds the source; choose another directory, such as BUILD=build)
+endif
 PREFIX ?= /usr/local
+# Where `make install` puts things, as a word for the shell.
+ROOT = '$(subst ','\'',$(DESTDIR)$(PREFIX))'
 WERROR ?= -Werror
 CC = mpicc
 
@@ -172,20 +193,18 @@ $(BUILD)/man/%: $(BUILD)/cohort
 
 ## install         PREFIX= (/usr/local) DESTDIR=: the program, its man pages, the job files, completion for shells
 install: $(BUILD)/cohort man
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/cohort/jobs \
-		$(sort $(dir $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)))
-	install -m 755 $(BUILD)/cohort $(DESTDIR)$(PREFIX)/bin/cohort
+	install -d $(ROOT)/bin $(ROOT)/share/cohort/jobs $(foreach folder,$(sort $(dir $(MAN_PATHS))),$(ROOT)/$(folder))
+	install -m 755 $(BUILD)/cohort $(ROOT)/bin/cohort
 	@for page in $(MAN_PATHS:share/man/%=%); do \
-		install -m 644 $(BUILD)/man/$$page $(DESTDIR)$(PREFIX)/share/man/$$page || exit; done
-	install -m 644 $(wildcard jobs/*) $(DESTDIR)$(PREFIX)/share/cohort/jobs
-	install -D -m 644 src/commands/completion/cohort.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cohort
-	install -D -m 644 src/commands/completion/_cohort $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cohort
+		install -m 644 $(BUILD)/man/$$page $(ROOT)/share/man/$$page || exit; done
+	install -m 644 $(wildcard jobs/*) $(ROOT)/share/cohort/jobs
+	install -D -m 644 src/commands/completion/cohort.bash $(ROOT)/share/bash-completion/completions/cohort
+	install -D -m 644 src/commands/completion/_cohort $(ROOT)/share/zsh/site-functions/_cohort
 ## uninstall       remove what install put there
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/cohort $(MAN_PATHS:%=$(DESTDIR)$(PREFIX)/%)
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cohort \
-		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cohort
-	rm -rf $(DESTDIR)$(PREFIX)/share/cohort
+	rm -f $(ROOT)/bin/cohort $(foreach page,$(MAN_PATHS),$(ROOT)/$(page))
+	rm -f $(ROOT)/share/bash-completion/completions/cohort $(ROOT)/share/zsh/site-functions/_cohort
+	rm -rf $(ROOT)/share/cohort
 ## clean           remove what was built
 clean:
 	rm -rf $(BUILD)

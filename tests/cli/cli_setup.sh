@@ -193,6 +193,35 @@ done
 expect_status 2 make VARIANT=fast
 expect_match "no variant 'fast'"
 
+section "make in paths with spaces and special characters"
+here="$TMP/a checkout/tree"
+mkdir -p "$here/build" "$TMP/a/build" "$TMP/b keep/build"
+cp Makefile "$here"
+expect_status 2 make -C "$here" clean
+expect_match "make cannot work in '$here', whose path has a space or %; move the checkout"
+check "nothing is removed" test -d "$TMP/a/build" -a -d "$here/build"
+expect_status 2 make -C "$here" all
+expect_equal "Makefile build" "$(cd "$here" && echo *)" "nothing is created"
+for path in "$TMP/b keep/build" "a'b" 'a"b' 'a$$b' 'a#b' 'a%b' 'a:b' 'a;b' 'a(b' 'a)b' 'a*' 'a=b' 'a\b' '~/b' -b; do
+    expect_status 2 make -n clean BUILD="$path"
+    expect_match 'make cannot build in BUILD=.*, which has a space or a special character'
+done
+for path in '' / . .. "$PWD" "$PWD/" "$PWD/build/.."; do
+    expect_status 2 make -n clean BUILD="$path"
+    expect_match 'holds more than what is built; choose another'
+done
+for path in src tests/x ./build/../include; do
+    expect_status 2 make -n clean BUILD="$path"
+    expect_match 'holds the source; choose another'
+done
+expect_status 0 make -n clean BUILD="$PWD/build/x"
+expect_equal "rm -rf build/x" "$(output)"
+# A checkout's own path may have quotes, as no rule has it.
+cp Makefile "$TMP/b keep"
+mv "$TMP/b keep" "$TMP/it's_9\$"
+expect_status 0 make -C "$TMP/it's_9\$" clean
+check "the build directory is removed" test ! -e "$TMP/it's_9\$/build"
+
 section "the test runner"
 tree=$TMP/tree
 mkdir -p "$tree/tests/lib" "$tree/tests/cli" "$tree/tests/unit" "$tree/build/tests"
@@ -291,20 +320,21 @@ expect_match '^src/elsewhere/orphan.c: is not in a folder that is a layer'
 
 section "install and uninstall"
 build=${COHORT%/cohort}
+root="$TMP/the root's"
 build=${build#"$PWD"/}
 # -o: make does not rebuild the program, whatever its settings: other tests are running it.
-expect_status 0 make -o "$build/cohort" BUILD="$build" install DESTDIR="$TMP/root" PREFIX=/usr
-expect_status 0 "$TMP/root/usr/bin/cohort" --version
+expect_status 0 make -o "$build/cohort" BUILD="$build" install DESTDIR="$root" PREFIX='/us r'
+expect_status 0 "$root/us r/bin/cohort" --version
 expect_match '^cohort [0-9]'
-pages=$(cd "$TMP/root/usr/share/man" && echo man*/*)
+pages=$(cd "$root/us r/share/man" && echo man*/*)
 expect_equal "$(for page in cohort $("$COHORT" help | sed -n '/^COMMANDS/,/^$/s/^    \([a-z]\+\) .*/cohort-\1/p'); do
     echo "man1/$page.1"
 done | sort | xargs) man5/cohort-files.5 man7/cohort-models.7 man7/cohort-settings.7" "$pages" "man pages"
 for page in $pages; do
     name=$(basename "$page")
     "$COHORT" help "$(sed 's/^cohort-//; s/\.[157]$//' <<<"$name")" --man >"$TMP/$name"
-    expect_same "$TMP/$name" "$TMP/root/usr/share/man/$page"
+    expect_same "$TMP/$name" "$root/us r/share/man/$page"
 done
-check "job templates" test -s "$TMP/root/usr/share/cohort/jobs/rbm.ini"
-expect_status 0 make BUILD="$build" uninstall DESTDIR="$TMP/root" PREFIX=/usr
-expect_equal "" "$(find "$TMP/root" -type f)" "what is left"
+check "job templates" test -s "$root/us r/share/cohort/jobs/rbm.ini"
+expect_status 0 make BUILD="$build" uninstall DESTDIR="$root" PREFIX='/us r'
+expect_equal "" "$(find "$root" -type f)" "what is left"
