@@ -202,6 +202,7 @@ expect_match "make cannot work in '$here', whose path has a space or %; move the
 check "nothing is removed" test -d "$TMP/a/build" -a -d "$here/build"
 expect_status 2 make -C "$here" all
 expect_equal "Makefile build" "$(cd "$here" && echo *)" "nothing is created"
+# shellcheck disable=SC2088 # a name that begins with ~
 for path in "$TMP/b keep/build" "a'b" 'a"b' 'a$$b' 'a#b' 'a%b' 'a:b' 'a;b' 'a(b' 'a)b' 'a*' 'a=b' 'a\b' '~/b' -b; do
     expect_status 2 make -n clean BUILD="$path"
     expect_match 'make cannot build in BUILD=.*, which has a space or a special character'
