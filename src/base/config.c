@@ -168,7 +168,7 @@ enum status config_read(struct config *config, const char *path)
     TRY(file_read(path, &text, &n));
     const bool is_h5 = n > strlen(binary) && memcmp(text, binary, strlen(binary)) == 0;
     const size_t skip = strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
-    char *data = shell_word("data=%s", path);
+    char *data = shell_quote_text("data=%s", path);
     enum status status =
         is_h5
             ? fail(BAD_USER,

@@ -27,7 +27,7 @@ void shell_quote(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-char *shell_word(const char *format, ...)
+char *shell_quote_text(const char *format, ...)
 {
     char *plain = NULL, *quoted = NULL;
     size_t n = 0;

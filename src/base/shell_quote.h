@@ -9,6 +9,6 @@
 void shell_quote(FILE *out, const char *word);
 
 /* The same as a text, from a format for the whole word. Caller frees. */
-char *shell_word(const char *format, ...) PRINTF(1, 2);
+char *shell_quote_text(const char *format, ...) PRINTF(1, 2);
 
 #endif

@@ -209,7 +209,7 @@ static void say_choice(const struct auto_result *result, const char *directory)
                n_members, result->models[lead].kind);
     if (result->n > 1 && choice != lead)
         say_gain(result, &gain, result->models[lead].kind);
-    char *best = shell_word("%s", result->best);
+    char *best = shell_quote_text("%s", result->best);
     printf("Predict with: cohort predict %s --data NEW.h5 -o predictions.csv\nSee: "
            "%s/report.html, %s/leaderboard.csv\n",
            best, directory, directory);

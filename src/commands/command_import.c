@@ -106,7 +106,7 @@ static enum status read_and_write(const struct command *command, int argc, char 
                               : subcommands_find(&import_menu, words[0], &format);
     if (status == BAD_USAGE && n_words > 0 && file_is_plain(words[0])) {
         fail_clear();
-        char *file = shell_word("%s", words[0]);
+        char *file = shell_quote_text("%s", words[0]);
         status =
             fail(BAD_USAGE,
                  "import: '%s' is a file, and the format comes first; did you mean `cohort "

@@ -91,7 +91,7 @@ static enum status refuse_words(const struct predict_values *values, const char 
                                     "predict: '%s' is a second run; did you mean --%s=%s?",
                                     words[v], options[o].name, words[v]);
         if (file_ends_in(words[w], ".h5") || file_ends_in(words[w], ".csv")) {
-            char *word = shell_word("%s", words[w]);
+            char *word = shell_quote_text("%s", words[w]);
             const enum status status = fail(
                 BAD_USAGE, "predict: '%s' is a second run; did you mean --data %s, or -o %s?",
                 words[w], word, word);

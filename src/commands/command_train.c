@@ -94,7 +94,7 @@ static enum status check_words(const char *const *words, int n)
 {
     for (int w = 0; w < n; w++)
         if (strchr(words[w], '=') == NULL && file_is_directory(words[w])) {
-            char *run = shell_word("run=%s", words[w]);
+            char *run = shell_quote_text("run=%s", words[w]);
             const enum status status =
                 fail(BAD_USER,
                      "%s is a directory; expected a file of settings. To continue the run in "

@@ -276,7 +276,7 @@ static enum status nothing_compared(const struct comparison *comparison)
                     "%s",
                     inference->checkpoint.path, inference->model->kind->name,
                     comparison->rasch.why_not);
-    char *data = shell_word("%s", inference->dataset.path);
+    char *data = shell_quote_text("%s", inference->dataset.path);
     const enum status status =
         fail(BAD_USER,
              "%s: %s models estimate none of the true parameters in %s (`cohort inspect %s` "

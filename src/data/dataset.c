@@ -217,7 +217,7 @@ static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n
 {
     *file = h5_open(path, comm, n_ranks);
     if (*file < 0 && looks_like_answers(path)) {
-        char *word = shell_word("%s", path);
+        char *word = shell_quote_text("%s", path);
         const enum status status =
             fail(BAD_DATA,
                  "%s: this is not a data set but a file of text; import it first, as in "

@@ -65,7 +65,7 @@ static char *launch(const struct report_run *run)
     if (run->kind->fit.grid == NULL || !is_recorded(history) ||
         sscanf(history->grid, "%6dx%6d", &n_rows, &n_columns) != 2)
         return memory_text("%s", "");
-    char *words = shell_word("%s", history->blas);
+    char *words = shell_quote_text("%s", history->blas);
     char *all = memory_text("OPENBLAS_CORETYPE=%s ", words);
     memory_free(words);
     if (n_rows * (int64_t)n_columns > 1)
@@ -93,7 +93,7 @@ static void show_repeat(FILE *out, const struct report_run *run)
             "A refit: the model of %s, trained again on its training and validation answers "
             "together. This command reproduces it %s:",
             run->origin != NULL ? run->origin : "another run", exactly);
-        char *origin = shell_word("refit=%s", run->origin != NULL ? run->origin : "RUN");
+        char *origin = shell_quote_text("refit=%s", run->origin != NULL ? run->origin : "RUN");
         html_say(out, "pre", "%scohort train %s run=runs/again", before, origin);
         memory_free(origin);
     } else if (strstr(run->config, "\n[update]\n") != NULL) {
@@ -103,8 +103,8 @@ static void show_repeat(FILE *out, const struct report_run *run)
             "An update: the model of another run, trained on with these data. This command "
             "repeats it, with those of the settings below in [train] and [optimizer] that "
             "were changed:");
-        char *origin = shell_word("%s", base != NULL ? base : "RUN");
-        char *added = shell_word("%s", data);
+        char *origin = shell_quote_text("%s", base != NULL ? base : "RUN");
+        char *added = shell_quote_text("%s", data);
         html_say(out, "pre", "cohort update %s --data %s run=runs/again", origin, added);
         memory_free(added);
         memory_free(origin);
@@ -115,7 +115,7 @@ static void show_repeat(FILE *out, const struct report_run *run)
             "Save the settings below as settings.ini. This command then reproduces the model "
             "%s:",
             exactly);
-        char *word = shell_word("data=%s", data);
+        char *word = shell_quote_text("data=%s", data);
         html_say(out, "pre", "%scohort train settings.ini %s run=runs/again", before, word);
         memory_free(word);
     }

@@ -427,7 +427,7 @@ static void show_rule(FILE *out, const struct page *page)
                  "Answers that are withheld from the model, to test it, and count nowhere on "
                  "this page: %s.",
                  html_whole(page->n_withheld).text);
-    char *run = shell_word("%s", page->run);
+    char *run = shell_quote_text("%s", page->run);
     html_say(out, "p class=\"note\"",
              "These are estimates by a model, from answers alone. “cohort report %s” shows how "
              "good the model is.",

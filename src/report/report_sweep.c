@@ -392,7 +392,7 @@ static void show_best(FILE *out, const struct page *page)
         return;
     html_say(out, "h2", "The best trial");
     html_say(out, "p", "This command writes the page of the best trial:");
-    char *trial = shell_word("%s/trials/%s", page->path, trial_name(page, 0));
+    char *trial = shell_quote_text("%s/trials/%s", page->path, trial_name(page, 0));
     html_say(out, "pre", "cohort report %s -o best.html", trial);
     memory_free(trial);
     if (page->best.n == 0) {

@@ -33,7 +33,7 @@ static enum status check_single(const char *directory)
                     "such as %s/fold-1",
                     directory, directory);
     if (file_is_in(directory, "sweep.ini")) {
-        char *best = shell_word("%s/best.ini", directory);
+        char *best = shell_quote_text("%s/best.ini", directory);
         const enum status status =
             fail(BAD_USER,
                  "%s: this is a sweep, with one run per trial; name one of those in "
@@ -57,7 +57,7 @@ static enum status check_single(const char *directory)
 enum status run_check_place(const char *directory)
 {
     if (file_is_in(directory, "sweep.ini")) {
-        char *best = shell_word("%s/best.ini", directory);
+        char *best = shell_quote_text("%s/best.ini", directory);
         const enum status status =
             fail(BAD_USER,
                  "%s: this is a sweep; continue it with `cohort sweep`, or train its "
@@ -156,7 +156,7 @@ enum status run_find(const char *path, char **checkpoint)
     if (access(path, R_OK | X_OK) != 0)
         return fail(BAD_USER, "%s: %s; a run is read from its directory", path,
                     strerror(errno));
-    char *run = shell_word("run=%s", path);
+    char *run = shell_quote_text("run=%s", path);
     const enum status status =
         fail(BAD_USER,
              "%s: no checkpoint in this directory; train a model with `cohort train ... %s`",
@@ -313,7 +313,7 @@ enum status run_check(const struct config *config)
         return OK;
     if (file_is_in(directory, "fold-1") && one_fold) {
         char *fold =
-            shell_word("run=%s/fold-%s", directory, config_get(config, "train", "fold"));
+            shell_quote_text("run=%s/fold-%s", directory, config_get(config, "train", "fold"));
         const enum status status =
             fail(BAD_USER,
                  "run=%s: this is a cross-validation; continue one of its folds with %s, "
@@ -328,7 +328,7 @@ enum status run_check(const struct config *config)
                     "for train.folds=%s",
                     directory, config_get(config, "train", "folds"));
     if (file_is_in(directory, "fold-1") && !has_folds) {
-        char *fold = shell_word("run=%s/fold-1", directory);
+        char *fold = shell_quote_text("run=%s/fold-1", directory);
         const enum status status =
             fail(BAD_USER,
                  "run=%s: this is a cross-validation; give all its settings again, with "

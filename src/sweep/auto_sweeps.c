@@ -238,7 +238,7 @@ enum status auto_sweeps_kinds(struct auto_work *work)
                 work->kinds[k].runs[0].valid);
     if (work->n_kinds > 0)
         return OK;
-    char *data = shell_word("data=%s", work->plan->data);
+    char *data = shell_quote_text("data=%s", work->plan->data);
     status = fail(BAD_USER,
                   "%s: no kind of model could be trained; `cohort train %s model.kind=ktm` "
                   "shows why",
