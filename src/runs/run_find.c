@@ -271,11 +271,13 @@ static enum status check_settings(const char *directory)
                        ? memory_text("%s does not set model.kind", path)
                        : memory_text("%s", fail_sentence());
     fail_clear();
+    char *checkpoint = shell_quote_text("%s/%s", directory, last);
     const enum status status =
         fail(BAD_USER,
              "run=%s: %s, so the settings of %s/%s are unknown; restore config.ini, or set "
-             "data= and all settings again (`cohort inspect %s/%s` lists them)",
-             directory, reason, directory, last, directory, last);
+             "data= and all settings again (`cohort inspect %s` lists them)",
+             directory, reason, directory, last, checkpoint);
+    memory_free(checkpoint);
     memory_free(reason);
     memory_free(text);
     memory_free(path);

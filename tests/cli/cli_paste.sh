@@ -57,3 +57,6 @@ expect_status 0 paste_command "cohort predict runs/again --data $(said "--data '
 run "$COHORT" train data="$data" run="$odd folds" "${average[@]}" train.folds=3 || fail "folds"
 expect_status 1 "$COHORT" train run="$odd folds" train.fold=2 train.epochs=2
 expect_status 0 paste_command "cohort train $(said "'run=.*fold-2'") train.epochs=2"
+mv "$run more/config.ini" kept.ini
+expect_status 1 "$COHORT" train run="$run more"
+expect_status 0 paste_command "$(said 'cohort inspect [^`]*')"
