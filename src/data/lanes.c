@@ -11,6 +11,12 @@
  * a lane shuffles its training students by Philox(seed, epoch, lane) and splits them as evenly
  * as possible into one block per step: no step gets a remainder, and no lane runs out early.
  *
+ * A mini-batch larger than the class may have many more lanes than there are students. Most of
+ * them are empty and add nothing to any sum, so only lanes with students are kept: those of the
+ * rank's students. Lane l begins at the first student at or after attempt floor(n l / L), for n
+ * attempts. So a student whose attempts begin at number f is in the last lane with
+ * n l / L < f + 1.
+ *
  * Sequence models prefer students of similar length in a block. Blocks with equal numbers of
  * students would then have very unequal weight: on ASSISTments a tenth of the steps would hold
  * half of all answers, and Adam would learn little in the others. So their blocks are split by
@@ -24,6 +30,15 @@
 /* Number of steps whose students are sorted by length together: more would make the students of
  * a block more similar, and batches less random. */
 enum { STRETCH = 8 };
+
+/* The lane of a student of the data set. */
+static size_t lane_of(const struct dataset *dataset, size_t s, size_t n_lanes)
+{
+    const unsigned __int128 end = (unsigned __int128)(dataset->first[s] + 1) * n_lanes;
+    const uint64_t n_attempts = size_max(1, dataset->n_attempts);
+    const unsigned __int128 last = (end - 1) / n_attempts;
+    return last < n_lanes ? (size_t)last : n_lanes - 1;
+}
 
 enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, size_t batch,
                          size_t block, size_t *first_student, size_t *n_students)
@@ -39,17 +54,25 @@ enum status lanes_create(struct lanes *lanes, const struct dataset *dataset, siz
                     n_ranks, n_lanes, n_lanes == 1 ? "" : "s", batch, block, n_lanes,
                     n_lanes == 1 ? "" : "s");
     *lanes = (struct lanes){.n_lanes = n_lanes};
-    lanes->first_lane = size_cut(n_lanes, rank, n_ranks);
-    lanes->n_own = size_cut(n_lanes, rank + 1, n_ranks) - lanes->first_lane;
-    lanes->first = NEW(uint64_t, n_lanes + 1);
-    for (size_t l = 0; l <= n_lanes; l++)
-        lanes->first[l] = dataset_cut(dataset, l, n_lanes);
+    const size_t start = dataset_cut(dataset, size_cut(n_lanes, rank, n_ranks), n_lanes);
+    const size_t end = dataset_cut(dataset, size_cut(n_lanes, rank + 1, n_ranks), n_lanes);
+    const size_t most = size_min(n_lanes, end - start);
+    lanes->number = NEW(size_t, most);
+    lanes->first = NEW(uint64_t, most + 1);
+    for (size_t s = start; s < end; s++) {
+        const size_t lane = lane_of(dataset, s, n_lanes);
+        if (s > start && lane == lanes->number[lanes->n_own - 1])
+            continue;
+        lanes->first[lanes->n_own] = s;
+        lanes->number[lanes->n_own++] = lane;
+    }
+    lanes->first[lanes->n_own] = end;
     lanes->students = NEW(uint32_t *, lanes->n_own);
     lanes->order = NEW(uint32_t *, lanes->n_own);
     lanes->n_students = NEW(size_t, lanes->n_own);
     lanes->cuts = NEW(size_t *, lanes->n_own);
-    *first_student = lanes->first[lanes->first_lane];
-    *n_students = lanes->first[lanes->first_lane + lanes->n_own] - *first_student;
+    *first_student = start;
+    *n_students = end - start;
     return OK;
 }
 
@@ -59,8 +82,8 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
     const struct comm *comm = shard->dataset->comm;
     int64_t n_training = 0;
     for (size_t l = 0; l < lanes->n_own; l++) {
-        const size_t start = lanes->first[lanes->first_lane + l] - shard->first_student;
-        const size_t end = lanes->first[lanes->first_lane + l + 1] - shard->first_student;
+        const size_t start = lanes->first[l] - shard->first_student;
+        const size_t end = lanes->first[l + 1] - shard->first_student;
         lanes->students[l] = NEW(uint32_t, end - start);
         lanes->order[l] = NEW(uint32_t, end - start);
         for (size_t s = start; s < end; s++)
@@ -78,6 +101,7 @@ enum status lanes_fill(struct lanes *lanes, const struct shard *shard, const boo
             shard->dataset->path);
     lanes->length = length;
     lanes->n_training = (size_t)n_training;
+    lanes->most_blocks = size_min(lanes->n_lanes, lanes->n_training);
     lanes->n_steps = ((size_t)n_training + batch - 1) / batch;
     /* A block is at most one student larger than the mean of its lane, or holds a stretch. */
     const size_t n_together = length != NULL ? size_min(STRETCH, lanes->n_steps) : 1;
@@ -101,6 +125,7 @@ void lanes_destroy(struct lanes *lanes)
         memory_free(lanes->cuts[l]);
     }
     memory_free(lanes->cuts);
+    memory_free(lanes->number);
     memory_free(lanes->first);
     memory_free(lanes->students);
     memory_free(lanes->order);
@@ -144,7 +169,7 @@ void lanes_shuffle(struct lanes *lanes, uint64_t seed, uint32_t epoch)
         const struct rng rng = {.seed = seed,
                                 .purpose = RNG_ORDER,
                                 .when = epoch,
-                                .who = (uint32_t)(lanes->first_lane + l)};
+                                .who = (uint32_t)lanes->number[l]};
         rng_order(&rng, lanes->order[l], lanes->n_students[l]);
         for (size_t i = 0; i < lanes->n_students[l]; i++)
             lanes->order[l][i] = lanes->students[l][lanes->order[l][i]];

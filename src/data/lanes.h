@@ -7,15 +7,17 @@
 
 /* students --(split by attempts)--> lanes --(split)--> ranks
  *
- * Lane l holds students first[l] .. first[l+1] of the data set; this rank owns lanes first_lane
- * .. first_lane + n_own. In each step every lane provides one block of its training students;
- * the blocks of all lanes are the mini-batch. */
+ * Each of n_lanes lanes holds a range of students of the data set, which may be empty. This rank
+ * keeps the n_own lanes of its range that have students. In each step every lane provides one
+ * block of its training students; the blocks of all lanes are the mini-batch. */
 struct lanes {
     size_t n_lanes, n_steps; /* steps per epoch */
-    size_t first_lane, n_own;
+    size_t n_own;
     size_t n_training;    /* students, over all ranks */
     size_t most_students; /* in any mini-batch */
-    uint64_t *first;      /* n_lanes + 1 students of the data set */
+    size_t most_blocks;   /* with students, in any mini-batch */
+    size_t *number;       /* n_own: which of the n_lanes lanes it is */
+    uint64_t *first;      /* n_own + 1: its first student in the data set */
     uint32_t **students; /* n_own: the lane's training students (of the shard), in file order */
     uint32_t **order;    /* n_own: this epoch's order of them */
     size_t *n_students;  /* n_own */

@@ -189,7 +189,7 @@ static enum status start_model(struct stepper *stepper)
         kind->speed.measure(stepper->model, stepper->work, stepper->comm,
                             stepper->lanes.most_students, &wide, &bits);
     tally_create(&stepper->tally, stepper->model->params.n, wide, bits, &stepper->slices);
-    tally_expect(&stepper->tally, stepper->lanes.n_lanes); /* one per block */
+    tally_expect(&stepper->tally, stepper->lanes.most_blocks);
     return OK;
 }
 

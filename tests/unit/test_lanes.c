@@ -83,6 +83,26 @@ static uint32_t *gather_step(const struct lanes *lanes, const struct shard *shar
     return all;
 }
 
+/* The lanes kept are those with students, with the ranges and the order that their numbers
+ * define. */
+static void expect_ranges(struct lanes *lanes, const struct dataset *dataset, uint64_t seed)
+{
+    lanes_shuffle(lanes, seed, 4);
+    for (size_t l = 0; l < lanes->n_own; l++) {
+        const size_t number = lanes->number[l], n = lanes->n_students[l];
+        assert_true(l == 0 || lanes->number[l - 1] < number);
+        assert_true(lanes->first[l] < lanes->first[l + 1]);
+        assert_int_equal(lanes->first[l], dataset_cut(dataset, number, lanes->n_lanes));
+        assert_int_equal(lanes->first[l + 1], dataset_cut(dataset, number + 1, lanes->n_lanes));
+        const struct rng rng = {
+            .seed = seed, .purpose = RNG_ORDER, .when = 4, .who = (uint32_t)number};
+        uint32_t order[N_STUDENTS];
+        rng_order(&rng, order, n);
+        for (size_t i = 0; lanes->length == NULL && i < n; i++)
+            assert_int_equal(lanes->order[l][i], lanes->students[l][order[i]]);
+    }
+}
+
 static void compare_with_one_rank(const struct tiny *class, const struct tiny *alone,
                                   size_t batch, size_t block, bool by_length)
 {
@@ -95,11 +115,15 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
     assert_int_equal(open_lanes(&one, &whole, &alone->dataset, batch, block,
                                 by_length ? &whole_length : NULL),
                      OK);
-    assert_int_equal(one.n_own, (batch + block - 1) / block);
+    assert_int_equal(one.n_lanes, (batch + block - 1) / block);
+    assert_true(one.n_own <= N_STUDENTS);
     assert_int_equal(lanes.n_lanes, one.n_lanes);
     assert_int_equal(lanes.n_steps, one.n_steps);
     assert_int_equal(lanes.most_students, one.most_students);
-    assert_memory_equal(lanes.first, one.first, (one.n_lanes + 1) * sizeof *one.first);
+    expect_ranges(&lanes, &class->dataset, 77);
+    int64_t n_kept = (int64_t)lanes.n_own;
+    comm_sum_i64(&world, &n_kept, 1);
+    assert_int_equal(n_kept, one.n_own);
 
     size_t n_training = 0;
     for (size_t s = 0; s < N_STUDENTS; s++)
@@ -120,7 +144,7 @@ static void compare_with_one_rank(const struct tiny *class, const struct tiny *a
                 assert_int_equal(n_got, n_expected);
                 assert_memory_equal(got, expected, n_got * sizeof *got);
             }
-            const size_t n_students = n_expected - one.n_lanes;
+            const size_t n_students = n_expected - one.n_own;
             assert_true(n_students <= one.most_students);
             fewest = size_min(fewest, n_students);
             most = size_max(most, n_students);
@@ -155,6 +179,8 @@ static void test_blocks_are_those_of_one_rank(void **state)
         compare_with_one_rank(&class, &alone, 1000, 16, by_length); /* all in one step */
         compare_with_one_rank(&class, &alone, 100, 20, by_length);
         compare_with_one_rank(&class, &alone, 400, 1, by_length); /* lanes without students */
+        compare_with_one_rank(&class, &alone, 1000000007, 1, by_length); /* most without */
+        compare_with_one_rank(&class, &alone, SIZE_MAX / 4, 3, by_length);
     }
     tiny_close(&class);
     tiny_close(&alone);
@@ -169,16 +195,18 @@ static void test_ranges_of_lanes(void **state)
     struct lanes lanes;
     struct shard shard;
     assert_int_equal(open_lanes(&lanes, &shard, &class.dataset, 60, 5, NULL), OK);
-    assert_int_equal(tiny_before(&world, (int64_t)lanes.n_own), lanes.first_lane);
+    assert_int_equal(lanes.n_lanes, 12);
+    assert_int_equal(lanes.n_own > 0 ? lanes.number[0] : 0,
+                     tiny_before(&world, (int64_t)lanes.n_own));
     assert_int_equal(tiny_before(&world, (int64_t)shard.n_students), shard.first_student);
     int64_t sums[2] = {(int64_t)lanes.n_own, (int64_t)shard.n_students};
     comm_sum_i64(&world, sums, 2);
     assert_int_equal(sums[0], lanes.n_lanes);
     assert_int_equal(sums[1], N_STUDENTS);
-    assert_int_equal(lanes.first[0], 0);
-    assert_int_equal(lanes.first[lanes.n_lanes], N_STUDENTS);
-    for (size_t l = 0; l < lanes.n_lanes; l++) {
-        assert_true(lanes.first[l] <= lanes.first[l + 1]);
+    assert_int_equal(lanes.first[0], shard.first_student);
+    assert_int_equal(lanes.first[lanes.n_own], shard.first_student + shard.n_students);
+    for (size_t l = 0; l < lanes.n_own; l++) {
+        assert_int_equal(lanes.number[l], lanes.number[0] + l);
         const double n =
             (double)(class.first[lanes.first[l + 1]] - class.first[lanes.first[l]]);
         assert_true(fabs(n - (double)class.n_attempts / (double)lanes.n_lanes) <= 41);

@@ -436,7 +436,7 @@ static enum status prepare(const struct model *model, struct ktm_work *work,
         work->walk.own = ktm_own_rows(work, pass->comm);
         work->learner = learner_create(model, work, pass->comm);
     }
-    work->learner->most = 0x1p62 / (double)pass->lanes->n_lanes;
+    work->learner->most = 0x1p62 / (double)pass->lanes->most_blocks;
     ktm_space_take(&work->learner->space, model, work->shard->first_student,
                    model->params.value, work->learner->x);
     forget_untrained(work->learner, work);
