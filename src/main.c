@@ -43,6 +43,7 @@ static enum status dispatch(const struct comm *comm, int argc, char **argv)
 int main(int argc, char **argv)
 {
     machine_settle(argv);
+    fail_start();
     struct comm world;
     comm_start(&world, &argc, &argv);
     log_start();

@@ -16,6 +16,9 @@ enum status fail_context(enum status status, const char *format, ...) PRINTF(2, 
 const char *fail_sentence(void);
 void fail_clear(void);
 
+/* At the start of the program: puts memory aside for fail_abort. */
+void fail_start(void);
+
 /* Prints one line and ends every rank: for failures of the machine (memory, MPI) and for
  * bugs. */
 _Noreturn void fail_abort(enum status status, const char *format, ...) PRINTF(2, 3);

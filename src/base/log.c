@@ -45,47 +45,65 @@ struct place {
     bool keeps_tabs; /* the stream is stdout */
 };
 
-static void show(FILE *out, struct place *place, unsigned char byte)
+enum { MOST_SHOWN = 8 }; /* bytes that one byte becomes, with a byte held before it */
+
+/* Returns the number of bytes written to `out`. */
+static size_t show(char *out, struct place *place, unsigned char byte)
 {
     const bool follows = place->n_left > 0 && byte >> 6 == 2, was_held = place->is_held;
+    size_t n = 0;
     place->is_held = false;
     if (was_held && follows && byte < 0xa0) {
-        fprintf(out, "\\u%04x", byte);
         place->n_left = 0;
-        return;
+        return (size_t)snprintf(out, MOST_SHOWN, "\\u%04x", byte);
     }
     if (was_held)
-        fputc(0xc2, out);
+        out[n++] = '\xc2';
     place->n_left = follows        ? place->n_left - 1
                     : byte >= 0xf0 ? 3
                     : byte >= 0xe0 ? 2
                     : byte >= 0xc2 ? 1
                                    : 0;
     place->is_held = !follows && byte == 0xc2;
-    if (byte == '\t')
-        fputs(place->keeps_tabs ? "\t" : "\\t", out);
-    else if ((byte < 0x20 && byte != '\n') || byte == 0x7f)
-        fprintf(out, "\\u%04x", byte);
+    if (byte == '\t' && !place->keeps_tabs)
+        n += (size_t)snprintf(out + n, MOST_SHOWN - n, "\\t");
+    else if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+        n += (size_t)snprintf(out + n, MOST_SHOWN - n, "\\u%04x", byte);
     else if (!follows && byte >= 0x80 && byte < 0xa0)
-        fprintf(out, "\\x%02x", byte);
+        n += (size_t)snprintf(out + n, MOST_SHOWN - n, "\\x%02x", byte);
     else if (!place->is_held)
-        fputc(byte, out);
+        out[n++] = (char)byte;
+    return n;
 }
 
-static char *shown(struct place *place, const char *bytes, size_t n, size_t *n_shown)
+/* Writes what is shown of some bytes, without memory of its own. */
+static bool write_all(int descriptor, struct place *place, const char *bytes, size_t n)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, n_shown);
-    for (size_t i = 0; out != NULL && i < n; i++)
-        show(out, place, (unsigned char)bytes[i]);
-    return out != NULL && fclose(out) == 0 ? text : NULL;
+    char part[4096];
+    for (size_t i = 0, n_part = 0; i < n; i++) {
+        n_part += show(part + n_part, place, (unsigned char)bytes[i]);
+        if (i + 1 < n && n_part + MOST_SHOWN <= sizeof part)
+            continue;
+        for (size_t done = 0; done < n_part;) {
+            const ssize_t got = write(descriptor, part + done, n_part - done);
+            if (got <= 0)
+                return false;
+            done += (size_t)got;
+        }
+        n_part = 0;
+    }
+    return true;
 }
 
 char *log_shown(const char *text)
 {
     struct place place = {0};
-    size_t n = 0;
-    return shown(&place, text, strlen(text), &n);
+    char *shown = malloc(MOST_SHOWN * strlen(text) + 1), *end = shown;
+    for (; shown != NULL && *text != '\0'; text++)
+        end += show(end, &place, (unsigned char)*text);
+    if (shown != NULL)
+        *end = '\0';
+    return shown;
 }
 
 void log_shown_free(char *text)
@@ -111,15 +129,7 @@ static ssize_t write_shown(void *arg, const char *bytes, size_t n)
     pthread_mutex_unlock(&lock);
     if (was_live && !isatty(STDERR_FILENO)) /* mpirun passes stdout on separately */
         nanosleep(&moment, NULL);
-    size_t n_shown = 0;
-    char *text = shown(arg, bytes, n, &n_shown);
-    size_t done = 0;
-    for (ssize_t got = 1; text != NULL && got > 0 && done < n_shown; done += (size_t)got)
-        if ((got = write(STDOUT_FILENO, text + done, n_shown - done)) < 0)
-            break;
-    const bool written = text != NULL && done == n_shown;
-    free(text);
-    return written ? (ssize_t)n : 0;
+    return write_all(STDOUT_FILENO, arg, bytes, n) ? (ssize_t)n : 0;
 }
 
 void log_start(void)
@@ -136,19 +146,22 @@ void log_start(void)
     stdout = guarded;
 }
 
-int log_print(const char *format, va_list arguments)
+void log_print(const char *format, va_list arguments)
 {
     struct place place = {0};
-    char *line = NULL;
-    const int n = vasprintf(&line, format, arguments);
-    size_t n_shown = 0;
-    char *text = n >= 0 ? shown(&place, line, (size_t)n, &n_shown) : NULL;
-    if (text != NULL)
-        fwrite(text, 1, n_shown, stderr);
-    if (n >= 0)
-        free(line);
-    free(text);
-    return (int)n_shown;
+    char line[4096], *longer = NULL;
+    va_list again;
+    va_copy(again, arguments);
+    int n = vsnprintf(line, sizeof line, format, arguments);
+    if (n >= (int)sizeof line && (n = vasprintf(&longer, format, again)) < 0) {
+        longer = NULL;
+        n = sizeof line - 1;
+    }
+    va_end(again);
+    fflush(stderr);
+    if (n > 0)
+        write_all(STDERR_FILENO, &place, longer != NULL ? longer : line, (size_t)n);
+    free(longer);
 }
 
 void log_mute(bool mute)

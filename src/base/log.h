@@ -9,8 +9,8 @@
  * process. */
 void log_start(void);
 
-/* Prints to stderr without a newline; returns the number of bytes. */
-int log_print(const char *format, va_list arguments);
+/* Prints to stderr without a newline; up to 4 KB without allocating memory. */
+void log_print(const char *format, va_list arguments);
 
 /* Only one rank prints: log_mute(true) on every rank but the first. */
 void log_mute(bool mute);
