@@ -24,6 +24,7 @@ layers=(include src/base src/kernels src/plot src/data data_tools src/learn src/
 # Symbols that need not begin with the stem of their file, by file.
 declare -A allowed=(
     [src/kernels/dispatch.c]='fm_kernels hmm irt lme_kernels logistic_sums matmul rbm_marginal rbm_rows rnn_cells vec'
+    [src/base/machine.c]='openblas'
     [src/main.c]='main'
 )
 

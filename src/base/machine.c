@@ -1,7 +1,15 @@
 /* OpenBLAS 0.3.21 does not know some recent CPUs and then falls back to kernels from 2004 that
  * are five times slower. cohort checks the choice and corrects it before MPI starts. OpenBLAS
  * reads the overriding environment variable only when it is loaded, so the program restarts
- * itself. cohort's own vector kernels are chosen here too. */
+ * itself. cohort's own vector kernels are chosen here too.
+ *
+ * OpenBLAS also starts one thread per core when it is loaded, before main. Each thread asks for
+ * 128 MB of addresses until it gets them, and the program waits for all threads when it ends: for
+ * ever, if the addresses are limited (ulimit -v). OpenBLAS asks a function of its own how many
+ * threads OPENBLAS_NUM_THREADS wants. The dynamic linker finds cohort's function of that name
+ * first, so no thread is ever started. It is weak, so that it yields if OpenBLAS is linked
+ * statically. For an OpenBLAS that does not ask, the program restarts itself. The main thread too
+ * would ask for its buffer for ever, so cohort first tries whether it can be had. */
 #include "base/machine.h"
 #include "base/fail.h"
 #include <cblas.h>
@@ -10,6 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int openblas_num_threads_env(void);
+__attribute__((weak)) int openblas_num_threads_env(void)
+{
+    return 1;
+}
 
 const char *const machine_isa_names[N_ISAS] = {"plain", "avx2", "avx512"};
 
@@ -103,6 +117,23 @@ double machine_memory(void)
     return limit;
 }
 
+void dpotrf_(const char *part, const int *n, double *a, const int *stride, int *info);
+
+void machine_prepare_blas(void)
+{
+    enum { BUFFER = 130 << 20 };
+    void *room = malloc(BUFFER);
+    if (room == NULL)
+        fail_abort(BAD_IO, "out of memory: OpenBLAS needs a buffer of %d MB for each rank; use "
+                           "fewer ranks per node, or raise the limit on memory (ulimit -v)",
+                   BUFFER >> 20);
+    free(room);
+    const int one = 1;
+    int info = 0;
+    double number = 1;
+    dpotrf_("L", &one, &number, &one, &info); /* OpenBLAS keeps the buffer */
+}
+
 void machine_settle(char **argv)
 {
     const bool old = strcmp(openblas_get_corename(), "Prescott") == 0 ||
@@ -110,11 +141,15 @@ void machine_settle(char **argv)
     const char *better = machine_has(ISA_AVX512) ? "SkylakeX"
                          : machine_has(ISA_AVX2) ? "Haswell"
                                                  : NULL;
-    if (old && better != NULL && getenv("OPENBLAS_CORETYPE") == NULL) {
-        setenv("OPENBLAS_CORETYPE", better, 1);
+    const bool change = old && better != NULL && getenv("OPENBLAS_CORETYPE") == NULL;
+    const char *n_threads = getenv("OPENBLAS_NUM_THREADS");
+    const bool told = n_threads != NULL && strcmp(n_threads, "1") == 0;
+    if (change || (openblas_get_num_threads() > 1 && !told)) {
+        if (change)
+            setenv("OPENBLAS_CORETYPE", better, 1);
         setenv("OPENBLAS_NUM_THREADS", "1", 1);
         execv("/proc/self/exe", argv);
-        perror("cohort: warning: cannot restart with the right BLAS kernel");
+        perror("cohort: warning: cannot restart with the right settings of OpenBLAS");
     }
     openblas_set_num_threads(1);
 }

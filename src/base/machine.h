@@ -8,6 +8,9 @@
  * for the CPU, sets OPENBLAS_CORETYPE and restarts the program. */
 void machine_settle(char **argv);
 
+/* Before the first use of BLAS or LAPACK: they hang if memory for their buffer is missing. */
+void machine_prepare_blas(void);
+
 enum isa { ISA_PLAIN, ISA_AVX2, ISA_AVX512, N_ISAS };
 extern const char *const machine_isa_names[N_ISAS];
 

@@ -24,6 +24,7 @@ static const double enough = 0.08; /* seconds */
 
 static void measure_product(struct doctor_rank *rank)
 {
+    machine_prepare_blas();
     const size_t n = (size_t)ORDER * ORDER;
     float *a = NEW_SCRATCH(float, n), *b = NEW_SCRATCH(float, n), *c = NEW(float, n);
     for (size_t i = 0; i < n; i++)

@@ -116,6 +116,7 @@ enum status scalapack_grid_create(struct scalapack_grid *grid, const struct comm
     comm_split(comm, inside, &grid->team);
     if (!inside)
         return OK;
+    machine_prepare_blas();
     grid->row = comm->rank / n_columns;
     grid->column = comm->rank % n_columns;
     if (is_alone(grid)) /* MPI may not be running */

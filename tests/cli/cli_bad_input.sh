@@ -250,3 +250,27 @@ section 'a model larger than the memory'
     expect_match 'parameters, and training them needs [0-9.]+ GB of memory, but there are only [0-9.]+ GB'
     check 'no run is begun' test ! -e "$TMP/large/last.h5"
 )
+
+section 'limited addresses'
+# limited KILOBYTES COMMAND...
+limited() {
+    # shellcheck disable=SC2016
+    bash -c 'ulimit -v "$0"; exec timeout -k 1 30 "$@"' "$@"
+}
+(
+    ! nm "$COHORT" 2>/dev/null | grep -q __asan_init || skip 'sanitizers need all addresses'
+    # A batch larger than the class.
+    for kind in rbm dkt ktm; do
+        expect_status 0 limited 4000000 "$COHORT" train "data=$class" train.epochs=1 model.kind=$kind \
+            train.batch=1000000000 train.block=1 run="$TMP/huge-$kind"
+    done
+    # OpenBLAS asks for a buffer until it gets it, in each of its threads.
+    unset OPENBLAS_NUM_THREADS # tests/lib/mpi.sh
+    expect_status 0 limited 200000 "$COHORT" --version
+    expect_status 0 limited 200000 "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/limited"
+    expect_status 74 limited 150000 "$COHORT" train data="$class" model.kind=lme run="$TMP/lme"
+    expect_match '^cohort: out of memory: OpenBLAS needs a buffer'
+    command -v strace >/dev/null || skip 'no strace'
+    run env OPENBLAS_NUM_THREADS=4 strace -f -qq -e trace=clone,clone3 "$COHORT" --version
+    expect_no_match clone
+)
