@@ -206,6 +206,15 @@ static enum status open_range(hid_t file, const char *name, hid_t type, uint64_t
                                                   : other_length(name, array->n, first + n);
 }
 
+/* HDF5 reads collectively only from a file that was opened by MPI-IO. */
+static bool is_shared(hid_t file)
+{
+    hid_t access = H5Fget_access_plist(file);
+    const bool shared = H5Pget_driver(access) == H5FD_MPIO;
+    H5Pclose(access);
+    return shared;
+}
+
 /* All ranks open the range before any rank reads: a collective read that one rank does not join
  * never ends. */
 enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t first, uint64_t n,
@@ -221,7 +230,7 @@ enum status h5_read_range(hid_t file, const char *name, hid_t type, uint64_t fir
         const hsize_t start = first, count = n;
         hid_t part = H5Screate_simple(1, &count, NULL);
         hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-        if (comm != NULL && comm->size > 1)
+        if (comm != NULL && is_shared(file))
             H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
         if (n > 0)
             H5Sselect_hyperslab(all, H5S_SELECT_SET, &start, NULL, &count, NULL);

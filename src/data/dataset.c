@@ -213,9 +213,9 @@ static const char *what_is(const char *path)
                : "this is not an HDF5 file, or it is damaged; expected a data set";
 }
 
-static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n_ranks)
+static enum status open_file(const char *path, hid_t *file)
 {
-    *file = h5_open(path, comm, n_ranks);
+    *file = h5_open(path, MPI_COMM_SELF, 1);
     if (*file < 0 && looks_like_answers(path)) {
         char *word = shell_quote_text("%s", path);
         const enum status status =
@@ -232,10 +232,27 @@ static enum status open_file(const char *path, hid_t *file, MPI_Comm comm, int n
     return OK;
 }
 
+/* Collective: opens a file by MPI-IO. Where MPI-IO cannot work, as without memory that processes
+ * share, no rank has the file open afterwards, and each opens it alone. */
+static void open_together(const struct dataset *dataset, hid_t *file, MPI_Comm comm, int n_ranks)
+{
+    *file = h5_open(dataset->path, comm, n_ranks);
+    int64_t n_failed = *file < 0;
+    comm_sum_i64(dataset->comm, &n_failed, 1);
+    if (n_failed > 0 && n_failed < n_ranks)
+        fail_abort(BAD_IO,
+                   "%s: MPI-IO opens this file on some ranks only; see `mpirun cohort doctor`",
+                   dataset->path);
+}
+
 enum status dataset_open_with(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
                               int n_ranks)
 {
-    TRY(open_file(dataset->path, file, comm, n_ranks));
+    *file = -1;
+    if (n_ranks > 1)
+        open_together(dataset, file, comm, n_ranks);
+    if (*file < 0)
+        TRY(open_file(dataset->path, file));
     char *digest = h5_text(*file, "digest");
     const bool same = strcmp(digest != NULL ? digest : "", dataset->digest) == 0;
     memory_free(digest);
@@ -258,7 +275,7 @@ enum status dataset_open(struct dataset *dataset, const char *path, const struct
     hid_t file = -1;
     enum status status = comm_agree(comm, check_file(path));
     if (status == OK) {
-        status = open_file(path, &file, MPI_COMM_SELF, 1);
+        status = open_file(path, &file);
         if (status == OK)
             status = read_head(file, dataset);
         if (status != OK && file >= 0)

@@ -274,3 +274,13 @@ limited() {
     run env OPENBLAS_NUM_THREADS=4 strace -f -qq -e trace=clone,clone3 "$COHORT" --version
     expect_no_match clone
 )
+
+section 'MPI-IO without shared memory'
+(
+    hidden() { unshare -m bash -c 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"' bash "$@"; }
+    hidden true 2>/dev/null || skip 'no right to mount'
+    expect_status 0 hidden mpirun -n 2 "$COHORT" evaluate "$TMP/good"
+    run "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/shared" || fail 'training'
+    expect_status 0 hidden mpirun -n 2 "$COHORT" train "$TMP/good.ini" data="$class" run="$TMP/alone"
+    expect_same "$TMP/shared/last.h5" "$TMP/alone/last.h5"
+)
