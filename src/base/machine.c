@@ -124,8 +124,9 @@ void machine_prepare_blas(void)
     enum { BUFFER = 130 << 20 };
     void *room = malloc(BUFFER);
     if (room == NULL)
-        fail_abort(BAD_IO, "out of memory: OpenBLAS needs a buffer of %d MB for each rank; use "
-                           "fewer ranks per node, or raise the limit on memory (ulimit -v)",
+        fail_abort(BAD_IO,
+                   "out of memory: OpenBLAS needs a buffer of %d MB for each rank; use "
+                   "fewer ranks per node, or raise the limit on memory (ulimit -v)",
                    BUFFER >> 20);
     free(room);
     const int one = 1;

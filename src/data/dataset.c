@@ -234,7 +234,8 @@ static enum status open_file(const char *path, hid_t *file)
 
 /* Collective: opens a file by MPI-IO. Where MPI-IO cannot work, as without memory that processes
  * share, no rank has the file open afterwards, and each opens it alone. */
-static void open_together(const struct dataset *dataset, hid_t *file, MPI_Comm comm, int n_ranks)
+static void open_together(const struct dataset *dataset, hid_t *file, MPI_Comm comm,
+                          int n_ranks)
 {
     *file = h5_open(dataset->path, comm, n_ranks);
     int64_t n_failed = *file < 0;
