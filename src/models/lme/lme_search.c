@@ -165,7 +165,7 @@ static void choose_step(struct lme_search *search, const struct lme_shape *shape
                         double tolerance)
 {
     const size_t n = shape->n_outer;
-    double step[MOST_OUTER], longest = 1;
+    double step[MOST_OUTER] = {0}, longest = 1;
     bool is_forced = false;
     for (size_t i = 0; i < n; i++) {
         const double x = search->x[i];
