@@ -8,7 +8,8 @@
 #
 #     make soak PATTERN=fresh
 #     FRESH='nothing mpich' FRESH_TESTS=test_comm make soak PATTERN=fresh     only these roots, only these tests
-#     FRESH_DIRECTORY=/var/tmp/fresh    keep the base and the downloaded packages there for the next time
+#     FRESH_DIRECTORY=/var/tmp/fresh    keep the base, the downloaded packages and what has passed there: the next time
+#                                       continues where this one was stopped
 . "$(dirname "$0")/../lib/lib.sh"
 [ "$(id -u)" = 0 ] || skip "only root can make root directories"
 type -P debootstrap >/dev/null || skip "debootstrap is not installed"
@@ -76,13 +77,21 @@ inside() {
         DEBIAN_FRONTEND=noninteractive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@" </dev/null
 }
 
-# The checksum of what runs in the tests: the program without the compiler's remarks, its libraries and mpirun.
+# The checksum of the tests and of what runs in them: the program without the compiler's remarks, its libraries and
+# mpirun.
 fingerprint() {
+    {
+        git -C "$home/project" rev-parse HEAD:tests
+        checksums
+    } | sha256sum | cut -c 1-16
+}
+checksums() {
     inside sh -c 'cd /tmp && objcopy --strip-debug /project/build/cohort cohort && sha256sum <cohort && rm cohort &&
         ldd /project/build/cohort | sed -n "s/.*=> \([^ ]*\).*/\1/p" | sort | xargs sha256sum &&
-        sha256sum "$(readlink -f "$(command -v mpirun)")"' | sha256sum
+        sha256sum "$(readlink -f "$(command -v mpirun)")"'
 }
-declare -A passed=()
+passed=$home/passed # fingerprints of roots that passed all tests, with their names
+touch "$passed"
 
 section "the base"
 leave
@@ -109,11 +118,12 @@ for name in $names; do
     fi
     expect_status 0 inside make -C /project demo
     same=$(fingerprint)
-    tests=${FRESH_TESTS:-${passed[$same]:+test_comm cli_setup cli_bits}}
-    echo "$name: ${tests:-all tests}${passed[$same]:+, since all else is that of ${passed[$same]}}"
+    alike=$(sed -n "s/^$same //p" "$passed" | head -1)
+    tests=${FRESH_TESTS:-${alike:+test_comm cli_setup cli_bits}}
+    echo "$name ($same): ${tests:-all tests}${alike:+, since all else is that of $alike}"
     expect_status 0 inside make -C /project test PATTERN="$tests"
     expect_match '^[1-9][0-9]* passed, 0 failed$'
-    if [ -z "$tests" ] && output | grep -Eq '^[1-9][0-9]* passed, 0 failed$'; then passed[$same]=$name; fi
+    if [ -z "$tests" ] && output | grep -Eq '^[1-9][0-9]* passed, 0 failed$'; then echo "$same $name" >>"$passed"; fi
     output | grep -E -A 12 '^FAILED|passed, [0-9]* failed'
     if [ "$name" = everything ]; then
         section "the same with MPICH"
