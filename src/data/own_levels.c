@@ -36,7 +36,8 @@
  * student's first held-out attempt are hidden, and nothing can be given away.
  *
  * Most data have no such answers: in splits of whole students or by time, no held-out attempt
- * of a student is followed by a training attempt.
+ * of a student is followed by a training attempt. And data of one student would lose all; there
+ * nothing is hidden, with a warning.
  *
  * Every rank counts the students of a level, up to two. A student is on one rank only, so the
  * sum over ranks decides. */
@@ -269,7 +270,7 @@ bool own_levels_matter(const struct shard *shard)
 
 int64_t own_levels_mark(struct shard *shard)
 {
-    if (!own_levels_matter(shard))
+    if (shard->dataset->n_students == 1 || !own_levels_matter(shard))
         return 0;
     struct owners owners;
     owners_create(&owners, shard->dataset);

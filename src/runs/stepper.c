@@ -93,6 +93,10 @@ static enum status check_fold(const struct stepper *stepper)
 static void hide_own(struct stepper *stepper)
 {
     struct shard *shard = &stepper->shard;
+    if (stepper->dataset.n_students == 1 && own_levels_matter(shard))
+        log_warn(
+            "only one student: the model learns from answers after those that test it, so its "
+            "scores are too good; import the data with --split by-time");
     stepper->n_hidden = own_levels_mark(shard);
     if (stepper->n_hidden == 0)
         return;
