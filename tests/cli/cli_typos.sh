@@ -119,6 +119,7 @@ if command -v python3 >/dev/null; then
     says 1 'early: .* it saves one every 7 minutes' evaluate early
     says 1 'early: another job is using this run' train run=early
     kill $holder
+    wait $holder 2>/dev/null
 fi
 says 1 'early: no checkpoint in this directory' evaluate early
 
