@@ -56,7 +56,7 @@ expect_status 1 ranks 2 "$COHORT" train "${rbm[@]}" "run=$TMP/bad" "run.snapshot
 check "nothing is left behind" test ! -e "$TMP/bad"
 
 section "snapshots and kills"
-slow=("$class" model.kind=rbm model.hidden=8 model.cd_steps=60 train.epochs=6 train.batch=40 run.save_minutes=0
+slow=("$class" model.kind=rbm model.hidden=8 model.cd_steps=2000 train.epochs=6 train.batch=40 run.save_minutes=0
     run.snapshots='0 1 2 3 4 5 6')
 expect_status 0 on 2 "$COHORT" train "${slow[@]}" run="$TMP/whole"
 best=$(json_of "$TMP/whole/result.json" best_epoch)
