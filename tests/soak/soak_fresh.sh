@@ -109,6 +109,8 @@ for name in $names; do
     cp -a "$home/base" "$root"
     cp -a "$home/project" "$root/project"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
+    # As on an installed machine: MPI looks up the host's name, and without this waits for a name server each time.
+    printf '127.0.0.1 localhost %s\n' "$(uname -n)" >"$root/etc/hosts"
     # If this machine's apt needs a proxy, the root's does too.
     cp -r /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null
     check "mounted" attach || continue
