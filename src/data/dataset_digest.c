@@ -25,7 +25,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static XXH3_state_t *begin(void)
+XXH3_state_t *dataset_digest_begin(void)
 {
     XXH3_state_t *state = XXH3_createState();
     if (state == NULL)
@@ -42,7 +42,7 @@ static void end(XXH3_state_t *state, uint64_t digest[2])
     digest[1] = hash.low64;
 }
 
-static void end_text(XXH3_state_t *state, char text[33])
+void dataset_digest_end(XXH3_state_t *state, char text[33])
 {
     uint64_t digest[2];
     end(state, digest);
@@ -78,7 +78,7 @@ static void add_items(XXH3_state_t *state, const struct dataset *head)
 
 static void of_all(const struct dataset *head, char digest[33])
 {
-    XXH3_state_t *state = begin();
+    XXH3_state_t *state = dataset_digest_begin();
     const uint64_t facts[] = {DATASET_VERSION,     DATASET_PIECE,    head->withheld,
                               head->has_time,      head->n_students, head->n_attempts,
                               head->target != NULL};
@@ -97,14 +97,14 @@ static void of_all(const struct dataset *head, char digest[33])
               2 * dataset_n_pieces(head->n_attempts) * sizeof(uint64_t));
     add_array(state, head->student_digests,
               2 * dataset_n_pieces(head->n_students) * sizeof(uint64_t));
-    end_text(state, digest);
+    dataset_digest_end(state, digest);
 }
 
 static void of_rows(const struct dataset *head, const struct dataset_rows *rows,
                     uint64_t digest[2])
 {
     const size_t n = rows->n, n_covariates = head->covariates.names.n;
-    XXH3_state_t *state = begin();
+    XXH3_state_t *state = dataset_digest_begin();
     add_array(state, rows->item, n * sizeof *rows->item);
     add_array(state, rows->mark, n * sizeof *rows->mark);
     if (head->has_time)
@@ -116,7 +116,7 @@ static void of_rows(const struct dataset *head, const struct dataset_rows *rows,
 /* Of n names, with their offsets in the file. */
 static void of_names(const uint64_t *first, size_t n, const char *bytes, uint64_t digest[2])
 {
-    XXH3_state_t *state = begin();
+    XXH3_state_t *state = dataset_digest_begin();
     add_array(state, first, (n + 1) * sizeof *first);
     add_array(state, bytes, first[n] - first[0]);
     end(state, digest);
@@ -236,9 +236,9 @@ static enum status check_withheld(hid_t file, const struct dataset *head)
 
 static enum status of_old(hid_t file, const struct dataset *head, char digest[33])
 {
-    XXH3_state_t *state = begin();
+    XXH3_state_t *state = dataset_digest_begin();
     enum status status = add_old(state, file, head);
-    end_text(state, digest);
+    dataset_digest_end(state, digest);
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/h5.h"
 #include "data/dataset.h"
+#include <xxhash.h>
 
 /* Version 1 has no digests of pieces; see dataset_digest.c. */
 enum { DATASET_VERSION = 2, DATASET_PIECE = 1 << 16 };
@@ -35,6 +36,10 @@ struct dataset_rows {
     const int64_t *time;
     const double *covariate;
 };
+
+/* A digest of what is added between the two, as text; frees the state. */
+XXH3_state_t *dataset_digest_begin(void);
+void dataset_digest_end(XXH3_state_t *state, char text[33]);
 
 /* Computes the digests of a content before it is written: of its pieces, and of all. */
 void dataset_digest_make(struct dataset_content *content);

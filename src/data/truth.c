@@ -17,23 +17,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static XXH3_state_t *begin(void)
-{
-    XXH3_state_t *state = XXH3_createState();
-    if (state == NULL)
-        fail_abort(BAD_IO, "out of memory for a digest");
-    XXH3_128bits_reset(state);
-    return state;
-}
-
-static void end(XXH3_state_t *state, char text[33])
-{
-    const XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-}
-
 static uint64_t add_table(XXH3_state_t *state, const char *name, int rank,
                           const uint64_t *shape)
 {
@@ -68,7 +51,7 @@ enum status truth_write(hid_t file, const struct dataset_content *content)
     for (size_t i = 0; i < n; i++)
         sorted[i] = &content->truths[i];
     qsort(sorted, n, sizeof *sorted, compare);
-    XXH3_state_t *state = begin();
+    XXH3_state_t *state = dataset_digest_begin();
     enum status status = h5_group(file, "/truth");
     for (size_t i = 0; status == OK && i < n; i++) {
         const struct truth *truth = sorted[i];
@@ -81,7 +64,7 @@ enum status truth_write(hid_t file, const struct dataset_content *content)
     }
     memory_free(sorted);
     char digest[33];
-    end(state, digest);
+    dataset_digest_end(state, digest);
     return status == OK ? h5_write_text(file, "truth_digest", digest) : status;
 }
 
@@ -113,10 +96,10 @@ static enum status add_stored(const char *name, void *arg)
 
 enum status truth_check(hid_t file, bool *known)
 {
-    struct reader reader = {.file = file, .state = begin()};
+    struct reader reader = {.file = file, .state = dataset_digest_begin()};
     char *stored = h5_text(file, "truth_digest"), digest[33];
     enum status status = h5_each(file, "/truth", add_stored, &reader);
-    end(reader.state, digest);
+    dataset_digest_end(reader.state, digest);
     *known = stored != NULL || reader.n == 0;
     if (status == OK && stored != NULL && strcmp(stored, digest) != 0)
         status = fail(BAD_DATA, "/truth does not match its stored digest: the file is damaged "
